@@ -51,7 +51,7 @@ fn fold(text: &str, texts: &[String]) -> String {
             lines.extend(text.lines().map(str::to_owned));
             continue;
         }
-        if !fold_body(&mut lines) {
+        if !fold_body(&mut lines) && !fold_table(&mut lines) {
             fold_attribute(&mut lines);
         }
         // A new item of the outermost level gets air.
@@ -111,6 +111,32 @@ fn fold_body(lines: &mut Vec<String>) -> bool {
     lines.truncate(head);
     lines.push(joined);
     fold_attribute(lines);
+    true
+}
+
+/// `head(`, `"name",`, `&[`, rows, `],`, `);`: the rows alone keep lines of their own. And an
+/// attribute over many lines becomes one.
+fn fold_table(lines: &mut Vec<String>) -> bool {
+    let Some(last) = lines.last() else { return false };
+    let (depth, end) = (indent(last), last.trim_start());
+    let open = lines.iter().rposition(|l| indent(l) == depth && l.ends_with('('));
+    let Some(open) = open.filter(|_| matches!(end, ");" | ")]")) else { return false };
+    if end == ")]" && lines[open].starts_with("#![") {
+        let inner: Vec<&str> = lines[open + 1..lines.len() - 1].iter().map(|l| l.trim()).collect();
+        let joined = format!("{}{})]", lines[open], inner.join(" "));
+        lines.truncate(open);
+        lines.push(joined);
+        return true;
+    }
+    let [head, name, list, rows @ .., close, _] = &lines[open..] else { return false };
+    if list.trim() != "&[" || close.trim() != "]," || !name.trim_start().starts_with('"') {
+        return false;
+    }
+    let mut folded = vec![format!("{head}{} &[", name.trim_start())];
+    folded.extend(rows.iter().map(|row| row.strip_prefix("    ").unwrap_or(row).to_owned()));
+    folded.push(format!("{}]);", " ".repeat(depth)));
+    lines.truncate(open);
+    lines.append(&mut folded);
     true
 }
 

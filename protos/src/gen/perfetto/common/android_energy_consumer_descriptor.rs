@@ -3,14 +3,7 @@
 //! `perfetto/common/android_energy_consumer_descriptor.proto`.
 //!
 //! Which parts of a device its energy estimates are split by.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidEnergyConsumer {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidEnergyConsumer",
-        &[
-            d::optional("energy_consumer_id", 1, d::Kind::Int32),
-            d::optional("ordinal", 2, d::Kind::Int32),
-            d::optional("type", 3, d::Kind::String),
-            d::optional("name", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidEnergyConsumer", &[
+        d::optional("energy_consumer_id", 1, d::Kind::Int32),
+        d::optional("ordinal", 2, d::Kind::Int32),
+        d::optional("type", 3, d::Kind::String),
+        d::optional("name", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.AndroidEnergyConsumerDescriptor`.

@@ -3,14 +3,7 @@
 //! `perfetto/config/stress_test_config.proto`.
 //!
 //! What a stress test of the writer and the service is to do.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -89,22 +82,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl StressTestConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.StressTestConfig",
-        &[
-            d::optional("trace_config", 1, d::of!(crate ::TraceConfig)),
-            d::optional("shmem_size_kb", 2, d::Kind::Uint32),
-            d::optional("shmem_page_size_kb", 3, d::Kind::Uint32),
-            d::optional("num_processes", 4, d::Kind::Uint32),
-            d::optional("num_threads", 5, d::Kind::Uint32),
-            d::optional("max_events", 6, d::Kind::Uint32),
-            d::optional("nesting", 7, d::Kind::Uint32),
-            d::optional("steady_state_timings", 8, d::of!(StressTestConfigWriterTiming)),
-            d::optional("burst_period_ms", 9, d::Kind::Uint32),
-            d::optional("burst_duration_ms", 10, d::Kind::Uint32),
-            d::optional("burst_timings", 11, d::of!(StressTestConfigWriterTiming)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StressTestConfig", &[
+        d::optional("trace_config", 1, d::of!(crate ::TraceConfig)),
+        d::optional("shmem_size_kb", 2, d::Kind::Uint32),
+        d::optional("shmem_page_size_kb", 3, d::Kind::Uint32),
+        d::optional("num_processes", 4, d::Kind::Uint32),
+        d::optional("num_threads", 5, d::Kind::Uint32),
+        d::optional("max_events", 6, d::Kind::Uint32),
+        d::optional("nesting", 7, d::Kind::Uint32),
+        d::optional("steady_state_timings", 8, d::of!(StressTestConfigWriterTiming)),
+        d::optional("burst_period_ms", 9, d::Kind::Uint32),
+        d::optional("burst_duration_ms", 10, d::Kind::Uint32),
+        d::optional("burst_timings", 11, d::of!(StressTestConfigWriterTiming)),
+    ]);
 }
 
 /// `perfetto.protos.StressTestConfig.WriterTiming`.
@@ -145,14 +135,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl StressTestConfigWriterTiming {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.StressTestConfig.WriterTiming",
-        &[
-            d::optional("payload_mean", 1, d::Kind::Double),
-            d::optional("payload_stddev", 2, d::Kind::Double),
-            d::optional("rate_mean", 3, d::Kind::Double),
-            d::optional("rate_stddev", 4, d::Kind::Double),
-            d::optional("payload_write_time_ms", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StressTestConfig.WriterTiming", &[
+        d::optional("payload_mean", 1, d::Kind::Double),
+        d::optional("payload_stddev", 2, d::Kind::Double),
+        d::optional("rate_mean", 3, d::Kind::Double),
+        d::optional("rate_stddev", 4, d::Kind::Double),
+        d::optional("payload_write_time_ms", 5, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/memory_graph.proto`.
 //!
 //! Who holds which memory, as a graph for each process.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -104,22 +97,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MemoryTrackerSnapshot {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MemoryTrackerSnapshot",
-        &[
-            d::optional("global_dump_id", 1, d::Kind::Uint64),
-            d::optional(
-                "level_of_detail",
-                2,
-                d::enum_kind::<MemoryTrackerSnapshotLevelOfDetail>(),
-            ),
-            d::repeated(
-                "process_memory_dumps",
-                3,
-                d::of!(MemoryTrackerSnapshotProcessSnapshot),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot", &[
+        d::optional("global_dump_id", 1, d::Kind::Uint64),
+        d::optional(
+            "level_of_detail",
+            2,
+            d::enum_kind::<MemoryTrackerSnapshotLevelOfDetail>(),
+        ),
+        d::repeated(
+            "process_memory_dumps",
+            3,
+            d::of!(MemoryTrackerSnapshotProcessSnapshot),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
@@ -169,22 +159,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MemoryTrackerSnapshotProcessSnapshot {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::repeated(
-                "allocator_dumps",
-                2,
-                d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNode),
-            ),
-            d::repeated(
-                "memory_edges",
-                3,
-                d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryEdge),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::repeated(
+            "allocator_dumps",
+            2,
+            d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNode),
+        ),
+        d::repeated(
+            "memory_edges",
+            3,
+            d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryEdge),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
@@ -229,20 +216,17 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MemoryTrackerSnapshotProcessSnapshotMemoryNode {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode",
-        &[
-            d::optional("id", 1, d::Kind::Uint64),
-            d::optional("absolute_name", 2, d::Kind::String),
-            d::optional("weak", 3, d::Kind::Bool),
-            d::optional("size_bytes", 4, d::Kind::Uint64),
-            d::repeated(
-                "entries",
-                5,
-                d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode", &[
+        d::optional("id", 1, d::Kind::Uint64),
+        d::optional("absolute_name", 2, d::Kind::String),
+        d::optional("weak", 3, d::Kind::Bool),
+        d::optional("size_bytes", 4, d::Kind::Uint64),
+        d::repeated(
+            "entries",
+            5,
+            d::of!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
@@ -285,21 +269,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional(
-                "units",
-                2,
-                d::enum_kind::<
-                    MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits,
-                >(),
-            ),
-            d::optional("value_uint64", 3, d::Kind::Uint64),
-            d::optional("value_string", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional(
+            "units",
+            2,
+            d::enum_kind::<
+                MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits,
+            >(),
+        ),
+        d::optional("value_uint64", 3, d::Kind::Uint64),
+        d::optional("value_string", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
@@ -334,13 +315,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge",
-        &[
-            d::optional("source_id", 1, d::Kind::Uint64),
-            d::optional("target_id", 2, d::Kind::Uint64),
-            d::optional("importance", 3, d::Kind::Uint32),
-            d::optional("overridable", 4, d::Kind::Bool),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge", &[
+        d::optional("source_id", 1, d::Kind::Uint64),
+        d::optional("target_id", 2, d::Kind::Uint64),
+        d::optional("importance", 3, d::Kind::Uint32),
+        d::optional("overridable", 4, d::Kind::Bool),
+    ]);
 }

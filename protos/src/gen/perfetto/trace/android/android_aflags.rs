@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/android_aflags.proto`.
 //!
 //! Feature flags of a device and where their values come from.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -131,13 +124,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidAflags {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidAflags",
-        &[
-            d::repeated("flags", 1, d::of!(AndroidAflagsFlag)),
-            d::optional("error", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidAflags", &[
+        d::repeated("flags", 1, d::of!(AndroidAflagsFlag)),
+        d::optional("error", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.AndroidAflags.Flag`.
@@ -208,27 +198,24 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidAflagsFlag {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidAflags.Flag",
-        &[
-            d::optional("flag_namespace", 1, d::Kind::String),
-            d::optional("name", 2, d::Kind::String),
-            d::optional("pkg", 3, d::Kind::String),
-            d::optional("container", 4, d::Kind::String),
-            d::optional("value", 5, d::Kind::String),
-            d::optional("staged_value", 6, d::Kind::String),
-            d::optional("permission", 7, d::enum_kind::<AndroidAflagsFlagPermission>()),
-            d::optional(
-                "value_picked_from",
-                8,
-                d::enum_kind::<AndroidAflagsValuePickedFrom>(),
-            ),
-            d::optional(
-                "storage_backend",
-                9,
-                d::enum_kind::<AndroidAflagsFlagStorageBackend>(),
-            ),
-            d::optional("type", 10, d::enum_kind::<AndroidAflagsFlagType>()),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidAflags.Flag", &[
+        d::optional("flag_namespace", 1, d::Kind::String),
+        d::optional("name", 2, d::Kind::String),
+        d::optional("pkg", 3, d::Kind::String),
+        d::optional("container", 4, d::Kind::String),
+        d::optional("value", 5, d::Kind::String),
+        d::optional("staged_value", 6, d::Kind::String),
+        d::optional("permission", 7, d::enum_kind::<AndroidAflagsFlagPermission>()),
+        d::optional(
+            "value_picked_from",
+            8,
+            d::enum_kind::<AndroidAflagsValuePickedFrom>(),
+        ),
+        d::optional(
+            "storage_backend",
+            9,
+            d::enum_kind::<AndroidAflagsFlagStorageBackend>(),
+        ),
+        d::optional("type", 10, d::enum_kind::<AndroidAflagsFlagType>()),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/android_game_intervention_list.proto`.
 //!
 //! Games and the modes the platform runs them in.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -53,18 +46,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidGameInterventionList {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidGameInterventionList",
-        &[
-            d::repeated(
-                "game_packages",
-                1,
-                d::of!(AndroidGameInterventionListGamePackageInfo),
-            ),
-            d::optional("parse_error", 2, d::Kind::Bool),
-            d::optional("read_error", 3, d::Kind::Bool),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidGameInterventionList", &[
+        d::repeated(
+            "game_packages",
+            1,
+            d::of!(AndroidGameInterventionListGamePackageInfo),
+        ),
+        d::optional("parse_error", 2, d::Kind::Bool),
+        d::optional("read_error", 3, d::Kind::Bool),
+    ]);
 }
 
 /// `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
@@ -102,15 +92,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidGameInterventionListGameModeInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidGameInterventionList.GameModeInfo",
-        &[
-            d::optional("mode", 1, d::Kind::Uint32),
-            d::optional("use_angle", 2, d::Kind::Bool),
-            d::optional("resolution_downscale", 3, d::Kind::Float),
-            d::optional("fps", 4, d::Kind::Float),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidGameInterventionList.GameModeInfo", &[
+        d::optional("mode", 1, d::Kind::Uint32),
+        d::optional("use_angle", 2, d::Kind::Bool),
+        d::optional("resolution_downscale", 3, d::Kind::Float),
+        d::optional("fps", 4, d::Kind::Float),
+    ]);
 }
 
 /// `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
@@ -155,17 +142,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidGameInterventionListGamePackageInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidGameInterventionList.GamePackageInfo",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("uid", 2, d::Kind::Uint64),
-            d::optional("current_mode", 3, d::Kind::Uint32),
-            d::repeated(
-                "game_mode_info",
-                4,
-                d::of!(AndroidGameInterventionListGameModeInfo),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidGameInterventionList.GamePackageInfo", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("uid", 2, d::Kind::Uint64),
+        d::optional("current_mode", 3, d::Kind::Uint32),
+        d::repeated(
+            "game_mode_info",
+            4,
+            d::of!(AndroidGameInterventionListGameModeInfo),
+        ),
+    ]);
 }

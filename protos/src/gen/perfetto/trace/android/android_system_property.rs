@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/android_system_property.proto`.
 //!
 //! System properties and what they change to.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -72,11 +65,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidSystemPropertyPropertyValue {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidSystemProperty.PropertyValue",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidSystemProperty.PropertyValue", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/cpu_per_uid_data.proto`.
 //!
 //! CPU time by user id, as columns: the lists go by the same index.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -51,12 +44,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuPerUidData {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuPerUidData",
-        &[
-            d::optional("cluster_count", 1, d::Kind::Uint32),
-            d::packed("uid", 2, d::Kind::Uint32),
-            d::packed("total_time_ms", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuPerUidData", &[
+        d::optional("cluster_count", 1, d::Kind::Uint32),
+        d::packed("uid", 2, d::Kind::Uint32),
+        d::packed("total_time_ms", 3, d::Kind::Uint64),
+    ]);
 }

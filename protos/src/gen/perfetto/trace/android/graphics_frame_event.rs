@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/graphics_frame_event.proto`.
 //!
 //! Stations of a graphics buffer on its way to the display.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -130,14 +123,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GraphicsFrameEventBufferEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GraphicsFrameEvent.BufferEvent",
-        &[
-            d::optional("frame_number", 1, d::Kind::Uint32),
-            d::optional("type", 2, d::enum_kind::<GraphicsFrameEventBufferEventType>()),
-            d::optional("layer_name", 3, d::Kind::String),
-            d::optional("duration_ns", 4, d::Kind::Uint64),
-            d::optional("buffer_id", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GraphicsFrameEvent.BufferEvent", &[
+        d::optional("frame_number", 1, d::Kind::Uint32),
+        d::optional("type", 2, d::enum_kind::<GraphicsFrameEventBufferEventType>()),
+        d::optional("layer_name", 3, d::Kind::String),
+        d::optional("duration_ns", 4, d::Kind::Uint64),
+        d::optional("buffer_id", 5, d::Kind::Uint32),
+    ]);
 }

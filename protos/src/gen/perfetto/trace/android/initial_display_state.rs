@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/initial_display_state.proto`.
 //!
 //! What the display was doing when tracing began.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,11 +33,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InitialDisplayState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InitialDisplayState",
-        &[
-            d::optional("display_state", 1, d::Kind::Int32),
-            d::optional("brightness", 2, d::Kind::Double),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InitialDisplayState", &[
+        d::optional("display_state", 1, d::Kind::Int32),
+        d::optional("brightness", 2, d::Kind::Double),
+    ]);
 }

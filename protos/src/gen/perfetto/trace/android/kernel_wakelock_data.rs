@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/kernel_wakelock_data.proto`.
 //!
 //! How long kernel wake locks were held, as columns: the lists go by the same index.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -79,15 +72,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KernelWakelockData {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KernelWakelockData",
-        &[
-            d::repeated("wakelock", 1, d::of!(KernelWakelockDataWakelock)),
-            d::packed("wakelock_id", 2, d::Kind::Uint32),
-            d::packed("time_held_millis", 3, d::Kind::Uint64),
-            d::optional("error_flags", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KernelWakelockData", &[
+        d::repeated("wakelock", 1, d::of!(KernelWakelockDataWakelock)),
+        d::packed("wakelock_id", 2, d::Kind::Uint32),
+        d::packed("time_held_millis", 3, d::Kind::Uint64),
+        d::optional("error_flags", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KernelWakelockData.Wakelock`.
@@ -122,16 +112,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KernelWakelockDataWakelock {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KernelWakelockData.Wakelock",
-        &[
-            d::optional("wakelock_id", 1, d::Kind::Uint32),
-            d::optional("wakelock_name", 2, d::Kind::String),
-            d::optional(
-                "wakelock_type",
-                3,
-                d::enum_kind::<KernelWakelockDataWakelockType>(),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KernelWakelockData.Wakelock", &[
+        d::optional("wakelock_id", 1, d::Kind::Uint32),
+        d::optional("wakelock_name", 2, d::Kind::String),
+        d::optional(
+            "wakelock_type",
+            3,
+            d::enum_kind::<KernelWakelockDataWakelockType>(),
+        ),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/pixel_modem_events.proto`.
 //!
 //! Events of the modem, and the table that turns their tokens into text.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -44,13 +37,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl PixelModemEvents {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PixelModemEvents",
-        &[
-            d::repeated("events", 1, d::Kind::Bytes),
-            d::repeated("event_time_nanos", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PixelModemEvents", &[
+        d::repeated("events", 1, d::Kind::Bytes),
+        d::repeated("event_time_nanos", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.PixelModemTokenDatabase`.

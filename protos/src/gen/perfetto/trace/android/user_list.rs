@@ -3,14 +3,7 @@
 //! `perfetto/trace/android/user_list.proto`.
 //!
 //! Users of the device.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,13 +36,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidUserList {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidUserList",
-        &[
-            d::repeated("users", 1, d::of!(AndroidUserListUserInfo)),
-            d::optional("error", 2, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidUserList", &[
+        d::repeated("users", 1, d::of!(AndroidUserListUserInfo)),
+        d::optional("error", 2, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.AndroidUserList.UserInfo`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/chrome/chrome_metadata.proto`.
 //!
 //! About the browser and how it was being traced.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -130,23 +123,20 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeMetadataPacket {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeMetadataPacket",
-        &[
-            d::optional(
-                "background_tracing_metadata",
-                1,
-                d::of!(BackgroundTracingMetadata),
-            ),
-            d::optional("chrome_version_code", 2, d::Kind::Int32),
-            d::optional("enabled_categories", 3, d::Kind::String),
-            d::repeated("field_trial_hashes", 4, d::of!(ChromeMetadataPacketFinchHash)),
-            d::optional("app_package_name", 5, d::Kind::String),
-            d::optional("app_version", 6, d::Kind::String),
-            d::optional("channel", 7, d::Kind::Uint32),
-            d::optional("os_name", 8, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMetadataPacket", &[
+        d::optional(
+            "background_tracing_metadata",
+            1,
+            d::of!(BackgroundTracingMetadata),
+        ),
+        d::optional("chrome_version_code", 2, d::Kind::Int32),
+        d::optional("enabled_categories", 3, d::Kind::String),
+        d::repeated("field_trial_hashes", 4, d::of!(ChromeMetadataPacketFinchHash)),
+        d::optional("app_package_name", 5, d::Kind::String),
+        d::optional("app_version", 6, d::Kind::String),
+        d::optional("channel", 7, d::Kind::Uint32),
+        d::optional("os_name", 8, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.ChromeMetadataPacket.FinchHash`.
@@ -175,13 +165,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeMetadataPacketFinchHash {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeMetadataPacket.FinchHash",
-        &[
-            d::optional("name", 1, d::Kind::Uint32),
-            d::optional("group", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeMetadataPacket.FinchHash", &[
+        d::optional("name", 1, d::Kind::Uint32),
+        d::optional("group", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata`.
@@ -230,18 +217,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BackgroundTracingMetadata {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BackgroundTracingMetadata",
-        &[
-            d::optional(
-                "triggered_rule",
-                1,
-                d::of!(BackgroundTracingMetadataTriggerRule),
-            ),
-            d::repeated("active_rules", 2, d::of!(BackgroundTracingMetadataTriggerRule)),
-            d::optional("scenario_name_hash", 3, d::Kind::Fixed32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata", &[
+        d::optional(
+            "triggered_rule",
+            1,
+            d::of!(BackgroundTracingMetadataTriggerRule),
+        ),
+        d::repeated("active_rules", 2, d::of!(BackgroundTracingMetadataTriggerRule)),
+        d::optional("scenario_name_hash", 3, d::Kind::Fixed32),
+    ]);
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
@@ -298,27 +282,24 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BackgroundTracingMetadataTriggerRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BackgroundTracingMetadata.TriggerRule",
-        &[
-            d::optional(
-                "trigger_type",
-                1,
-                d::enum_kind::<BackgroundTracingMetadataTriggerRuleTriggerType>(),
-            ),
-            d::optional(
-                "histogram_rule",
-                2,
-                d::of!(BackgroundTracingMetadataTriggerRuleHistogramRule),
-            ),
-            d::optional(
-                "named_rule",
-                3,
-                d::of!(BackgroundTracingMetadataTriggerRuleNamedRule),
-            ),
-            d::optional("name_hash", 4, d::Kind::Fixed32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule", &[
+        d::optional(
+            "trigger_type",
+            1,
+            d::enum_kind::<BackgroundTracingMetadataTriggerRuleTriggerType>(),
+        ),
+        d::optional(
+            "histogram_rule",
+            2,
+            d::of!(BackgroundTracingMetadataTriggerRuleHistogramRule),
+        ),
+        d::optional(
+            "named_rule",
+            3,
+            d::of!(BackgroundTracingMetadataTriggerRuleNamedRule),
+        ),
+        d::optional("name_hash", 4, d::Kind::Fixed32),
+    ]);
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
@@ -359,14 +340,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BackgroundTracingMetadataTriggerRuleHistogramRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule",
-        &[
-            d::optional("histogram_name_hash", 1, d::Kind::Fixed64),
-            d::optional("histogram_min_trigger", 2, d::Kind::Int64),
-            d::optional("histogram_max_trigger", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule", &[
+        d::optional("histogram_name_hash", 1, d::Kind::Fixed64),
+        d::optional("histogram_min_trigger", 2, d::Kind::Int64),
+        d::optional("histogram_max_trigger", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
@@ -404,15 +382,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BackgroundTracingMetadataTriggerRuleNamedRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule",
-        &[
-            d::optional(
-                "event_type",
-                1,
-                d::enum_kind::<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>(),
-            ),
-            d::optional("content_trigger_name_hash", 2, d::Kind::Fixed64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule", &[
+        d::optional(
+            "event_type",
+            1,
+            d::enum_kind::<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>(),
+        ),
+        d::optional("content_trigger_name_hash", 2, d::Kind::Fixed64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/chrome/v8.proto`.
 //!
 //! Code that the JavaScript engine compiled, moved or loaded.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -245,14 +238,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl V8String {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8String",
-        &[
-            d::optional("latin1", 1, d::Kind::Bytes).of("encoded_string"),
-            d::optional("utf16_le", 2, d::Kind::Bytes).of("encoded_string"),
-            d::optional("utf16_be", 3, d::Kind::Bytes).of("encoded_string"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8String", &[
+        d::optional("latin1", 1, d::Kind::Bytes).of("encoded_string"),
+        d::optional("utf16_le", 2, d::Kind::Bytes).of("encoded_string"),
+        d::optional("utf16_be", 3, d::Kind::Bytes).of("encoded_string"),
+    ]);
 }
 
 /// `perfetto.protos.InternedV8String`.
@@ -308,15 +298,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InternedV8String {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedV8String",
-        &[
-            d::optional("iid", 1, d::Kind::Uint64),
-            d::optional("latin1", 2, d::Kind::Bytes).of("encoded_string"),
-            d::optional("utf16_le", 3, d::Kind::Bytes).of("encoded_string"),
-            d::optional("utf16_be", 4, d::Kind::Bytes).of("encoded_string"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8String", &[
+        d::optional("iid", 1, d::Kind::Uint64),
+        d::optional("latin1", 2, d::Kind::Bytes).of("encoded_string"),
+        d::optional("utf16_le", 3, d::Kind::Bytes).of("encoded_string"),
+        d::optional("utf16_be", 4, d::Kind::Bytes).of("encoded_string"),
+    ]);
 }
 
 /// `perfetto.protos.InternedV8JsScript`.
@@ -359,16 +346,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InternedV8JsScript {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedV8JsScript",
-        &[
-            d::optional("iid", 1, d::Kind::Uint64),
-            d::optional("script_id", 2, d::Kind::Int32),
-            d::optional("type", 3, d::enum_kind::<InternedV8JsScriptType>()),
-            d::optional("name", 4, d::of!(V8String)),
-            d::optional("source", 5, d::of!(V8String)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8JsScript", &[
+        d::optional("iid", 1, d::Kind::Uint64),
+        d::optional("script_id", 2, d::Kind::Int32),
+        d::optional("type", 3, d::enum_kind::<InternedV8JsScriptType>()),
+        d::optional("name", 4, d::of!(V8String)),
+        d::optional("source", 5, d::of!(V8String)),
+    ]);
 }
 
 /// `perfetto.protos.InternedV8WasmScript`.
@@ -407,15 +391,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InternedV8WasmScript {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedV8WasmScript",
-        &[
-            d::optional("iid", 1, d::Kind::Uint64),
-            d::optional("script_id", 2, d::Kind::Int32),
-            d::optional("url", 3, d::Kind::String),
-            d::optional("wire_bytes", 4, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8WasmScript", &[
+        d::optional("iid", 1, d::Kind::Uint64),
+        d::optional("script_id", 2, d::Kind::Int32),
+        d::optional("url", 3, d::Kind::String),
+        d::optional("wire_bytes", 4, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.InternedV8JsFunction`.
@@ -468,19 +449,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InternedV8JsFunction {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedV8JsFunction",
-        &[
-            d::optional("iid", 1, d::Kind::Uint64),
-            d::optional("v8_js_function_name_iid", 2, d::Kind::Uint64),
-            d::optional("v8_js_script_iid", 3, d::Kind::Uint64),
-            d::optional("is_toplevel", 4, d::Kind::Bool),
-            d::optional("kind", 5, d::enum_kind::<InternedV8JsFunctionKind>()),
-            d::optional("byte_offset", 6, d::Kind::Uint32),
-            d::optional("line", 7, d::Kind::Uint32),
-            d::optional("column", 8, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8JsFunction", &[
+        d::optional("iid", 1, d::Kind::Uint64),
+        d::optional("v8_js_function_name_iid", 2, d::Kind::Uint64),
+        d::optional("v8_js_script_iid", 3, d::Kind::Uint64),
+        d::optional("is_toplevel", 4, d::Kind::Bool),
+        d::optional("kind", 5, d::enum_kind::<InternedV8JsFunctionKind>()),
+        d::optional("byte_offset", 6, d::Kind::Uint32),
+        d::optional("line", 7, d::Kind::Uint32),
+        d::optional("column", 8, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.InternedV8Isolate`.
@@ -531,17 +509,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InternedV8Isolate {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedV8Isolate",
-        &[
-            d::optional("iid", 1, d::Kind::Uint64),
-            d::optional("pid", 2, d::Kind::Uint32),
-            d::optional("isolate_id", 3, d::Kind::Int32),
-            d::optional("code_range", 4, d::of!(InternedV8IsolateCodeRange)),
-            d::optional("embedded_blob_code_start_address", 5, d::Kind::Uint64),
-            d::optional("embedded_blob_code_size", 6, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8Isolate", &[
+        d::optional("iid", 1, d::Kind::Uint64),
+        d::optional("pid", 2, d::Kind::Uint32),
+        d::optional("isolate_id", 3, d::Kind::Int32),
+        d::optional("code_range", 4, d::of!(InternedV8IsolateCodeRange)),
+        d::optional("embedded_blob_code_start_address", 5, d::Kind::Uint64),
+        d::optional("embedded_blob_code_size", 6, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.InternedV8Isolate.CodeRange`.
@@ -579,15 +554,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InternedV8IsolateCodeRange {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InternedV8Isolate.CodeRange",
-        &[
-            d::optional("base_address", 1, d::Kind::Uint64),
-            d::optional("size", 2, d::Kind::Uint64),
-            d::optional("embedded_blob_code_copy_start_address", 3, d::Kind::Uint64),
-            d::optional("is_process_wide", 4, d::Kind::Bool),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InternedV8Isolate.CodeRange", &[
+        d::optional("base_address", 1, d::Kind::Uint64),
+        d::optional("size", 2, d::Kind::Uint64),
+        d::optional("embedded_blob_code_copy_start_address", 3, d::Kind::Uint64),
+        d::optional("is_process_wide", 4, d::Kind::Bool),
+    ]);
 }
 
 /// `perfetto.protos.V8JsCode`.
@@ -696,23 +668,20 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl V8JsCode {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8JsCode",
-        &[
-            d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-            d::optional("tid", 2, d::Kind::Uint32),
-            d::optional("v8_js_function_iid", 3, d::Kind::Uint64),
-            d::optional("tier", 4, d::enum_kind::<V8JsCodeTier>()),
-            d::optional("instruction_start", 5, d::Kind::Uint64),
-            d::optional("instruction_size_bytes", 6, d::Kind::Uint64),
-            d::optional("machine_code", 7, d::Kind::Bytes).of("instructions"),
-            d::optional("bytecode", 8, d::Kind::Bytes).of("instructions"),
-            d::optional("source_positions", 9, d::Kind::Bytes).of("source_map"),
-            d::optional("bytecode_positions", 10, d::Kind::Bytes).of("source_map"),
-            d::optional("inlined_bytecode_positions", 11, d::Kind::Bytes)
-                .of("source_map"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8JsCode", &[
+        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+        d::optional("tid", 2, d::Kind::Uint32),
+        d::optional("v8_js_function_iid", 3, d::Kind::Uint64),
+        d::optional("tier", 4, d::enum_kind::<V8JsCodeTier>()),
+        d::optional("instruction_start", 5, d::Kind::Uint64),
+        d::optional("instruction_size_bytes", 6, d::Kind::Uint64),
+        d::optional("machine_code", 7, d::Kind::Bytes).of("instructions"),
+        d::optional("bytecode", 8, d::Kind::Bytes).of("instructions"),
+        d::optional("source_positions", 9, d::Kind::Bytes).of("source_map"),
+        d::optional("bytecode_positions", 10, d::Kind::Bytes).of("source_map"),
+        d::optional("inlined_bytecode_positions", 11, d::Kind::Bytes)
+            .of("source_map"),
+    ]);
 }
 
 /// `perfetto.protos.V8InternalCode`.
@@ -769,19 +738,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl V8InternalCode {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8InternalCode",
-        &[
-            d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-            d::optional("tid", 2, d::Kind::Uint32),
-            d::optional("name", 3, d::Kind::String),
-            d::optional("type", 4, d::enum_kind::<V8InternalCodeType>()),
-            d::optional("builtin_id", 5, d::Kind::Int32),
-            d::optional("instruction_start", 6, d::Kind::Uint64),
-            d::optional("instruction_size_bytes", 7, d::Kind::Uint64),
-            d::optional("machine_code", 8, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8InternalCode", &[
+        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+        d::optional("tid", 2, d::Kind::Uint32),
+        d::optional("name", 3, d::Kind::String),
+        d::optional("type", 4, d::enum_kind::<V8InternalCodeType>()),
+        d::optional("builtin_id", 5, d::Kind::Int32),
+        d::optional("instruction_start", 6, d::Kind::Uint64),
+        d::optional("instruction_size_bytes", 7, d::Kind::Uint64),
+        d::optional("machine_code", 8, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.V8WasmCode`.
@@ -847,20 +813,17 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl V8WasmCode {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8WasmCode",
-        &[
-            d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-            d::optional("tid", 2, d::Kind::Uint32),
-            d::optional("v8_wasm_script_iid", 3, d::Kind::Uint64),
-            d::optional("function_name", 4, d::Kind::String),
-            d::optional("tier", 5, d::enum_kind::<V8WasmCodeTier>()),
-            d::optional("code_offset_in_module", 6, d::Kind::Int32),
-            d::optional("instruction_start", 7, d::Kind::Uint64),
-            d::optional("instruction_size_bytes", 8, d::Kind::Uint64),
-            d::optional("machine_code", 9, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8WasmCode", &[
+        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+        d::optional("tid", 2, d::Kind::Uint32),
+        d::optional("v8_wasm_script_iid", 3, d::Kind::Uint64),
+        d::optional("function_name", 4, d::Kind::String),
+        d::optional("tier", 5, d::enum_kind::<V8WasmCodeTier>()),
+        d::optional("code_offset_in_module", 6, d::Kind::Int32),
+        d::optional("instruction_start", 7, d::Kind::Uint64),
+        d::optional("instruction_size_bytes", 8, d::Kind::Uint64),
+        d::optional("machine_code", 9, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.V8RegExpCode`.
@@ -909,17 +872,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl V8RegExpCode {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8RegExpCode",
-        &[
-            d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
-            d::optional("tid", 2, d::Kind::Uint32),
-            d::optional("pattern", 3, d::of!(V8String)),
-            d::optional("instruction_start", 4, d::Kind::Uint64),
-            d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
-            d::optional("machine_code", 6, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8RegExpCode", &[
+        d::optional("v8_isolate_iid", 1, d::Kind::Uint64),
+        d::optional("tid", 2, d::Kind::Uint32),
+        d::optional("pattern", 3, d::of!(V8String)),
+        d::optional("instruction_start", 4, d::Kind::Uint64),
+        d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
+        d::optional("machine_code", 6, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.V8CodeMove`.
@@ -989,18 +949,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl V8CodeMove {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.V8CodeMove",
-        &[
-            d::optional("isolate_iid", 1, d::Kind::Uint64),
-            d::optional("tid", 2, d::Kind::Uint32),
-            d::optional("from_instruction_start_address", 3, d::Kind::Uint64),
-            d::optional("to_instruction_start_address", 4, d::Kind::Uint64),
-            d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
-            d::optional("to_machine_code", 6, d::Kind::Bytes).of("to_instructions"),
-            d::optional("to_bytecode", 7, d::Kind::Bytes).of("to_instructions"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.V8CodeMove", &[
+        d::optional("isolate_iid", 1, d::Kind::Uint64),
+        d::optional("tid", 2, d::Kind::Uint32),
+        d::optional("from_instruction_start_address", 3, d::Kind::Uint64),
+        d::optional("to_instruction_start_address", 4, d::Kind::Uint64),
+        d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
+        d::optional("to_machine_code", 6, d::Kind::Bytes).of("to_instructions"),
+        d::optional("to_bytecode", 7, d::Kind::Bytes).of("to_instructions"),
+    ]);
 }
 
 /// `perfetto.protos.V8CodeDefaults`.

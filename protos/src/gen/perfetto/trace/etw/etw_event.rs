@@ -3,14 +3,7 @@
 //! `perfetto/trace/etw/etw_event.proto`.
 //!
 //! An event of Windows and who caused it.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -143,40 +136,37 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl EtwTraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.EtwTraceEvent",
-        &[
-            d::optional("timestamp", 1, d::Kind::Uint64),
-            d::optional("c_switch", 2, d::of!(crate ::CSwitchEtwEvent)).of("event"),
-            d::optional("ready_thread", 3, d::of!(crate ::ReadyThreadEtwEvent))
-                .of("event"),
-            d::optional("mem_info", 6, d::of!(crate ::MemInfoEtwEvent)).of("event"),
-            d::optional("file_io_create", 7, d::of!(crate ::FileIoCreateEtwEvent))
-                .of("event"),
-            d::optional("file_io_dir_enum", 8, d::of!(crate ::FileIoDirEnumEtwEvent))
-                .of("event"),
-            d::optional("file_io_info", 9, d::of!(crate ::FileIoInfoEtwEvent))
-                .of("event"),
-            d::optional(
-                    "file_io_read_write",
-                    10,
-                    d::of!(crate ::FileIoReadWriteEtwEvent),
-                )
-                .of("event"),
-            d::optional("file_io_simple_op", 11, d::of!(crate ::FileIoSimpleOpEtwEvent))
-                .of("event"),
-            d::optional("file_io_op_end", 12, d::of!(crate ::FileIoOpEndEtwEvent))
-                .of("event"),
-            d::optional("stack_walk", 13, d::of!(crate ::StackWalkEtwEvent)).of("event"),
-            d::optional(
-                    "file_io_path_operation",
-                    14,
-                    d::of!(crate ::FileIoPathOperationEtwEvent),
-                )
-                .of("event"),
-            d::optional("disk_io", 15, d::of!(crate ::DiskIoEtwEvent)).of("event"),
-            d::optional("cpu", 4, d::Kind::Uint32),
-            d::optional("thread_id", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EtwTraceEvent", &[
+        d::optional("timestamp", 1, d::Kind::Uint64),
+        d::optional("c_switch", 2, d::of!(crate ::CSwitchEtwEvent)).of("event"),
+        d::optional("ready_thread", 3, d::of!(crate ::ReadyThreadEtwEvent))
+            .of("event"),
+        d::optional("mem_info", 6, d::of!(crate ::MemInfoEtwEvent)).of("event"),
+        d::optional("file_io_create", 7, d::of!(crate ::FileIoCreateEtwEvent))
+            .of("event"),
+        d::optional("file_io_dir_enum", 8, d::of!(crate ::FileIoDirEnumEtwEvent))
+            .of("event"),
+        d::optional("file_io_info", 9, d::of!(crate ::FileIoInfoEtwEvent))
+            .of("event"),
+        d::optional(
+                "file_io_read_write",
+                10,
+                d::of!(crate ::FileIoReadWriteEtwEvent),
+            )
+            .of("event"),
+        d::optional("file_io_simple_op", 11, d::of!(crate ::FileIoSimpleOpEtwEvent))
+            .of("event"),
+        d::optional("file_io_op_end", 12, d::of!(crate ::FileIoOpEndEtwEvent))
+            .of("event"),
+        d::optional("stack_walk", 13, d::of!(crate ::StackWalkEtwEvent)).of("event"),
+        d::optional(
+                "file_io_path_operation",
+                14,
+                d::of!(crate ::FileIoPathOperationEtwEvent),
+            )
+            .of("event"),
+        d::optional("disk_io", 15, d::of!(crate ::DiskIoEtwEvent)).of("event"),
+        d::optional("cpu", 4, d::Kind::Uint32),
+        d::optional("thread_id", 5, d::Kind::Uint32),
+    ]);
 }

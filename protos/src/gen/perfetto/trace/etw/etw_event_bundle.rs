@@ -3,14 +3,7 @@
 //! `perfetto/trace/etw/etw_event_bundle.proto`.
 //!
 //! Events of one CPU.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,11 +36,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl EtwTraceEventBundle {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.EtwTraceEventBundle",
-        &[
-            d::optional("cpu", 1, d::Kind::Uint32),
-            d::repeated("event", 2, d::of!(crate ::EtwTraceEvent)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.EtwTraceEventBundle", &[
+        d::optional("cpu", 1, d::Kind::Uint32),
+        d::repeated("event", 2, d::of!(crate ::EtwTraceEvent)),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/filesystem/inode_file_map.proto`.
 //!
 //! Paths of inode numbers that other events name.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -67,14 +60,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InodeFileMap {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InodeFileMap",
-        &[
-            d::optional("block_device_id", 1, d::Kind::Uint64),
-            d::repeated("mount_points", 2, d::Kind::String),
-            d::repeated("entries", 3, d::of!(InodeFileMapEntry)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InodeFileMap", &[
+        d::optional("block_device_id", 1, d::Kind::Uint64),
+        d::repeated("mount_points", 2, d::Kind::String),
+        d::repeated("entries", 3, d::of!(InodeFileMapEntry)),
+    ]);
 }
 
 /// `perfetto.protos.InodeFileMap.Entry`.
@@ -111,12 +101,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl InodeFileMapEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.InodeFileMap.Entry",
-        &[
-            d::optional("inode_number", 1, d::Kind::Uint64),
-            d::repeated("paths", 2, d::Kind::String),
-            d::optional("type", 3, d::enum_kind::<InodeFileMapEntryType>()),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.InodeFileMap.Entry", &[
+        d::optional("inode_number", 1, d::Kind::Uint64),
+        d::repeated("paths", 2, d::Kind::String),
+        d::optional("type", 3, d::enum_kind::<InodeFileMapEntryType>()),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/android_fs.proto`.
 //!
 //! Tracepoints of the kernel's group `android_fs`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidFsDatareadEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidFsDatareadEndFtraceEvent",
-        &[
-            d::optional("bytes", 1, d::Kind::Int32),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatareadEndFtraceEvent", &[
+        d::optional("bytes", 1, d::Kind::Int32),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
@@ -94,18 +84,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidFsDatareadStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidFsDatareadStartFtraceEvent",
-        &[
-            d::optional("bytes", 1, d::Kind::Int32),
-            d::optional("cmdline", 2, d::Kind::String),
-            d::optional("i_size", 3, d::Kind::Int64),
-            d::optional("ino", 4, d::Kind::Uint64),
-            d::optional("offset", 5, d::Kind::Int64),
-            d::optional("pathbuf", 6, d::Kind::String),
-            d::optional("pid", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatareadStartFtraceEvent", &[
+        d::optional("bytes", 1, d::Kind::Int32),
+        d::optional("cmdline", 2, d::Kind::String),
+        d::optional("i_size", 3, d::Kind::Int64),
+        d::optional("ino", 4, d::Kind::Uint64),
+        d::optional("offset", 5, d::Kind::Int64),
+        d::optional("pathbuf", 6, d::Kind::String),
+        d::optional("pid", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
@@ -137,14 +124,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidFsDatawriteEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidFsDatawriteEndFtraceEvent",
-        &[
-            d::optional("bytes", 1, d::Kind::Int32),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatawriteEndFtraceEvent", &[
+        d::optional("bytes", 1, d::Kind::Int32),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
@@ -188,18 +172,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidFsDatawriteStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidFsDatawriteStartFtraceEvent",
-        &[
-            d::optional("bytes", 1, d::Kind::Int32),
-            d::optional("cmdline", 2, d::Kind::String),
-            d::optional("i_size", 3, d::Kind::Int64),
-            d::optional("ino", 4, d::Kind::Uint64),
-            d::optional("offset", 5, d::Kind::Int64),
-            d::optional("pathbuf", 6, d::Kind::String),
-            d::optional("pid", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsDatawriteStartFtraceEvent", &[
+        d::optional("bytes", 1, d::Kind::Int32),
+        d::optional("cmdline", 2, d::Kind::String),
+        d::optional("i_size", 3, d::Kind::Int64),
+        d::optional("ino", 4, d::Kind::Uint64),
+        d::optional("offset", 5, d::Kind::Int64),
+        d::optional("pathbuf", 6, d::Kind::String),
+        d::optional("pid", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
@@ -231,14 +212,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidFsFsyncEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidFsFsyncEndFtraceEvent",
-        &[
-            d::optional("bytes", 1, d::Kind::Int32),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsFsyncEndFtraceEvent", &[
+        d::optional("bytes", 1, d::Kind::Int32),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
@@ -276,14 +254,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidFsFsyncStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidFsFsyncStartFtraceEvent",
-        &[
-            d::optional("cmdline", 1, d::Kind::String),
-            d::optional("i_size", 2, d::Kind::Int64),
-            d::optional("ino", 3, d::Kind::Uint64),
-            d::optional("pathbuf", 4, d::Kind::String),
-            d::optional("pid", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidFsFsyncStartFtraceEvent", &[
+        d::optional("cmdline", 1, d::Kind::String),
+        d::optional("i_size", 2, d::Kind::Int64),
+        d::optional("ino", 3, d::Kind::Uint64),
+        d::optional("pathbuf", 4, d::Kind::String),
+        d::optional("pid", 5, d::Kind::Int32),
+    ]);
 }

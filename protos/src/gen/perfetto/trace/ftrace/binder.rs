@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/binder.proto`.
 //!
 //! Tracepoints of the kernel's group `binder`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -55,18 +48,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BinderTransactionFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderTransactionFtraceEvent",
-        &[
-            d::optional("debug_id", 1, d::Kind::Int32),
-            d::optional("target_node", 2, d::Kind::Int32),
-            d::optional("to_proc", 3, d::Kind::Int32),
-            d::optional("to_thread", 4, d::Kind::Int32),
-            d::optional("reply", 5, d::Kind::Int32),
-            d::optional("code", 6, d::Kind::Uint32),
-            d::optional("flags", 7, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BinderTransactionFtraceEvent", &[
+        d::optional("debug_id", 1, d::Kind::Int32),
+        d::optional("target_node", 2, d::Kind::Int32),
+        d::optional("to_proc", 3, d::Kind::Int32),
+        d::optional("to_thread", 4, d::Kind::Int32),
+        d::optional("reply", 5, d::Kind::Int32),
+        d::optional("code", 6, d::Kind::Uint32),
+        d::optional("flags", 7, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
@@ -133,16 +123,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BinderSetPriorityFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderSetPriorityFtraceEvent",
-        &[
-            d::optional("proc", 1, d::Kind::Int32),
-            d::optional("thread", 2, d::Kind::Int32),
-            d::optional("old_prio", 3, d::Kind::Uint32),
-            d::optional("new_prio", 4, d::Kind::Uint32),
-            d::optional("desired_prio", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BinderSetPriorityFtraceEvent", &[
+        d::optional("proc", 1, d::Kind::Int32),
+        d::optional("thread", 2, d::Kind::Int32),
+        d::optional("old_prio", 3, d::Kind::Uint32),
+        d::optional("new_prio", 4, d::Kind::Uint32),
+        d::optional("desired_prio", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.BinderLockFtraceEvent`.
@@ -267,15 +254,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BinderTransactionAllocBufFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BinderTransactionAllocBufFtraceEvent",
-        &[
-            d::optional("data_size", 1, d::Kind::Uint64),
-            d::optional("debug_id", 2, d::Kind::Int32),
-            d::optional("offsets_size", 3, d::Kind::Uint64),
-            d::optional("extra_buffers_size", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BinderTransactionAllocBufFtraceEvent", &[
+        d::optional("data_size", 1, d::Kind::Uint64),
+        d::optional("debug_id", 2, d::Kind::Int32),
+        d::optional("offsets_size", 3, d::Kind::Uint64),
+        d::optional("extra_buffers_size", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.BinderCommandFtraceEvent`.

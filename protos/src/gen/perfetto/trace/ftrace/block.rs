@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/block.proto`.
 //!
 //! Tracepoints of the kernel's group `block`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -55,18 +48,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockRqIssueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockRqIssueFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("bytes", 4, d::Kind::Uint32),
-            d::optional("rwbs", 5, d::Kind::String),
-            d::optional("comm", 6, d::Kind::String),
-            d::optional("cmd", 7, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqIssueFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("bytes", 4, d::Kind::Uint32),
+        d::optional("rwbs", 5, d::Kind::String),
+        d::optional("comm", 6, d::Kind::String),
+        d::optional("cmd", 7, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockBioBackmergeFtraceEvent`.
@@ -104,16 +94,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockBioBackmergeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockBioBackmergeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioBackmergeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockBioBounceFtraceEvent`.
@@ -151,16 +138,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockBioBounceFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockBioBounceFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioBounceFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockBioCompleteFtraceEvent`.
@@ -198,16 +182,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockBioCompleteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockBioCompleteFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("error", 4, d::Kind::Int32),
-            d::optional("rwbs", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioCompleteFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("error", 4, d::Kind::Int32),
+        d::optional("rwbs", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
@@ -245,16 +226,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockBioFrontmergeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockBioFrontmergeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioFrontmergeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockBioQueueFtraceEvent`.
@@ -292,16 +270,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockBioQueueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockBioQueueFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioQueueFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockBioRemapFtraceEvent`.
@@ -342,17 +317,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockBioRemapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockBioRemapFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("old_dev", 4, d::Kind::Uint64),
-            d::optional("old_sector", 5, d::Kind::Uint64),
-            d::optional("rwbs", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockBioRemapFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("old_dev", 4, d::Kind::Uint64),
+        d::optional("old_sector", 5, d::Kind::Uint64),
+        d::optional("rwbs", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockDirtyBufferFtraceEvent`.
@@ -384,14 +356,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockDirtyBufferFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockDirtyBufferFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockDirtyBufferFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.BlockGetrqFtraceEvent`.
@@ -429,16 +398,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockGetrqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockGetrqFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockGetrqFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockPlugFtraceEvent`.
@@ -508,17 +474,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockRqAbortFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockRqAbortFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("errors", 4, d::Kind::Int32),
-            d::optional("rwbs", 5, d::Kind::String),
-            d::optional("cmd", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqAbortFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("errors", 4, d::Kind::Int32),
+        d::optional("rwbs", 5, d::Kind::String),
+        d::optional("cmd", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockRqCompleteFtraceEvent`.
@@ -562,18 +525,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockRqCompleteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockRqCompleteFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("errors", 4, d::Kind::Int32),
-            d::optional("rwbs", 5, d::Kind::String),
-            d::optional("cmd", 6, d::Kind::String),
-            d::optional("error", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqCompleteFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("errors", 4, d::Kind::Int32),
+        d::optional("rwbs", 5, d::Kind::String),
+        d::optional("cmd", 6, d::Kind::String),
+        d::optional("error", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.BlockRqInsertFtraceEvent`.
@@ -617,18 +577,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockRqInsertFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockRqInsertFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("bytes", 4, d::Kind::Uint32),
-            d::optional("rwbs", 5, d::Kind::String),
-            d::optional("comm", 6, d::Kind::String),
-            d::optional("cmd", 7, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqInsertFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("bytes", 4, d::Kind::Uint32),
+        d::optional("rwbs", 5, d::Kind::String),
+        d::optional("comm", 6, d::Kind::String),
+        d::optional("cmd", 7, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockRqRemapFtraceEvent`.
@@ -672,18 +629,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockRqRemapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockRqRemapFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("old_dev", 4, d::Kind::Uint64),
-            d::optional("old_sector", 5, d::Kind::Uint64),
-            d::optional("nr_bios", 6, d::Kind::Uint32),
-            d::optional("rwbs", 7, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqRemapFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("old_dev", 4, d::Kind::Uint64),
+        d::optional("old_sector", 5, d::Kind::Uint64),
+        d::optional("nr_bios", 6, d::Kind::Uint32),
+        d::optional("rwbs", 7, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockRqRequeueFtraceEvent`.
@@ -724,17 +678,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockRqRequeueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockRqRequeueFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("errors", 4, d::Kind::Int32),
-            d::optional("rwbs", 5, d::Kind::String),
-            d::optional("cmd", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockRqRequeueFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("errors", 4, d::Kind::Int32),
+        d::optional("rwbs", 5, d::Kind::String),
+        d::optional("cmd", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockSleeprqFtraceEvent`.
@@ -772,16 +723,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockSleeprqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockSleeprqFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockSleeprqFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockSplitFtraceEvent`.
@@ -819,16 +767,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockSplitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockSplitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("new_sector", 3, d::Kind::Uint64),
-            d::optional("rwbs", 4, d::Kind::String),
-            d::optional("comm", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockSplitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("new_sector", 3, d::Kind::Uint64),
+        d::optional("rwbs", 4, d::Kind::String),
+        d::optional("comm", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockTouchBufferFtraceEvent`.
@@ -860,14 +805,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockTouchBufferFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockTouchBufferFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockTouchBufferFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.BlockUnplugFtraceEvent`.
@@ -896,13 +838,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockUnplugFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockUnplugFtraceEvent",
-        &[
-            d::optional("nr_rq", 1, d::Kind::Int32),
-            d::optional("comm", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockUnplugFtraceEvent", &[
+        d::optional("nr_rq", 1, d::Kind::Int32),
+        d::optional("comm", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockIoStartFtraceEvent`.
@@ -949,19 +888,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockIoStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockIoStartFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("bytes", 4, d::Kind::Uint32),
-            d::optional("ioprio", 5, d::Kind::Uint32),
-            d::optional("rwbs", 6, d::Kind::String),
-            d::optional("comm", 7, d::Kind::String),
-            d::optional("cmd", 8, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockIoStartFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("bytes", 4, d::Kind::Uint32),
+        d::optional("ioprio", 5, d::Kind::Uint32),
+        d::optional("rwbs", 6, d::Kind::String),
+        d::optional("comm", 7, d::Kind::String),
+        d::optional("cmd", 8, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.BlockIoDoneFtraceEvent`.
@@ -1008,17 +944,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl BlockIoDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.BlockIoDoneFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sector", 2, d::Kind::Uint64),
-            d::optional("nr_sector", 3, d::Kind::Uint32),
-            d::optional("bytes", 4, d::Kind::Uint32),
-            d::optional("ioprio", 5, d::Kind::Uint32),
-            d::optional("rwbs", 6, d::Kind::String),
-            d::optional("comm", 7, d::Kind::String),
-            d::optional("cmd", 8, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.BlockIoDoneFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sector", 2, d::Kind::Uint64),
+        d::optional("nr_sector", 3, d::Kind::Uint32),
+        d::optional("bytes", 4, d::Kind::Uint32),
+        d::optional("ioprio", 5, d::Kind::Uint32),
+        d::optional("rwbs", 6, d::Kind::String),
+        d::optional("comm", 7, d::Kind::String),
+        d::optional("cmd", 8, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/cgroup.proto`.
 //!
 //! Tracepoints of the kernel's group `cgroup`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -55,18 +48,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupAttachTaskFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupAttachTaskFtraceEvent",
-        &[
-            d::optional("dst_root", 1, d::Kind::Int32),
-            d::optional("dst_id", 2, d::Kind::Int32),
-            d::optional("pid", 3, d::Kind::Int32),
-            d::optional("comm", 4, d::Kind::String),
-            d::optional("cname", 5, d::Kind::String),
-            d::optional("dst_level", 6, d::Kind::Int32),
-            d::optional("dst_path", 7, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupAttachTaskFtraceEvent", &[
+        d::optional("dst_root", 1, d::Kind::Int32),
+        d::optional("dst_id", 2, d::Kind::Int32),
+        d::optional("pid", 3, d::Kind::Int32),
+        d::optional("comm", 4, d::Kind::String),
+        d::optional("cname", 5, d::Kind::String),
+        d::optional("dst_level", 6, d::Kind::Int32),
+        d::optional("dst_path", 7, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupMkdirFtraceEvent`.
@@ -104,16 +94,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupMkdirFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupMkdirFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("id", 2, d::Kind::Int32),
-            d::optional("cname", 3, d::Kind::String),
-            d::optional("level", 4, d::Kind::Int32),
-            d::optional("path", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupMkdirFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("id", 2, d::Kind::Int32),
+        d::optional("cname", 3, d::Kind::String),
+        d::optional("level", 4, d::Kind::Int32),
+        d::optional("path", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupRemountFtraceEvent`.
@@ -145,14 +132,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupRemountFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupRemountFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("ss_mask", 2, d::Kind::Uint32),
-            d::optional("name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupRemountFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("ss_mask", 2, d::Kind::Uint32),
+        d::optional("name", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupRmdirFtraceEvent`.
@@ -190,16 +174,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupRmdirFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupRmdirFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("id", 2, d::Kind::Int32),
-            d::optional("cname", 3, d::Kind::String),
-            d::optional("level", 4, d::Kind::Int32),
-            d::optional("path", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupRmdirFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("id", 2, d::Kind::Int32),
+        d::optional("cname", 3, d::Kind::String),
+        d::optional("level", 4, d::Kind::Int32),
+        d::optional("path", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupTransferTasksFtraceEvent`.
@@ -243,18 +224,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupTransferTasksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupTransferTasksFtraceEvent",
-        &[
-            d::optional("dst_root", 1, d::Kind::Int32),
-            d::optional("dst_id", 2, d::Kind::Int32),
-            d::optional("pid", 3, d::Kind::Int32),
-            d::optional("comm", 4, d::Kind::String),
-            d::optional("cname", 5, d::Kind::String),
-            d::optional("dst_level", 6, d::Kind::Int32),
-            d::optional("dst_path", 7, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupTransferTasksFtraceEvent", &[
+        d::optional("dst_root", 1, d::Kind::Int32),
+        d::optional("dst_id", 2, d::Kind::Int32),
+        d::optional("pid", 3, d::Kind::Int32),
+        d::optional("comm", 4, d::Kind::String),
+        d::optional("cname", 5, d::Kind::String),
+        d::optional("dst_level", 6, d::Kind::Int32),
+        d::optional("dst_path", 7, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupDestroyRootFtraceEvent`.
@@ -286,14 +264,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupDestroyRootFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupDestroyRootFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("ss_mask", 2, d::Kind::Uint32),
-            d::optional("name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupDestroyRootFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("ss_mask", 2, d::Kind::Uint32),
+        d::optional("name", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupReleaseFtraceEvent`.
@@ -331,16 +306,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupReleaseFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupReleaseFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("id", 2, d::Kind::Int32),
-            d::optional("cname", 3, d::Kind::String),
-            d::optional("level", 4, d::Kind::Int32),
-            d::optional("path", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupReleaseFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("id", 2, d::Kind::Int32),
+        d::optional("cname", 3, d::Kind::String),
+        d::optional("level", 4, d::Kind::Int32),
+        d::optional("path", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupRenameFtraceEvent`.
@@ -378,16 +350,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupRenameFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupRenameFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("id", 2, d::Kind::Int32),
-            d::optional("cname", 3, d::Kind::String),
-            d::optional("level", 4, d::Kind::Int32),
-            d::optional("path", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupRenameFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("id", 2, d::Kind::Int32),
+        d::optional("cname", 3, d::Kind::String),
+        d::optional("level", 4, d::Kind::Int32),
+        d::optional("path", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CgroupSetupRootFtraceEvent`.
@@ -419,12 +388,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CgroupSetupRootFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CgroupSetupRootFtraceEvent",
-        &[
-            d::optional("root", 1, d::Kind::Int32),
-            d::optional("ss_mask", 2, d::Kind::Uint32),
-            d::optional("name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CgroupSetupRootFtraceEvent", &[
+        d::optional("root", 1, d::Kind::Int32),
+        d::optional("ss_mask", 2, d::Kind::Uint32),
+        d::optional("name", 3, d::Kind::String),
+    ]);
 }

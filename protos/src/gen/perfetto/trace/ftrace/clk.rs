@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/clk.proto`.
 //!
 //! Tracepoints of the kernel's group `clk`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -98,11 +91,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ClkSetRateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ClkSetRateFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("rate", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClkSetRateFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("rate", 2, d::Kind::Uint64),
+    ]);
 }

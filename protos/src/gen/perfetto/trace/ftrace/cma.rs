@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/cma.proto`.
 //!
 //! Tracepoints of the kernel's group `cma`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CmaAllocStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CmaAllocStartFtraceEvent",
-        &[
-            d::optional("align", 1, d::Kind::Uint32),
-            d::optional("count", 2, d::Kind::Uint32),
-            d::optional("name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CmaAllocStartFtraceEvent", &[
+        d::optional("align", 1, d::Kind::Uint32),
+        d::optional("count", 2, d::Kind::Uint32),
+        d::optional("name", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CmaAllocInfoFtraceEvent`.
@@ -103,21 +93,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CmaAllocInfoFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CmaAllocInfoFtraceEvent",
-        &[
-            d::optional("align", 1, d::Kind::Uint32),
-            d::optional("count", 2, d::Kind::Uint32),
-            d::optional("err_iso", 3, d::Kind::Uint32),
-            d::optional("err_mig", 4, d::Kind::Uint32),
-            d::optional("err_test", 5, d::Kind::Uint32),
-            d::optional("name", 6, d::Kind::String),
-            d::optional("nr_mapped", 7, d::Kind::Uint64),
-            d::optional("nr_migrated", 8, d::Kind::Uint64),
-            d::optional("nr_reclaimed", 9, d::Kind::Uint64),
-            d::optional("pfn", 10, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CmaAllocInfoFtraceEvent", &[
+        d::optional("align", 1, d::Kind::Uint32),
+        d::optional("count", 2, d::Kind::Uint32),
+        d::optional("err_iso", 3, d::Kind::Uint32),
+        d::optional("err_mig", 4, d::Kind::Uint32),
+        d::optional("err_test", 5, d::Kind::Uint32),
+        d::optional("name", 6, d::Kind::String),
+        d::optional("nr_mapped", 7, d::Kind::Uint64),
+        d::optional("nr_migrated", 8, d::Kind::Uint64),
+        d::optional("nr_reclaimed", 9, d::Kind::Uint64),
+        d::optional("pfn", 10, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.CmaAllocFinishFtraceEvent`.
@@ -158,15 +145,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CmaAllocFinishFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CmaAllocFinishFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("pfn", 2, d::Kind::Uint64),
-            d::optional("page", 3, d::Kind::Uint64),
-            d::optional("count", 4, d::Kind::Uint64),
-            d::optional("align", 5, d::Kind::Uint32),
-            d::optional("errorno", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CmaAllocFinishFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("pfn", 2, d::Kind::Uint64),
+        d::optional("page", 3, d::Kind::Uint64),
+        d::optional("count", 4, d::Kind::Uint64),
+        d::optional("align", 5, d::Kind::Uint32),
+        d::optional("errorno", 6, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/compaction.proto`.
 //!
 //! Tracepoints of the kernel's group `compaction`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionBeginFtraceEvent",
-        &[
-            d::optional("zone_start", 1, d::Kind::Uint64),
-            d::optional("migrate_pfn", 2, d::Kind::Uint64),
-            d::optional("free_pfn", 3, d::Kind::Uint64),
-            d::optional("zone_end", 4, d::Kind::Uint64),
-            d::optional("sync", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionBeginFtraceEvent", &[
+        d::optional("zone_start", 1, d::Kind::Uint64),
+        d::optional("migrate_pfn", 2, d::Kind::Uint64),
+        d::optional("free_pfn", 3, d::Kind::Uint64),
+        d::optional("zone_end", 4, d::Kind::Uint64),
+        d::optional("sync", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
@@ -99,17 +89,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionDeferCompactionFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionDeferCompactionFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("idx", 2, d::Kind::Uint32),
-            d::optional("order", 3, d::Kind::Int32),
-            d::optional("considered", 4, d::Kind::Uint32),
-            d::optional("defer_shift", 5, d::Kind::Uint32),
-            d::optional("order_failed", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionDeferCompactionFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("idx", 2, d::Kind::Uint32),
+        d::optional("order", 3, d::Kind::Int32),
+        d::optional("considered", 4, d::Kind::Uint32),
+        d::optional("defer_shift", 5, d::Kind::Uint32),
+        d::optional("order_failed", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionDeferredFtraceEvent`.
@@ -150,17 +137,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionDeferredFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionDeferredFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("idx", 2, d::Kind::Uint32),
-            d::optional("order", 3, d::Kind::Int32),
-            d::optional("considered", 4, d::Kind::Uint32),
-            d::optional("defer_shift", 5, d::Kind::Uint32),
-            d::optional("order_failed", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionDeferredFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("idx", 2, d::Kind::Uint32),
+        d::optional("order", 3, d::Kind::Int32),
+        d::optional("considered", 4, d::Kind::Uint32),
+        d::optional("defer_shift", 5, d::Kind::Uint32),
+        d::optional("order_failed", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
@@ -201,17 +185,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionDeferResetFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionDeferResetFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("idx", 2, d::Kind::Uint32),
-            d::optional("order", 3, d::Kind::Int32),
-            d::optional("considered", 4, d::Kind::Uint32),
-            d::optional("defer_shift", 5, d::Kind::Uint32),
-            d::optional("order_failed", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionDeferResetFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("idx", 2, d::Kind::Uint32),
+        d::optional("order", 3, d::Kind::Int32),
+        d::optional("considered", 4, d::Kind::Uint32),
+        d::optional("defer_shift", 5, d::Kind::Uint32),
+        d::optional("order_failed", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionEndFtraceEvent`.
@@ -252,17 +233,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionEndFtraceEvent",
-        &[
-            d::optional("zone_start", 1, d::Kind::Uint64),
-            d::optional("migrate_pfn", 2, d::Kind::Uint64),
-            d::optional("free_pfn", 3, d::Kind::Uint64),
-            d::optional("zone_end", 4, d::Kind::Uint64),
-            d::optional("sync", 5, d::Kind::Uint32),
-            d::optional("status", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionEndFtraceEvent", &[
+        d::optional("zone_start", 1, d::Kind::Uint64),
+        d::optional("migrate_pfn", 2, d::Kind::Uint64),
+        d::optional("free_pfn", 3, d::Kind::Uint64),
+        d::optional("zone_end", 4, d::Kind::Uint64),
+        d::optional("sync", 5, d::Kind::Uint32),
+        d::optional("status", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionFinishedFtraceEvent`.
@@ -297,15 +275,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionFinishedFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionFinishedFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("idx", 2, d::Kind::Uint32),
-            d::optional("order", 3, d::Kind::Int32),
-            d::optional("ret", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionFinishedFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("idx", 2, d::Kind::Uint32),
+        d::optional("order", 3, d::Kind::Int32),
+        d::optional("ret", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
@@ -340,15 +315,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionIsolateFreepagesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent",
-        &[
-            d::optional("start_pfn", 1, d::Kind::Uint64),
-            d::optional("end_pfn", 2, d::Kind::Uint64),
-            d::optional("nr_scanned", 3, d::Kind::Uint64),
-            d::optional("nr_taken", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent", &[
+        d::optional("start_pfn", 1, d::Kind::Uint64),
+        d::optional("end_pfn", 2, d::Kind::Uint64),
+        d::optional("nr_scanned", 3, d::Kind::Uint64),
+        d::optional("nr_taken", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
@@ -383,15 +355,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionIsolateMigratepagesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent",
-        &[
-            d::optional("start_pfn", 1, d::Kind::Uint64),
-            d::optional("end_pfn", 2, d::Kind::Uint64),
-            d::optional("nr_scanned", 3, d::Kind::Uint64),
-            d::optional("nr_taken", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent", &[
+        d::optional("start_pfn", 1, d::Kind::Uint64),
+        d::optional("end_pfn", 2, d::Kind::Uint64),
+        d::optional("nr_scanned", 3, d::Kind::Uint64),
+        d::optional("nr_taken", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
@@ -455,15 +424,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionKcompactdWakeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("order", 2, d::Kind::Int32),
-            d::optional("classzone_idx", 3, d::Kind::Uint32),
-            d::optional("highest_zoneidx", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionKcompactdWakeFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("order", 2, d::Kind::Int32),
+        d::optional("classzone_idx", 3, d::Kind::Uint32),
+        d::optional("highest_zoneidx", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
@@ -492,13 +458,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionMigratepagesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionMigratepagesFtraceEvent",
-        &[
-            d::optional("nr_migrated", 1, d::Kind::Uint64),
-            d::optional("nr_failed", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionMigratepagesFtraceEvent", &[
+        d::optional("nr_migrated", 1, d::Kind::Uint64),
+        d::optional("nr_failed", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionSuitableFtraceEvent`.
@@ -533,15 +496,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionSuitableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionSuitableFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("idx", 2, d::Kind::Uint32),
-            d::optional("order", 3, d::Kind::Int32),
-            d::optional("ret", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionSuitableFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("idx", 2, d::Kind::Uint32),
+        d::optional("order", 3, d::Kind::Int32),
+        d::optional("ret", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
@@ -576,15 +536,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionTryToCompactPagesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent",
-        &[
-            d::optional("order", 1, d::Kind::Int32),
-            d::optional("gfp_mask", 2, d::Kind::Uint32),
-            d::optional("mode", 3, d::Kind::Uint32),
-            d::optional("prio", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent", &[
+        d::optional("order", 1, d::Kind::Int32),
+        d::optional("gfp_mask", 2, d::Kind::Uint32),
+        d::optional("mode", 3, d::Kind::Uint32),
+        d::optional("prio", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
@@ -619,13 +576,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmCompactionWakeupKcompactdFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("order", 2, d::Kind::Int32),
-            d::optional("classzone_idx", 3, d::Kind::Uint32),
-            d::optional("highest_zoneidx", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("order", 2, d::Kind::Int32),
+        d::optional("classzone_idx", 3, d::Kind::Uint32),
+        d::optional("highest_zoneidx", 4, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/cpm_trace.proto`.
 //!
 //! Tracepoints of the kernel's group `cpm_trace`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,12 +36,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ParamSetValueCpmFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ParamSetValueCpmFtraceEvent",
-        &[
-            d::optional("body", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::Uint32),
-            d::optional("timestamp", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ParamSetValueCpmFtraceEvent", &[
+        d::optional("body", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::Uint32),
+        d::optional("timestamp", 3, d::Kind::Int64),
+    ]);
 }

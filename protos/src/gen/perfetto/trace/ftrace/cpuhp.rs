@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/cpuhp.proto`.
 //!
 //! Tracepoints of the kernel's group `cpuhp`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuhpExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuhpExitFtraceEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Uint32),
-            d::optional("idx", 2, d::Kind::Int32),
-            d::optional("ret", 3, d::Kind::Int32),
-            d::optional("state", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpExitFtraceEvent", &[
+        d::optional("cpu", 1, d::Kind::Uint32),
+        d::optional("idx", 2, d::Kind::Int32),
+        d::optional("ret", 3, d::Kind::Int32),
+        d::optional("state", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
@@ -89,15 +79,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuhpMultiEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuhpMultiEnterFtraceEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Uint32),
-            d::optional("fun", 2, d::Kind::Uint64),
-            d::optional("idx", 3, d::Kind::Int32),
-            d::optional("target", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpMultiEnterFtraceEvent", &[
+        d::optional("cpu", 1, d::Kind::Uint32),
+        d::optional("fun", 2, d::Kind::Uint64),
+        d::optional("idx", 3, d::Kind::Int32),
+        d::optional("target", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.CpuhpEnterFtraceEvent`.
@@ -132,15 +119,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuhpEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuhpEnterFtraceEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Uint32),
-            d::optional("fun", 2, d::Kind::Uint64),
-            d::optional("idx", 3, d::Kind::Int32),
-            d::optional("target", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpEnterFtraceEvent", &[
+        d::optional("cpu", 1, d::Kind::Uint32),
+        d::optional("fun", 2, d::Kind::Uint64),
+        d::optional("idx", 3, d::Kind::Int32),
+        d::optional("target", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.CpuhpLatencyFtraceEvent`.
@@ -175,15 +159,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuhpLatencyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuhpLatencyFtraceEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Uint32),
-            d::optional("ret", 2, d::Kind::Int32),
-            d::optional("state", 3, d::Kind::Uint32),
-            d::optional("time", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpLatencyFtraceEvent", &[
+        d::optional("cpu", 1, d::Kind::Uint32),
+        d::optional("ret", 2, d::Kind::Int32),
+        d::optional("state", 3, d::Kind::Uint32),
+        d::optional("time", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.CpuhpPauseFtraceEvent`.
@@ -218,13 +199,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuhpPauseFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuhpPauseFtraceEvent",
-        &[
-            d::optional("active_cpus", 1, d::Kind::Uint32),
-            d::optional("cpus", 2, d::Kind::Uint32),
-            d::optional("pause", 3, d::Kind::Uint32),
-            d::optional("time", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuhpPauseFtraceEvent", &[
+        d::optional("active_cpus", 1, d::Kind::Uint32),
+        d::optional("cpus", 2, d::Kind::Uint32),
+        d::optional("pause", 3, d::Kind::Uint32),
+        d::optional("time", 4, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/cros_ec.proto`.
 //!
 //! Tracepoints of the kernel's group `cros_ec`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -52,15 +45,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CrosEcSensorhubDataFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CrosEcSensorhubDataFtraceEvent",
-        &[
-            d::optional("current_time", 1, d::Kind::Int64),
-            d::optional("current_timestamp", 2, d::Kind::Int64),
-            d::optional("delta", 3, d::Kind::Int64),
-            d::optional("ec_fifo_timestamp", 4, d::Kind::Uint32),
-            d::optional("ec_sensor_num", 5, d::Kind::Uint32),
-            d::optional("fifo_timestamp", 6, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CrosEcSensorhubDataFtraceEvent", &[
+        d::optional("current_time", 1, d::Kind::Int64),
+        d::optional("current_timestamp", 2, d::Kind::Int64),
+        d::optional("delta", 3, d::Kind::Int64),
+        d::optional("ec_fifo_timestamp", 4, d::Kind::Uint32),
+        d::optional("ec_sensor_num", 5, d::Kind::Uint32),
+        d::optional("fifo_timestamp", 6, d::Kind::Int64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/dcvsh.proto`.
 //!
 //! Tracepoints of the kernel's group `dcvsh`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,11 +33,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DcvshFreqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DcvshFreqFtraceEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Uint64),
-            d::optional("freq", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DcvshFreqFtraceEvent", &[
+        d::optional("cpu", 1, d::Kind::Uint64),
+        d::optional("freq", 2, d::Kind::Uint64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/devfreq.proto`.
 //!
 //! Tracepoints of the kernel's group `devfreq`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,14 +42,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DevfreqFrequencyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DevfreqFrequencyFtraceEvent",
-        &[
-            d::optional("dev_name", 1, d::Kind::String),
-            d::optional("freq", 2, d::Kind::Uint64),
-            d::optional("prev_freq", 3, d::Kind::Uint64),
-            d::optional("busy_time", 4, d::Kind::Uint64),
-            d::optional("total_time", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DevfreqFrequencyFtraceEvent", &[
+        d::optional("dev_name", 1, d::Kind::String),
+        d::optional("freq", 2, d::Kind::Uint64),
+        d::optional("prev_freq", 3, d::Kind::Uint64),
+        d::optional("busy_time", 4, d::Kind::Uint64),
+        d::optional("total_time", 5, d::Kind::Uint64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/dma_fence.proto`.
 //!
 //! Tracepoints of the kernel's group `dma_fence`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmaFenceInitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaFenceInitFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceInitFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.DmaFenceEmitFtraceEvent`.
@@ -89,15 +79,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmaFenceEmitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaFenceEmitFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceEmitFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.DmaFenceSignaledFtraceEvent`.
@@ -132,15 +119,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmaFenceSignaledFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaFenceSignaledFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceSignaledFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
@@ -175,15 +159,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmaFenceWaitStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaFenceWaitStartFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceWaitStartFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
@@ -218,13 +199,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmaFenceWaitEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaFenceWaitEndFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaFenceWaitEndFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }

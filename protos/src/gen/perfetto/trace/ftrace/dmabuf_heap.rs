@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/dmabuf_heap.proto`.
 //!
 //! Tracepoints of the kernel's group `dmabuf_heap`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,12 +36,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmaHeapStatFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmaHeapStatFtraceEvent",
-        &[
-            d::optional("inode", 1, d::Kind::Uint64),
-            d::optional("len", 2, d::Kind::Int64),
-            d::optional("total_allocated", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmaHeapStatFtraceEvent", &[
+        d::optional("inode", 1, d::Kind::Uint64),
+        d::optional("len", 2, d::Kind::Int64),
+        d::optional("total_allocated", 3, d::Kind::Uint64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/dpu.proto`.
 //!
 //! Tracepoints of the kernel's group `dpu`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -52,17 +45,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuTracingMarkWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuTracingMarkWriteFtraceEvent",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::optional("trace_name", 2, d::Kind::String),
-            d::optional("trace_begin", 3, d::Kind::Uint32),
-            d::optional("name", 4, d::Kind::String),
-            d::optional("type", 5, d::Kind::Uint32),
-            d::optional("value", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuTracingMarkWriteFtraceEvent", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::optional("trace_name", 2, d::Kind::String),
+        d::optional("trace_begin", 3, d::Kind::Uint32),
+        d::optional("name", 4, d::Kind::String),
+        d::optional("type", 5, d::Kind::Uint32),
+        d::optional("value", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
@@ -91,13 +81,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDsiCmdFifoStatusFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent",
-        &[
-            d::optional("header", 1, d::Kind::Uint32),
-            d::optional("payload", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent", &[
+        d::optional("header", 1, d::Kind::Uint32),
+        d::optional("payload", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDsiRxFtraceEvent`.
@@ -130,13 +117,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDsiRxFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDsiRxFtraceEvent",
-        &[
-            d::optional("cmd", 1, d::Kind::Uint32),
-            d::optional("rx_buf", 3, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDsiRxFtraceEvent", &[
+        d::optional("cmd", 1, d::Kind::Uint32),
+        d::optional("rx_buf", 3, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.DpuDsiTxFtraceEvent`.
@@ -175,15 +159,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDsiTxFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDsiTxFtraceEvent",
-        &[
-            d::optional("type", 1, d::Kind::Uint32),
-            d::optional("last", 3, d::Kind::Uint32),
-            d::optional("delay_ms", 4, d::Kind::Uint32),
-            d::optional("tx_buf", 5, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDsiTxFtraceEvent", &[
+        d::optional("type", 1, d::Kind::Uint32),
+        d::optional("last", 3, d::Kind::Uint32),
+        d::optional("delay_ms", 4, d::Kind::Uint32),
+        d::optional("tx_buf", 5, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
@@ -215,14 +196,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispDpuUnderrunFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispDpuUnderrunFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Int32),
-            d::optional("frames_pending", 2, d::Kind::Int32),
-            d::optional("vsync_count", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispDpuUnderrunFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Int32),
+        d::optional("frames_pending", 2, d::Kind::Int32),
+        d::optional("vsync_count", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
@@ -254,14 +232,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispVblankIrqEnableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Int32),
-            d::optional("output_id", 2, d::Kind::Int32),
-            d::optional("enable", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispVblankIrqEnableFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Int32),
+        d::optional("output_id", 2, d::Kind::Int32),
+        d::optional("enable", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
@@ -299,16 +274,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispFrameDoneTimeoutFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent",
-        &[
-            d::optional("display_id", 1, d::Kind::Int32),
-            d::optional("output_id", 2, d::Kind::Uint32),
-            d::optional("frames_pending", 3, d::Kind::Int32),
-            d::optional("te_count", 4, d::Kind::Int32),
-            d::optional("during_disable", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent", &[
+        d::optional("display_id", 1, d::Kind::Int32),
+        d::optional("output_id", 2, d::Kind::Uint32),
+        d::optional("frames_pending", 3, d::Kind::Int32),
+        d::optional("te_count", 4, d::Kind::Int32),
+        d::optional("during_disable", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
@@ -343,15 +315,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispFrameStartTimeoutFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent",
-        &[
-            d::optional("display_id", 1, d::Kind::Int32),
-            d::optional("output_id", 2, d::Kind::Uint32),
-            d::optional("frames_pending", 3, d::Kind::Int32),
-            d::optional("te_count", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent", &[
+        d::optional("display_id", 1, d::Kind::Int32),
+        d::optional("output_id", 2, d::Kind::Uint32),
+        d::optional("frames_pending", 3, d::Kind::Int32),
+        d::optional("te_count", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
@@ -386,15 +355,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispFrameDoneMissingFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent",
-        &[
-            d::optional("display_id", 1, d::Kind::Int32),
-            d::optional("output_id", 2, d::Kind::Uint32),
-            d::optional("frames_pending", 3, d::Kind::Int32),
-            d::optional("te_count", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameDoneMissingFtraceEvent", &[
+        d::optional("display_id", 1, d::Kind::Int32),
+        d::optional("output_id", 2, d::Kind::Uint32),
+        d::optional("frames_pending", 3, d::Kind::Int32),
+        d::optional("te_count", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
@@ -429,15 +395,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispFrameStartMissingFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispFrameStartMissingFtraceEvent",
-        &[
-            d::optional("display_id", 1, d::Kind::Int32),
-            d::optional("output_id", 2, d::Kind::Uint32),
-            d::optional("frames_pending", 3, d::Kind::Int32),
-            d::optional("te_count", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispFrameStartMissingFtraceEvent", &[
+        d::optional("display_id", 1, d::Kind::Int32),
+        d::optional("output_id", 2, d::Kind::Uint32),
+        d::optional("frames_pending", 3, d::Kind::Int32),
+        d::optional("te_count", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
@@ -469,12 +432,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DpuDispDpuLineUnderrunFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Int32),
-            d::optional("frames_pending", 2, d::Kind::Int32),
-            d::optional("vsync_count", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Int32),
+        d::optional("frames_pending", 2, d::Kind::Int32),
+        d::optional("vsync_count", 3, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/drm.proto`.
 //!
 //! Tracepoints of the kernel's group `drm`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmVblankEventFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmVblankEventFtraceEvent",
-        &[
-            d::optional("crtc", 1, d::Kind::Int32),
-            d::optional("high_prec", 2, d::Kind::Uint32),
-            d::optional("seq", 3, d::Kind::Uint32),
-            d::optional("time", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmVblankEventFtraceEvent", &[
+        d::optional("crtc", 1, d::Kind::Int32),
+        d::optional("high_prec", 2, d::Kind::Uint32),
+        d::optional("seq", 3, d::Kind::Uint32),
+        d::optional("time", 4, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
@@ -86,12 +76,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmVblankEventDeliveredFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmVblankEventDeliveredFtraceEvent",
-        &[
-            d::optional("crtc", 1, d::Kind::Int32),
-            d::optional("file", 2, d::Kind::Uint64),
-            d::optional("seq", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmVblankEventDeliveredFtraceEvent", &[
+        d::optional("crtc", 1, d::Kind::Int32),
+        d::optional("file", 2, d::Kind::Uint64),
+        d::optional("seq", 3, d::Kind::Uint32),
+    ]);
 }

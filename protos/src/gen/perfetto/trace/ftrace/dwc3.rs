@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/dwc3.proto`.
 //!
 //! Tracepoints of the kernel's group `dwc3`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -58,19 +51,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3AllocRequestFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3AllocRequestFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("req", 2, d::Kind::Uint64),
-            d::optional("actual", 3, d::Kind::Uint32),
-            d::optional("length", 4, d::Kind::Uint32),
-            d::optional("status", 5, d::Kind::Int32),
-            d::optional("zero", 6, d::Kind::Int32),
-            d::optional("short_not_ok", 7, d::Kind::Int32),
-            d::optional("no_interrupt", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3AllocRequestFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("req", 2, d::Kind::Uint64),
+        d::optional("actual", 3, d::Kind::Uint32),
+        d::optional("length", 4, d::Kind::Uint32),
+        d::optional("status", 5, d::Kind::Int32),
+        d::optional("zero", 6, d::Kind::Int32),
+        d::optional("short_not_ok", 7, d::Kind::Int32),
+        d::optional("no_interrupt", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
@@ -126,22 +116,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3CompleteTrbFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3CompleteTrbFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("trb", 2, d::Kind::Uint64),
-            d::optional("allocated", 3, d::Kind::Uint32),
-            d::optional("queued", 4, d::Kind::Uint32),
-            d::optional("bpl", 5, d::Kind::Uint32),
-            d::optional("bph", 6, d::Kind::Uint32),
-            d::optional("size", 7, d::Kind::Uint32),
-            d::optional("ctrl", 8, d::Kind::Uint32),
-            d::optional("type", 9, d::Kind::Uint32),
-            d::optional("enqueue", 10, d::Kind::Uint32),
-            d::optional("dequeue", 11, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3CompleteTrbFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("trb", 2, d::Kind::Uint64),
+        d::optional("allocated", 3, d::Kind::Uint32),
+        d::optional("queued", 4, d::Kind::Uint32),
+        d::optional("bpl", 5, d::Kind::Uint32),
+        d::optional("bph", 6, d::Kind::Uint32),
+        d::optional("size", 7, d::Kind::Uint32),
+        d::optional("ctrl", 8, d::Kind::Uint32),
+        d::optional("type", 9, d::Kind::Uint32),
+        d::optional("enqueue", 10, d::Kind::Uint32),
+        d::optional("dequeue", 11, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
@@ -182,17 +169,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3CtrlReqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3CtrlReqFtraceEvent",
-        &[
-            d::optional("bRequestType", 1, d::Kind::Uint32),
-            d::optional("bRequest", 2, d::Kind::Uint32),
-            d::optional("wValue", 3, d::Kind::Uint32),
-            d::optional("wIndex", 4, d::Kind::Uint32),
-            d::optional("wLength", 5, d::Kind::Uint32),
-            d::optional("str", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3CtrlReqFtraceEvent", &[
+        d::optional("bRequestType", 1, d::Kind::Uint32),
+        d::optional("bRequest", 2, d::Kind::Uint32),
+        d::optional("wValue", 3, d::Kind::Uint32),
+        d::optional("wIndex", 4, d::Kind::Uint32),
+        d::optional("wLength", 5, d::Kind::Uint32),
+        d::optional("str", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
@@ -239,19 +223,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3EpDequeueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3EpDequeueFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("req", 2, d::Kind::Uint64),
-            d::optional("actual", 3, d::Kind::Uint32),
-            d::optional("length", 4, d::Kind::Uint32),
-            d::optional("status", 5, d::Kind::Int32),
-            d::optional("zero", 6, d::Kind::Int32),
-            d::optional("short_not_ok", 7, d::Kind::Int32),
-            d::optional("no_interrupt", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3EpDequeueFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("req", 2, d::Kind::Uint64),
+        d::optional("actual", 3, d::Kind::Uint32),
+        d::optional("length", 4, d::Kind::Uint32),
+        d::optional("status", 5, d::Kind::Int32),
+        d::optional("zero", 6, d::Kind::Int32),
+        d::optional("short_not_ok", 7, d::Kind::Int32),
+        d::optional("no_interrupt", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3EpQueueFtraceEvent`.
@@ -298,19 +279,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3EpQueueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3EpQueueFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("req", 2, d::Kind::Uint64),
-            d::optional("actual", 3, d::Kind::Uint32),
-            d::optional("length", 4, d::Kind::Uint32),
-            d::optional("status", 5, d::Kind::Int32),
-            d::optional("zero", 6, d::Kind::Int32),
-            d::optional("short_not_ok", 7, d::Kind::Int32),
-            d::optional("no_interrupt", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3EpQueueFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("req", 2, d::Kind::Uint64),
+        d::optional("actual", 3, d::Kind::Uint32),
+        d::optional("length", 4, d::Kind::Uint32),
+        d::optional("status", 5, d::Kind::Int32),
+        d::optional("zero", 6, d::Kind::Int32),
+        d::optional("short_not_ok", 7, d::Kind::Int32),
+        d::optional("no_interrupt", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3EventFtraceEvent`.
@@ -342,14 +320,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3EventFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3EventFtraceEvent",
-        &[
-            d::optional("event", 1, d::Kind::Uint32),
-            d::optional("ep0state", 2, d::Kind::Uint32),
-            d::optional("str", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3EventFtraceEvent", &[
+        d::optional("event", 1, d::Kind::Uint32),
+        d::optional("ep0state", 2, d::Kind::Uint32),
+        d::optional("str", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
@@ -396,19 +371,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3FreeRequestFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3FreeRequestFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("req", 2, d::Kind::Uint64),
-            d::optional("actual", 3, d::Kind::Uint32),
-            d::optional("length", 4, d::Kind::Uint32),
-            d::optional("status", 5, d::Kind::Int32),
-            d::optional("zero", 6, d::Kind::Int32),
-            d::optional("short_not_ok", 7, d::Kind::Int32),
-            d::optional("no_interrupt", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3FreeRequestFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("req", 2, d::Kind::Uint64),
+        d::optional("actual", 3, d::Kind::Uint32),
+        d::optional("length", 4, d::Kind::Uint32),
+        d::optional("status", 5, d::Kind::Int32),
+        d::optional("zero", 6, d::Kind::Int32),
+        d::optional("short_not_ok", 7, d::Kind::Int32),
+        d::optional("no_interrupt", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
@@ -449,17 +421,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3GadgetEpCmdFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("cmd", 2, d::Kind::Uint32),
-            d::optional("param0", 3, d::Kind::Uint32),
-            d::optional("param1", 4, d::Kind::Uint32),
-            d::optional("param2", 5, d::Kind::Uint32),
-            d::optional("cmd_status", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetEpCmdFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("cmd", 2, d::Kind::Uint32),
+        d::optional("param0", 3, d::Kind::Uint32),
+        d::optional("param1", 4, d::Kind::Uint32),
+        d::optional("param2", 5, d::Kind::Uint32),
+        d::optional("cmd_status", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
@@ -509,20 +478,17 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3GadgetEpDisableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("maxpacket", 2, d::Kind::Uint32),
-            d::optional("maxpacket_limit", 3, d::Kind::Uint32),
-            d::optional("max_streams", 4, d::Kind::Uint32),
-            d::optional("maxburst", 5, d::Kind::Uint32),
-            d::optional("flags", 6, d::Kind::Uint32),
-            d::optional("direction", 7, d::Kind::Uint32),
-            d::optional("trb_enqueue", 8, d::Kind::Uint32),
-            d::optional("trb_dequeue", 9, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetEpDisableFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("maxpacket", 2, d::Kind::Uint32),
+        d::optional("maxpacket_limit", 3, d::Kind::Uint32),
+        d::optional("max_streams", 4, d::Kind::Uint32),
+        d::optional("maxburst", 5, d::Kind::Uint32),
+        d::optional("flags", 6, d::Kind::Uint32),
+        d::optional("direction", 7, d::Kind::Uint32),
+        d::optional("trb_enqueue", 8, d::Kind::Uint32),
+        d::optional("trb_dequeue", 9, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
@@ -572,20 +538,17 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3GadgetEpEnableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("maxpacket", 2, d::Kind::Uint32),
-            d::optional("maxpacket_limit", 3, d::Kind::Uint32),
-            d::optional("max_streams", 4, d::Kind::Uint32),
-            d::optional("maxburst", 5, d::Kind::Uint32),
-            d::optional("flags", 6, d::Kind::Uint32),
-            d::optional("direction", 7, d::Kind::Uint32),
-            d::optional("trb_enqueue", 8, d::Kind::Uint32),
-            d::optional("trb_dequeue", 9, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetEpEnableFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("maxpacket", 2, d::Kind::Uint32),
+        d::optional("maxpacket_limit", 3, d::Kind::Uint32),
+        d::optional("max_streams", 4, d::Kind::Uint32),
+        d::optional("maxburst", 5, d::Kind::Uint32),
+        d::optional("flags", 6, d::Kind::Uint32),
+        d::optional("direction", 7, d::Kind::Uint32),
+        d::optional("trb_enqueue", 8, d::Kind::Uint32),
+        d::optional("trb_dequeue", 9, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
@@ -617,14 +580,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3GadgetGenericCmdFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent",
-        &[
-            d::optional("cmd", 1, d::Kind::Uint32),
-            d::optional("param", 2, d::Kind::Uint32),
-            d::optional("status", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent", &[
+        d::optional("cmd", 1, d::Kind::Uint32),
+        d::optional("param", 2, d::Kind::Uint32),
+        d::optional("status", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
@@ -671,19 +631,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3GadgetGivebackFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3GadgetGivebackFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("req", 2, d::Kind::Uint64),
-            d::optional("actual", 3, d::Kind::Uint32),
-            d::optional("length", 4, d::Kind::Uint32),
-            d::optional("status", 5, d::Kind::Int32),
-            d::optional("zero", 6, d::Kind::Int32),
-            d::optional("short_not_ok", 7, d::Kind::Int32),
-            d::optional("no_interrupt", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3GadgetGivebackFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("req", 2, d::Kind::Uint64),
+        d::optional("actual", 3, d::Kind::Uint32),
+        d::optional("length", 4, d::Kind::Uint32),
+        d::optional("status", 5, d::Kind::Int32),
+        d::optional("zero", 6, d::Kind::Int32),
+        d::optional("short_not_ok", 7, d::Kind::Int32),
+        d::optional("no_interrupt", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
@@ -739,22 +696,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3PrepareTrbFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3PrepareTrbFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("trb", 2, d::Kind::Uint64),
-            d::optional("allocated", 3, d::Kind::Uint32),
-            d::optional("queued", 4, d::Kind::Uint32),
-            d::optional("bpl", 5, d::Kind::Uint32),
-            d::optional("bph", 6, d::Kind::Uint32),
-            d::optional("size", 7, d::Kind::Uint32),
-            d::optional("ctrl", 8, d::Kind::Uint32),
-            d::optional("type", 9, d::Kind::Uint32),
-            d::optional("enqueue", 10, d::Kind::Uint32),
-            d::optional("dequeue", 11, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3PrepareTrbFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("trb", 2, d::Kind::Uint64),
+        d::optional("allocated", 3, d::Kind::Uint32),
+        d::optional("queued", 4, d::Kind::Uint32),
+        d::optional("bpl", 5, d::Kind::Uint32),
+        d::optional("bph", 6, d::Kind::Uint32),
+        d::optional("size", 7, d::Kind::Uint32),
+        d::optional("ctrl", 8, d::Kind::Uint32),
+        d::optional("type", 9, d::Kind::Uint32),
+        d::optional("enqueue", 10, d::Kind::Uint32),
+        d::optional("dequeue", 11, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3ReadlFtraceEvent`.
@@ -789,15 +743,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3ReadlFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3ReadlFtraceEvent",
-        &[
-            d::optional("base", 1, d::Kind::Uint64),
-            d::optional("offset", 2, d::Kind::Uint32),
-            d::optional("value", 3, d::Kind::Uint32),
-            d::optional("msg", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3ReadlFtraceEvent", &[
+        d::optional("base", 1, d::Kind::Uint64),
+        d::optional("offset", 2, d::Kind::Uint32),
+        d::optional("value", 3, d::Kind::Uint32),
+        d::optional("msg", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.Dwc3WritelFtraceEvent`.
@@ -832,13 +783,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Dwc3WritelFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Dwc3WritelFtraceEvent",
-        &[
-            d::optional("base", 1, d::Kind::Uint64),
-            d::optional("offset", 2, d::Kind::Uint32),
-            d::optional("value", 3, d::Kind::Uint32),
-            d::optional("msg", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Dwc3WritelFtraceEvent", &[
+        d::optional("base", 1, d::Kind::Uint64),
+        d::optional("offset", 2, d::Kind::Uint32),
+        d::optional("value", 3, d::Kind::Uint32),
+        d::optional("msg", 4, d::Kind::String),
+    ]);
 }

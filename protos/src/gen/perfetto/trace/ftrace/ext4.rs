@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/ext4.proto`.
 //!
 //! Tracepoints of the kernel's group `ext4`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaWriteBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaWriteBeginFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWriteBeginFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
@@ -96,16 +86,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaWriteEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaWriteEndFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("copied", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWriteEndFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("copied", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
@@ -140,15 +127,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4SyncFileEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4SyncFileEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("parent", 3, d::Kind::Uint64),
-            d::optional("datasync", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4SyncFileEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("parent", 3, d::Kind::Uint64),
+        d::optional("datasync", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
@@ -180,14 +164,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4SyncFileExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4SyncFileExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4SyncFileExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
@@ -222,15 +203,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4AllocDaBlocksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4AllocDaBlocksFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("data_blocks", 3, d::Kind::Uint32),
-            d::optional("meta_blocks", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4AllocDaBlocksFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("data_blocks", 3, d::Kind::Uint32),
+        d::optional("meta_blocks", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
@@ -286,22 +264,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4AllocateBlocksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4AllocateBlocksFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("block", 3, d::Kind::Uint64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("logical", 5, d::Kind::Uint32),
-            d::optional("lleft", 6, d::Kind::Uint32),
-            d::optional("lright", 7, d::Kind::Uint32),
-            d::optional("goal", 8, d::Kind::Uint64),
-            d::optional("pleft", 9, d::Kind::Uint64),
-            d::optional("pright", 10, d::Kind::Uint64),
-            d::optional("flags", 11, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4AllocateBlocksFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("block", 3, d::Kind::Uint64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("logical", 5, d::Kind::Uint32),
+        d::optional("lleft", 6, d::Kind::Uint32),
+        d::optional("lright", 7, d::Kind::Uint32),
+        d::optional("goal", 8, d::Kind::Uint64),
+        d::optional("pleft", 9, d::Kind::Uint64),
+        d::optional("pright", 10, d::Kind::Uint64),
+        d::optional("flags", 11, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
@@ -336,15 +311,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4AllocateInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4AllocateInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("dir", 3, d::Kind::Uint64),
-            d::optional("mode", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4AllocateInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("dir", 3, d::Kind::Uint64),
+        d::optional("mode", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
@@ -376,14 +348,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4BeginOrderedTruncateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("new_size", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("new_size", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
@@ -418,15 +387,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4CollapseRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4CollapseRangeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4CollapseRangeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
@@ -482,19 +448,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaReleaseSpaceFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("i_blocks", 3, d::Kind::Uint64),
-            d::optional("freed_blocks", 4, d::Kind::Int32),
-            d::optional("reserved_data_blocks", 5, d::Kind::Int32),
-            d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
-            d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
-            d::optional("mode", 8, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaReleaseSpaceFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("i_blocks", 3, d::Kind::Uint64),
+        d::optional("freed_blocks", 4, d::Kind::Int32),
+        d::optional("reserved_data_blocks", 5, d::Kind::Int32),
+        d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
+        d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
+        d::optional("mode", 8, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
@@ -544,18 +507,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaReserveSpaceFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaReserveSpaceFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("i_blocks", 3, d::Kind::Uint64),
-            d::optional("reserved_data_blocks", 4, d::Kind::Int32),
-            d::optional("reserved_meta_blocks", 5, d::Kind::Int32),
-            d::optional("mode", 6, d::Kind::Uint32),
-            d::optional("md_needed", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaReserveSpaceFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("i_blocks", 3, d::Kind::Uint64),
+        d::optional("reserved_data_blocks", 4, d::Kind::Int32),
+        d::optional("reserved_meta_blocks", 5, d::Kind::Int32),
+        d::optional("mode", 6, d::Kind::Uint32),
+        d::optional("md_needed", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
@@ -614,20 +574,17 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaUpdateReserveSpaceFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("i_blocks", 3, d::Kind::Uint64),
-            d::optional("used_blocks", 4, d::Kind::Int32),
-            d::optional("reserved_data_blocks", 5, d::Kind::Int32),
-            d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
-            d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
-            d::optional("quota_claim", 8, d::Kind::Int32),
-            d::optional("mode", 9, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("i_blocks", 3, d::Kind::Uint64),
+        d::optional("used_blocks", 4, d::Kind::Int32),
+        d::optional("reserved_data_blocks", 5, d::Kind::Int32),
+        d::optional("reserved_meta_blocks", 6, d::Kind::Int32),
+        d::optional("allocated_meta_blocks", 7, d::Kind::Int32),
+        d::optional("quota_claim", 8, d::Kind::Int32),
+        d::optional("mode", 9, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
@@ -680,21 +637,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaWritePagesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaWritePagesFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("first_page", 3, d::Kind::Uint64),
-            d::optional("nr_to_write", 4, d::Kind::Int64),
-            d::optional("sync_mode", 5, d::Kind::Int32),
-            d::optional("b_blocknr", 6, d::Kind::Uint64),
-            d::optional("b_size", 7, d::Kind::Uint32),
-            d::optional("b_state", 8, d::Kind::Uint32),
-            d::optional("io_done", 9, d::Kind::Int32),
-            d::optional("pages_written", 10, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWritePagesFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("first_page", 3, d::Kind::Uint64),
+        d::optional("nr_to_write", 4, d::Kind::Int64),
+        d::optional("sync_mode", 5, d::Kind::Int32),
+        d::optional("b_blocknr", 6, d::Kind::Uint64),
+        d::optional("b_size", 7, d::Kind::Uint32),
+        d::optional("b_state", 8, d::Kind::Uint32),
+        d::optional("io_done", 9, d::Kind::Int32),
+        d::optional("pages_written", 10, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
@@ -732,16 +686,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DaWritePagesExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DaWritePagesExtentFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
@@ -779,16 +730,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DirectIOEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DirectIOEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint64),
-            d::optional("rw", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DirectIOEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint64),
+        d::optional("rw", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
@@ -829,17 +777,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DirectIOExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DirectIOExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint64),
-            d::optional("rw", 5, d::Kind::Int32),
-            d::optional("ret", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DirectIOExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint64),
+        d::optional("rw", 5, d::Kind::Int32),
+        d::optional("ret", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
@@ -871,14 +816,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DiscardBlocksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DiscardBlocksFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("blk", 2, d::Kind::Uint64),
-            d::optional("count", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DiscardBlocksFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("blk", 2, d::Kind::Uint64),
+        d::optional("count", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
@@ -913,15 +855,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DiscardPreallocationsFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("len", 3, d::Kind::Uint32),
-            d::optional("needed", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DiscardPreallocationsFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("len", 3, d::Kind::Uint32),
+        d::optional("needed", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4DropInodeFtraceEvent`.
@@ -953,14 +892,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4DropInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4DropInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("drop", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4DropInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("drop", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
@@ -1001,17 +937,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsCacheExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsCacheExtentFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("pblk", 5, d::Kind::Uint64),
-            d::optional("status", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsCacheExtentFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("pblk", 5, d::Kind::Uint64),
+        d::optional("status", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
@@ -1043,14 +976,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
@@ -1091,17 +1021,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsFindDelayedExtentRangeExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("pblk", 5, d::Kind::Uint64),
-            d::optional("status", 6, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("pblk", 5, d::Kind::Uint64),
+        d::optional("status", 6, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
@@ -1142,17 +1069,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsInsertExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsInsertExtentFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("pblk", 5, d::Kind::Uint64),
-            d::optional("status", 6, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsInsertExtentFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("pblk", 5, d::Kind::Uint64),
+        d::optional("status", 6, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
@@ -1184,14 +1108,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsLookupExtentEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
@@ -1235,18 +1156,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsLookupExtentExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("pblk", 5, d::Kind::Uint64),
-            d::optional("status", 6, d::Kind::Uint64),
-            d::optional("found", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsLookupExtentExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("pblk", 5, d::Kind::Uint64),
+        d::optional("status", 6, d::Kind::Uint64),
+        d::optional("found", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
@@ -1281,15 +1199,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsRemoveExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsRemoveExtentFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsRemoveExtentFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsShrinkFtraceEvent`.
@@ -1327,16 +1242,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsShrinkFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsShrinkFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("nr_shrunk", 2, d::Kind::Int32),
-            d::optional("scan_time", 3, d::Kind::Uint64),
-            d::optional("nr_skipped", 4, d::Kind::Int32),
-            d::optional("retried", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("nr_shrunk", 2, d::Kind::Int32),
+        d::optional("scan_time", 3, d::Kind::Uint64),
+        d::optional("nr_skipped", 4, d::Kind::Int32),
+        d::optional("retried", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
@@ -1368,14 +1280,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsShrinkCountFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsShrinkCountFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("nr_to_scan", 2, d::Kind::Int32),
-            d::optional("cache_cnt", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkCountFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("nr_to_scan", 2, d::Kind::Int32),
+        d::optional("cache_cnt", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
@@ -1407,14 +1316,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsShrinkScanEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("nr_to_scan", 2, d::Kind::Int32),
-            d::optional("cache_cnt", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("nr_to_scan", 2, d::Kind::Int32),
+        d::optional("cache_cnt", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
@@ -1446,14 +1352,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EsShrinkScanExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("nr_shrunk", 2, d::Kind::Int32),
-            d::optional("cache_cnt", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EsShrinkScanExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("nr_shrunk", 2, d::Kind::Int32),
+        d::optional("cache_cnt", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4EvictInodeFtraceEvent`.
@@ -1485,14 +1388,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4EvictInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4EvictInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("nlink", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4EvictInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("nlink", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
@@ -1536,18 +1436,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtConvertToInitializedEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("m_lblk", 3, d::Kind::Uint32),
-            d::optional("m_len", 4, d::Kind::Uint32),
-            d::optional("u_lblk", 5, d::Kind::Uint32),
-            d::optional("u_len", 6, d::Kind::Uint32),
-            d::optional("u_pblk", 7, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("m_lblk", 3, d::Kind::Uint32),
+        d::optional("m_len", 4, d::Kind::Uint32),
+        d::optional("u_lblk", 5, d::Kind::Uint32),
+        d::optional("u_len", 6, d::Kind::Uint32),
+        d::optional("u_pblk", 7, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
@@ -1600,21 +1497,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtConvertToInitializedFastpathFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("m_lblk", 3, d::Kind::Uint32),
-            d::optional("m_len", 4, d::Kind::Uint32),
-            d::optional("u_lblk", 5, d::Kind::Uint32),
-            d::optional("u_len", 6, d::Kind::Uint32),
-            d::optional("u_pblk", 7, d::Kind::Uint64),
-            d::optional("i_lblk", 8, d::Kind::Uint32),
-            d::optional("i_len", 9, d::Kind::Uint32),
-            d::optional("i_pblk", 10, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("m_lblk", 3, d::Kind::Uint32),
+        d::optional("m_len", 4, d::Kind::Uint32),
+        d::optional("u_lblk", 5, d::Kind::Uint32),
+        d::optional("u_len", 6, d::Kind::Uint32),
+        d::optional("u_pblk", 7, d::Kind::Uint64),
+        d::optional("i_lblk", 8, d::Kind::Uint32),
+        d::optional("i_len", 9, d::Kind::Uint32),
+        d::optional("i_pblk", 10, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
@@ -1661,19 +1555,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtHandleUnwrittenExtentsFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("flags", 3, d::Kind::Int32),
-            d::optional("lblk", 4, d::Kind::Uint32),
-            d::optional("pblk", 5, d::Kind::Uint64),
-            d::optional("len", 6, d::Kind::Uint32),
-            d::optional("allocated", 7, d::Kind::Uint32),
-            d::optional("newblk", 8, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("flags", 3, d::Kind::Int32),
+        d::optional("lblk", 4, d::Kind::Uint32),
+        d::optional("pblk", 5, d::Kind::Uint64),
+        d::optional("len", 6, d::Kind::Uint32),
+        d::optional("allocated", 7, d::Kind::Uint32),
+        d::optional("newblk", 8, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
@@ -1708,15 +1599,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtInCacheFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtInCacheFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("ret", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtInCacheFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("ret", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
@@ -1751,15 +1639,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtLoadExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtLoadExtentFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pblk", 3, d::Kind::Uint64),
-            d::optional("lblk", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtLoadExtentFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pblk", 3, d::Kind::Uint64),
+        d::optional("lblk", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
@@ -1797,16 +1682,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtMapBlocksEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
@@ -1853,19 +1735,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtMapBlocksExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("pblk", 4, d::Kind::Uint64),
-            d::optional("lblk", 5, d::Kind::Uint32),
-            d::optional("len", 6, d::Kind::Uint32),
-            d::optional("mflags", 7, d::Kind::Uint32),
-            d::optional("ret", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("pblk", 4, d::Kind::Uint64),
+        d::optional("lblk", 5, d::Kind::Uint32),
+        d::optional("len", 6, d::Kind::Uint32),
+        d::optional("mflags", 7, d::Kind::Uint32),
+        d::optional("ret", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
@@ -1903,16 +1782,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtPutInCacheFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtPutInCacheFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("start", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtPutInCacheFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("start", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
@@ -1950,16 +1826,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtRemoveSpaceFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("start", 3, d::Kind::Uint32),
-            d::optional("end", 4, d::Kind::Uint32),
-            d::optional("depth", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("start", 3, d::Kind::Uint32),
+        d::optional("end", 4, d::Kind::Uint32),
+        d::optional("depth", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
@@ -2012,21 +1885,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtRemoveSpaceDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("start", 3, d::Kind::Uint32),
-            d::optional("end", 4, d::Kind::Uint32),
-            d::optional("depth", 5, d::Kind::Int32),
-            d::optional("partial", 6, d::Kind::Int64),
-            d::optional("eh_entries", 7, d::Kind::Uint32),
-            d::optional("pc_lblk", 8, d::Kind::Uint32),
-            d::optional("pc_pclu", 9, d::Kind::Uint64),
-            d::optional("pc_state", 10, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("start", 3, d::Kind::Uint32),
+        d::optional("end", 4, d::Kind::Uint32),
+        d::optional("depth", 5, d::Kind::Int32),
+        d::optional("partial", 6, d::Kind::Int64),
+        d::optional("eh_entries", 7, d::Kind::Uint32),
+        d::optional("pc_lblk", 8, d::Kind::Uint32),
+        d::optional("pc_pclu", 9, d::Kind::Uint64),
+        d::optional("pc_state", 10, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
@@ -2058,14 +1928,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtRmIdxFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtRmIdxFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pblk", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRmIdxFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pblk", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
@@ -2118,21 +1985,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtRmLeafFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtRmLeafFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("partial", 3, d::Kind::Int64),
-            d::optional("start", 4, d::Kind::Uint32),
-            d::optional("ee_lblk", 5, d::Kind::Uint32),
-            d::optional("ee_pblk", 6, d::Kind::Uint64),
-            d::optional("ee_len", 7, d::Kind::Int32),
-            d::optional("pc_lblk", 8, d::Kind::Uint32),
-            d::optional("pc_pclu", 9, d::Kind::Uint64),
-            d::optional("pc_state", 10, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtRmLeafFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("partial", 3, d::Kind::Int64),
+        d::optional("start", 4, d::Kind::Uint32),
+        d::optional("ee_lblk", 5, d::Kind::Uint32),
+        d::optional("ee_pblk", 6, d::Kind::Uint64),
+        d::optional("ee_len", 7, d::Kind::Int32),
+        d::optional("pc_lblk", 8, d::Kind::Uint32),
+        d::optional("pc_pclu", 9, d::Kind::Uint64),
+        d::optional("pc_state", 10, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
@@ -2170,16 +2034,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ExtShowExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ExtShowExtentFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pblk", 3, d::Kind::Uint64),
-            d::optional("lblk", 4, d::Kind::Uint32),
-            d::optional("len", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ExtShowExtentFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pblk", 3, d::Kind::Uint64),
+        d::optional("lblk", 4, d::Kind::Uint32),
+        d::optional("len", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
@@ -2220,17 +2081,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4FallocateEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4FallocateEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Int64),
-            d::optional("mode", 5, d::Kind::Int32),
-            d::optional("pos", 6, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FallocateEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Int64),
+        d::optional("mode", 5, d::Kind::Int32),
+        d::optional("pos", 6, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4FallocateExitFtraceEvent`.
@@ -2268,16 +2126,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4FallocateExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4FallocateExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("blocks", 4, d::Kind::Uint32),
-            d::optional("ret", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FallocateExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("blocks", 4, d::Kind::Uint32),
+        d::optional("ret", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
@@ -2321,18 +2176,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4FindDelallocRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4FindDelallocRangeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("from", 3, d::Kind::Uint32),
-            d::optional("to", 4, d::Kind::Uint32),
-            d::optional("reverse", 5, d::Kind::Int32),
-            d::optional("found", 6, d::Kind::Int32),
-            d::optional("found_blk", 7, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FindDelallocRangeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("from", 3, d::Kind::Uint32),
+        d::optional("to", 4, d::Kind::Uint32),
+        d::optional("reverse", 5, d::Kind::Int32),
+        d::optional("found", 6, d::Kind::Int32),
+        d::optional("found_blk", 7, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ForgetFtraceEvent`.
@@ -2370,16 +2222,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ForgetFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ForgetFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("block", 3, d::Kind::Uint64),
-            d::optional("is_metadata", 4, d::Kind::Int32),
-            d::optional("mode", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ForgetFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("block", 3, d::Kind::Uint64),
+        d::optional("is_metadata", 4, d::Kind::Int32),
+        d::optional("mode", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
@@ -2420,17 +2269,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4FreeBlocksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4FreeBlocksFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("block", 3, d::Kind::Uint64),
-            d::optional("count", 4, d::Kind::Uint64),
-            d::optional("flags", 5, d::Kind::Int32),
-            d::optional("mode", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FreeBlocksFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("block", 3, d::Kind::Uint64),
+        d::optional("count", 4, d::Kind::Uint64),
+        d::optional("flags", 5, d::Kind::Int32),
+        d::optional("mode", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4FreeInodeFtraceEvent`.
@@ -2471,17 +2317,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4FreeInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4FreeInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("uid", 3, d::Kind::Uint32),
-            d::optional("gid", 4, d::Kind::Uint32),
-            d::optional("blocks", 5, d::Kind::Uint64),
-            d::optional("mode", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4FreeInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("uid", 3, d::Kind::Uint32),
+        d::optional("gid", 4, d::Kind::Uint32),
+        d::optional("blocks", 5, d::Kind::Uint64),
+        d::optional("mode", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
@@ -2522,17 +2365,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4GetImpliedClusterAllocExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("flags", 2, d::Kind::Uint32),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("pblk", 4, d::Kind::Uint64),
-            d::optional("len", 5, d::Kind::Uint32),
-            d::optional("ret", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("flags", 2, d::Kind::Uint32),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("pblk", 4, d::Kind::Uint64),
+        d::optional("len", 5, d::Kind::Uint32),
+        d::optional("ret", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
@@ -2567,15 +2407,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4GetReservedClusterAllocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
@@ -2613,16 +2450,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4IndMapBlocksEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("lblk", 3, d::Kind::Uint32),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("lblk", 3, d::Kind::Uint32),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
@@ -2669,19 +2503,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4IndMapBlocksExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("pblk", 4, d::Kind::Uint64),
-            d::optional("lblk", 5, d::Kind::Uint32),
-            d::optional("len", 6, d::Kind::Uint32),
-            d::optional("mflags", 7, d::Kind::Uint32),
-            d::optional("ret", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4IndMapBlocksExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("pblk", 4, d::Kind::Uint64),
+        d::optional("lblk", 5, d::Kind::Uint32),
+        d::optional("len", 6, d::Kind::Uint32),
+        d::optional("mflags", 7, d::Kind::Uint32),
+        d::optional("ret", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4InsertRangeFtraceEvent`.
@@ -2716,15 +2547,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4InsertRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4InsertRangeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4InsertRangeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
@@ -2762,16 +2590,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4InvalidatepageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4InvalidatepageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-            d::optional("offset", 4, d::Kind::Uint64),
-            d::optional("length", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4InvalidatepageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+        d::optional("offset", 4, d::Kind::Uint64),
+        d::optional("length", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4JournalStartFtraceEvent`.
@@ -2812,17 +2637,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4JournalStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4JournalStartFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ip", 2, d::Kind::Uint64),
-            d::optional("blocks", 3, d::Kind::Int32),
-            d::optional("rsv_blocks", 4, d::Kind::Int32),
-            d::optional("nblocks", 5, d::Kind::Int32),
-            d::optional("revoke_creds", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalStartFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ip", 2, d::Kind::Uint64),
+        d::optional("blocks", 3, d::Kind::Int32),
+        d::optional("rsv_blocks", 4, d::Kind::Int32),
+        d::optional("nblocks", 5, d::Kind::Int32),
+        d::optional("revoke_creds", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
@@ -2854,14 +2676,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4JournalStartReservedFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4JournalStartReservedFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ip", 2, d::Kind::Uint64),
-            d::optional("blocks", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalStartReservedFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ip", 2, d::Kind::Uint64),
+        d::optional("blocks", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
@@ -2899,16 +2718,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4JournalledInvalidatepageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-            d::optional("offset", 4, d::Kind::Uint64),
-            d::optional("length", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+        d::optional("offset", 4, d::Kind::Uint64),
+        d::optional("length", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
@@ -2946,16 +2762,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4JournalledWriteEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4JournalledWriteEndFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("copied", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4JournalledWriteEndFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("copied", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4LoadInodeFtraceEvent`.
@@ -3016,13 +2829,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4LoadInodeBitmapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("group", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4LoadInodeBitmapFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("group", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
@@ -3054,14 +2864,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MarkInodeDirtyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ip", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MarkInodeDirtyFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ip", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
@@ -3090,13 +2897,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbBitmapLoadFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbBitmapLoadFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("group", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbBitmapLoadFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("group", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
@@ -3125,13 +2929,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbBuddyBitmapLoadFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("group", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("group", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
@@ -3160,13 +2961,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbDiscardPreallocationsFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("needed", 2, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("needed", 2, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
@@ -3204,16 +3002,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbNewGroupPaFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbNewGroupPaFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pa_pstart", 3, d::Kind::Uint64),
-            d::optional("pa_lstart", 4, d::Kind::Uint64),
-            d::optional("pa_len", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbNewGroupPaFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pa_pstart", 3, d::Kind::Uint64),
+        d::optional("pa_lstart", 4, d::Kind::Uint64),
+        d::optional("pa_len", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
@@ -3251,16 +3046,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbNewInodePaFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbNewInodePaFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pa_pstart", 3, d::Kind::Uint64),
-            d::optional("pa_lstart", 4, d::Kind::Uint64),
-            d::optional("pa_len", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbNewInodePaFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pa_pstart", 3, d::Kind::Uint64),
+        d::optional("pa_lstart", 4, d::Kind::Uint64),
+        d::optional("pa_len", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
@@ -3292,14 +3084,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbReleaseGroupPaFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("pa_pstart", 2, d::Kind::Uint64),
-            d::optional("pa_len", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("pa_pstart", 2, d::Kind::Uint64),
+        d::optional("pa_len", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
@@ -3334,15 +3123,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MbReleaseInodePaFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("block", 3, d::Kind::Uint64),
-            d::optional("count", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MbReleaseInodePaFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("block", 3, d::Kind::Uint64),
+        d::optional("count", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MballocAllocFtraceEvent`.
@@ -3425,31 +3211,28 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MballocAllocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MballocAllocFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("orig_logical", 3, d::Kind::Uint32),
-            d::optional("orig_start", 4, d::Kind::Int32),
-            d::optional("orig_group", 5, d::Kind::Uint32),
-            d::optional("orig_len", 6, d::Kind::Int32),
-            d::optional("goal_logical", 7, d::Kind::Uint32),
-            d::optional("goal_start", 8, d::Kind::Int32),
-            d::optional("goal_group", 9, d::Kind::Uint32),
-            d::optional("goal_len", 10, d::Kind::Int32),
-            d::optional("result_logical", 11, d::Kind::Uint32),
-            d::optional("result_start", 12, d::Kind::Int32),
-            d::optional("result_group", 13, d::Kind::Uint32),
-            d::optional("result_len", 14, d::Kind::Int32),
-            d::optional("found", 15, d::Kind::Uint32),
-            d::optional("groups", 16, d::Kind::Uint32),
-            d::optional("buddy", 17, d::Kind::Uint32),
-            d::optional("flags", 18, d::Kind::Uint32),
-            d::optional("tail", 19, d::Kind::Uint32),
-            d::optional("cr", 20, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocAllocFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("orig_logical", 3, d::Kind::Uint32),
+        d::optional("orig_start", 4, d::Kind::Int32),
+        d::optional("orig_group", 5, d::Kind::Uint32),
+        d::optional("orig_len", 6, d::Kind::Int32),
+        d::optional("goal_logical", 7, d::Kind::Uint32),
+        d::optional("goal_start", 8, d::Kind::Int32),
+        d::optional("goal_group", 9, d::Kind::Uint32),
+        d::optional("goal_len", 10, d::Kind::Int32),
+        d::optional("result_logical", 11, d::Kind::Uint32),
+        d::optional("result_start", 12, d::Kind::Int32),
+        d::optional("result_group", 13, d::Kind::Uint32),
+        d::optional("result_len", 14, d::Kind::Int32),
+        d::optional("found", 15, d::Kind::Uint32),
+        d::optional("groups", 16, d::Kind::Uint32),
+        d::optional("buddy", 17, d::Kind::Uint32),
+        d::optional("flags", 18, d::Kind::Uint32),
+        d::optional("tail", 19, d::Kind::Uint32),
+        d::optional("cr", 20, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
@@ -3487,16 +3270,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MballocDiscardFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MballocDiscardFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("result_start", 3, d::Kind::Int32),
-            d::optional("result_group", 4, d::Kind::Uint32),
-            d::optional("result_len", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocDiscardFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("result_start", 3, d::Kind::Int32),
+        d::optional("result_group", 4, d::Kind::Uint32),
+        d::optional("result_len", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MballocFreeFtraceEvent`.
@@ -3534,16 +3314,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MballocFreeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MballocFreeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("result_start", 3, d::Kind::Int32),
-            d::optional("result_group", 4, d::Kind::Uint32),
-            d::optional("result_len", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocFreeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("result_start", 3, d::Kind::Int32),
+        d::optional("result_group", 4, d::Kind::Uint32),
+        d::optional("result_len", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
@@ -3596,21 +3373,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4MballocPreallocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4MballocPreallocFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("orig_logical", 3, d::Kind::Uint32),
-            d::optional("orig_start", 4, d::Kind::Int32),
-            d::optional("orig_group", 5, d::Kind::Uint32),
-            d::optional("orig_len", 6, d::Kind::Int32),
-            d::optional("result_logical", 7, d::Kind::Uint32),
-            d::optional("result_start", 8, d::Kind::Int32),
-            d::optional("result_group", 9, d::Kind::Uint32),
-            d::optional("result_len", 10, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4MballocPreallocFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("orig_logical", 3, d::Kind::Uint32),
+        d::optional("orig_start", 4, d::Kind::Int32),
+        d::optional("orig_group", 5, d::Kind::Uint32),
+        d::optional("orig_len", 6, d::Kind::Int32),
+        d::optional("result_logical", 7, d::Kind::Uint32),
+        d::optional("result_start", 8, d::Kind::Int32),
+        d::optional("result_group", 9, d::Kind::Uint32),
+        d::optional("result_len", 10, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
@@ -3651,17 +3425,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4OtherInodeUpdateTimeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("orig_ino", 3, d::Kind::Uint64),
-            d::optional("uid", 4, d::Kind::Uint32),
-            d::optional("gid", 5, d::Kind::Uint32),
-            d::optional("mode", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("orig_ino", 3, d::Kind::Uint64),
+        d::optional("uid", 4, d::Kind::Uint32),
+        d::optional("gid", 5, d::Kind::Uint32),
+        d::optional("mode", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4PunchHoleFtraceEvent`.
@@ -3699,16 +3470,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4PunchHoleFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4PunchHoleFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Int64),
-            d::optional("mode", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4PunchHoleFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Int64),
+        d::optional("mode", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
@@ -3740,14 +3508,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ReadBlockBitmapLoadFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("group", 2, d::Kind::Uint32),
-            d::optional("prefetch", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("group", 2, d::Kind::Uint32),
+        d::optional("prefetch", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ReadpageFtraceEvent`.
@@ -3779,14 +3544,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ReadpageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ReadpageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ReadpageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ReleasepageFtraceEvent`.
@@ -3818,14 +3580,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ReleasepageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ReleasepageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ReleasepageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
@@ -3881,22 +3640,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4RemoveBlocksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4RemoveBlocksFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("from", 3, d::Kind::Uint32),
-            d::optional("to", 4, d::Kind::Uint32),
-            d::optional("partial", 5, d::Kind::Int64),
-            d::optional("ee_pblk", 6, d::Kind::Uint64),
-            d::optional("ee_lblk", 7, d::Kind::Uint32),
-            d::optional("ee_len", 8, d::Kind::Uint32),
-            d::optional("pc_lblk", 9, d::Kind::Uint32),
-            d::optional("pc_pclu", 10, d::Kind::Uint64),
-            d::optional("pc_state", 11, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4RemoveBlocksFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("from", 3, d::Kind::Uint32),
+        d::optional("to", 4, d::Kind::Uint32),
+        d::optional("partial", 5, d::Kind::Int64),
+        d::optional("ee_pblk", 6, d::Kind::Uint64),
+        d::optional("ee_lblk", 7, d::Kind::Uint32),
+        d::optional("ee_len", 8, d::Kind::Uint32),
+        d::optional("pc_lblk", 9, d::Kind::Uint32),
+        d::optional("pc_pclu", 10, d::Kind::Uint64),
+        d::optional("pc_state", 11, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
@@ -3949,21 +3705,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4RequestBlocksFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4RequestBlocksFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("len", 3, d::Kind::Uint32),
-            d::optional("logical", 4, d::Kind::Uint32),
-            d::optional("lleft", 5, d::Kind::Uint32),
-            d::optional("lright", 6, d::Kind::Uint32),
-            d::optional("goal", 7, d::Kind::Uint64),
-            d::optional("pleft", 8, d::Kind::Uint64),
-            d::optional("pright", 9, d::Kind::Uint64),
-            d::optional("flags", 10, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4RequestBlocksFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("len", 3, d::Kind::Uint32),
+        d::optional("logical", 4, d::Kind::Uint32),
+        d::optional("lleft", 5, d::Kind::Uint32),
+        d::optional("lright", 6, d::Kind::Uint32),
+        d::optional("goal", 7, d::Kind::Uint64),
+        d::optional("pleft", 8, d::Kind::Uint64),
+        d::optional("pright", 9, d::Kind::Uint64),
+        d::optional("flags", 10, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4RequestInodeFtraceEvent`.
@@ -3995,14 +3748,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4RequestInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4RequestInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("dir", 2, d::Kind::Uint64),
-            d::optional("mode", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4RequestInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("dir", 2, d::Kind::Uint64),
+        d::optional("mode", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4SyncFsFtraceEvent`.
@@ -4072,16 +3822,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4TrimAllFreeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4TrimAllFreeFtraceEvent",
-        &[
-            d::optional("dev_major", 1, d::Kind::Int32),
-            d::optional("dev_minor", 2, d::Kind::Int32),
-            d::optional("group", 3, d::Kind::Uint32),
-            d::optional("start", 4, d::Kind::Int32),
-            d::optional("len", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TrimAllFreeFtraceEvent", &[
+        d::optional("dev_major", 1, d::Kind::Int32),
+        d::optional("dev_minor", 2, d::Kind::Int32),
+        d::optional("group", 3, d::Kind::Uint32),
+        d::optional("start", 4, d::Kind::Int32),
+        d::optional("len", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4TrimExtentFtraceEvent`.
@@ -4119,16 +3866,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4TrimExtentFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4TrimExtentFtraceEvent",
-        &[
-            d::optional("dev_major", 1, d::Kind::Int32),
-            d::optional("dev_minor", 2, d::Kind::Int32),
-            d::optional("group", 3, d::Kind::Uint32),
-            d::optional("start", 4, d::Kind::Int32),
-            d::optional("len", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TrimExtentFtraceEvent", &[
+        d::optional("dev_major", 1, d::Kind::Int32),
+        d::optional("dev_minor", 2, d::Kind::Int32),
+        d::optional("group", 3, d::Kind::Uint32),
+        d::optional("start", 4, d::Kind::Int32),
+        d::optional("len", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
@@ -4160,14 +3904,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4TruncateEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4TruncateEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("blocks", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TruncateEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("blocks", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4TruncateExitFtraceEvent`.
@@ -4199,14 +3940,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4TruncateExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4TruncateExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("blocks", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4TruncateExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("blocks", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
@@ -4241,15 +3979,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4UnlinkEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4UnlinkEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("parent", 3, d::Kind::Uint64),
-            d::optional("size", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4UnlinkEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("parent", 3, d::Kind::Uint64),
+        d::optional("size", 4, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
@@ -4281,14 +4016,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4UnlinkExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4UnlinkExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4UnlinkExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4WriteBeginFtraceEvent`.
@@ -4326,16 +4058,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4WriteBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4WriteBeginFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WriteBeginFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4WriteEndFtraceEvent`.
@@ -4373,16 +4102,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4WriteEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4WriteEndFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("copied", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WriteEndFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("copied", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4WritepageFtraceEvent`.
@@ -4414,14 +4140,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4WritepageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4WritepageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WritepageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.Ext4WritepagesFtraceEvent`.
@@ -4474,21 +4197,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4WritepagesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4WritepagesFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("nr_to_write", 3, d::Kind::Int64),
-            d::optional("pages_skipped", 4, d::Kind::Int64),
-            d::optional("range_start", 5, d::Kind::Int64),
-            d::optional("range_end", 6, d::Kind::Int64),
-            d::optional("writeback_index", 7, d::Kind::Uint64),
-            d::optional("sync_mode", 8, d::Kind::Int32),
-            d::optional("for_kupdate", 9, d::Kind::Uint32),
-            d::optional("range_cyclic", 10, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WritepagesFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("nr_to_write", 3, d::Kind::Int64),
+        d::optional("pages_skipped", 4, d::Kind::Int64),
+        d::optional("range_start", 5, d::Kind::Int64),
+        d::optional("range_end", 6, d::Kind::Int64),
+        d::optional("writeback_index", 7, d::Kind::Uint64),
+        d::optional("sync_mode", 8, d::Kind::Int32),
+        d::optional("for_kupdate", 9, d::Kind::Uint32),
+        d::optional("range_cyclic", 10, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
@@ -4532,18 +4252,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4WritepagesResultFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4WritepagesResultFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-            d::optional("pages_written", 4, d::Kind::Int32),
-            d::optional("pages_skipped", 5, d::Kind::Int64),
-            d::optional("writeback_index", 6, d::Kind::Uint64),
-            d::optional("sync_mode", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4WritepagesResultFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+        d::optional("pages_written", 4, d::Kind::Int32),
+        d::optional("pages_skipped", 5, d::Kind::Int64),
+        d::optional("writeback_index", 6, d::Kind::Uint64),
+        d::optional("sync_mode", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
@@ -4581,14 +4298,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl Ext4ZeroRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.Ext4ZeroRangeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("offset", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Int64),
-            d::optional("mode", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.Ext4ZeroRangeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("offset", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Int64),
+        d::optional("mode", 5, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/f2fs.proto`.
 //!
 //! Tracepoints of the kernel's group `f2fs`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsDoSubmitBioFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsDoSubmitBioFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("btype", 2, d::Kind::Int32),
-            d::optional("sync", 3, d::Kind::Uint32),
-            d::optional("sector", 4, d::Kind::Uint64),
-            d::optional("size", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsDoSubmitBioFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("btype", 2, d::Kind::Int32),
+        d::optional("sync", 3, d::Kind::Uint32),
+        d::optional("sector", 4, d::Kind::Uint64),
+        d::optional("size", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsEvictInodeFtraceEvent`.
@@ -105,19 +95,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsEvictInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsEvictInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pino", 3, d::Kind::Uint64),
-            d::optional("mode", 4, d::Kind::Uint32),
-            d::optional("size", 5, d::Kind::Int64),
-            d::optional("nlink", 6, d::Kind::Uint32),
-            d::optional("blocks", 7, d::Kind::Uint64),
-            d::optional("advise", 8, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsEvictInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pino", 3, d::Kind::Uint64),
+        d::optional("mode", 4, d::Kind::Uint32),
+        d::optional("size", 5, d::Kind::Int64),
+        d::optional("nlink", 6, d::Kind::Uint32),
+        d::optional("blocks", 7, d::Kind::Uint64),
+        d::optional("advise", 8, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsFallocateFtraceEvent`.
@@ -164,19 +151,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsFallocateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsFallocateFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("mode", 3, d::Kind::Int32),
-            d::optional("offset", 4, d::Kind::Int64),
-            d::optional("len", 5, d::Kind::Int64),
-            d::optional("size", 6, d::Kind::Int64),
-            d::optional("blocks", 7, d::Kind::Uint64),
-            d::optional("ret", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsFallocateFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("mode", 3, d::Kind::Int32),
+        d::optional("offset", 4, d::Kind::Int64),
+        d::optional("len", 5, d::Kind::Int64),
+        d::optional("size", 6, d::Kind::Int64),
+        d::optional("blocks", 7, d::Kind::Uint64),
+        d::optional("ret", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
@@ -217,17 +201,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsGetDataBlockFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsGetDataBlockFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("iblock", 3, d::Kind::Uint64),
-            d::optional("bh_start", 4, d::Kind::Uint64),
-            d::optional("bh_size", 5, d::Kind::Uint64),
-            d::optional("ret", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGetDataBlockFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("iblock", 3, d::Kind::Uint64),
+        d::optional("bh_start", 4, d::Kind::Uint64),
+        d::optional("bh_size", 5, d::Kind::Uint64),
+        d::optional("ret", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsGetVictimFtraceEvent`.
@@ -283,22 +264,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsGetVictimFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsGetVictimFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("type", 2, d::Kind::Int32),
-            d::optional("gc_type", 3, d::Kind::Int32),
-            d::optional("alloc_mode", 4, d::Kind::Int32),
-            d::optional("gc_mode", 5, d::Kind::Int32),
-            d::optional("victim", 6, d::Kind::Uint32),
-            d::optional("ofs_unit", 7, d::Kind::Uint32),
-            d::optional("pre_victim", 8, d::Kind::Uint32),
-            d::optional("prefree", 9, d::Kind::Uint32),
-            d::optional("free", 10, d::Kind::Uint32),
-            d::optional("cost", 11, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGetVictimFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("type", 2, d::Kind::Int32),
+        d::optional("gc_type", 3, d::Kind::Int32),
+        d::optional("alloc_mode", 4, d::Kind::Int32),
+        d::optional("gc_mode", 5, d::Kind::Int32),
+        d::optional("victim", 6, d::Kind::Uint32),
+        d::optional("ofs_unit", 7, d::Kind::Uint32),
+        d::optional("pre_victim", 8, d::Kind::Uint32),
+        d::optional("prefree", 9, d::Kind::Uint32),
+        d::optional("free", 10, d::Kind::Uint32),
+        d::optional("cost", 11, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsIgetFtraceEvent`.
@@ -345,19 +323,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsIgetFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsIgetFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pino", 3, d::Kind::Uint64),
-            d::optional("mode", 4, d::Kind::Uint32),
-            d::optional("size", 5, d::Kind::Int64),
-            d::optional("nlink", 6, d::Kind::Uint32),
-            d::optional("blocks", 7, d::Kind::Uint64),
-            d::optional("advise", 8, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIgetFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pino", 3, d::Kind::Uint64),
+        d::optional("mode", 4, d::Kind::Uint32),
+        d::optional("size", 5, d::Kind::Int64),
+        d::optional("nlink", 6, d::Kind::Uint32),
+        d::optional("blocks", 7, d::Kind::Uint64),
+        d::optional("advise", 8, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsIgetExitFtraceEvent`.
@@ -389,14 +364,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsIgetExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsIgetExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIgetExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsNewInodeFtraceEvent`.
@@ -428,14 +400,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsNewInodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsNewInodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsNewInodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsReadpageFtraceEvent`.
@@ -482,19 +451,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsReadpageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsReadpageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-            d::optional("blkaddr", 4, d::Kind::Uint64),
-            d::optional("type", 5, d::Kind::Int32),
-            d::optional("dir", 6, d::Kind::Int32),
-            d::optional("dirty", 7, d::Kind::Int32),
-            d::optional("uptodate", 8, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsReadpageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+        d::optional("blkaddr", 4, d::Kind::Uint64),
+        d::optional("type", 5, d::Kind::Int32),
+        d::optional("dir", 6, d::Kind::Int32),
+        d::optional("dirty", 7, d::Kind::Int32),
+        d::optional("uptodate", 8, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
@@ -526,14 +492,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsReserveNewBlockFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsReserveNewBlockFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("nid", 2, d::Kind::Uint32),
-            d::optional("ofs_in_node", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsReserveNewBlockFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("nid", 2, d::Kind::Uint32),
+        d::optional("ofs_in_node", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
@@ -577,18 +540,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsSetPageDirtyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsSetPageDirtyFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("type", 3, d::Kind::Int32),
-            d::optional("dir", 4, d::Kind::Int32),
-            d::optional("index", 5, d::Kind::Uint64),
-            d::optional("dirty", 6, d::Kind::Int32),
-            d::optional("uptodate", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSetPageDirtyFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("type", 3, d::Kind::Int32),
+        d::optional("dir", 4, d::Kind::Int32),
+        d::optional("index", 5, d::Kind::Uint64),
+        d::optional("dirty", 6, d::Kind::Int32),
+        d::optional("uptodate", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
@@ -626,16 +586,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsSubmitWritePageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsSubmitWritePageFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("type", 3, d::Kind::Int32),
-            d::optional("index", 4, d::Kind::Uint64),
-            d::optional("block", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSubmitWritePageFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("type", 3, d::Kind::Int32),
+        d::optional("index", 4, d::Kind::Uint64),
+        d::optional("block", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
@@ -682,19 +639,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsSyncFileEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsSyncFileEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pino", 3, d::Kind::Uint64),
-            d::optional("mode", 4, d::Kind::Uint32),
-            d::optional("size", 5, d::Kind::Int64),
-            d::optional("nlink", 6, d::Kind::Uint32),
-            d::optional("blocks", 7, d::Kind::Uint64),
-            d::optional("advise", 8, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSyncFileEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pino", 3, d::Kind::Uint64),
+        d::optional("mode", 4, d::Kind::Uint32),
+        d::optional("size", 5, d::Kind::Int64),
+        d::optional("nlink", 6, d::Kind::Uint32),
+        d::optional("blocks", 7, d::Kind::Uint64),
+        d::optional("advise", 8, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
@@ -735,17 +689,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsSyncFileExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsSyncFileExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("need_cp", 3, d::Kind::Uint32),
-            d::optional("datasync", 4, d::Kind::Int32),
-            d::optional("ret", 5, d::Kind::Int32),
-            d::optional("cp_reason", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSyncFileExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("need_cp", 3, d::Kind::Uint32),
+        d::optional("datasync", 4, d::Kind::Int32),
+        d::optional("ret", 5, d::Kind::Int32),
+        d::optional("cp_reason", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsSyncFsFtraceEvent`.
@@ -777,14 +728,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsSyncFsFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsSyncFsFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("dirty", 2, d::Kind::Int32),
-            d::optional("wait", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsSyncFsFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("dirty", 2, d::Kind::Int32),
+        d::optional("wait", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateFtraceEvent`.
@@ -831,19 +779,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pino", 3, d::Kind::Uint64),
-            d::optional("mode", 4, d::Kind::Uint32),
-            d::optional("size", 5, d::Kind::Int64),
-            d::optional("nlink", 6, d::Kind::Uint32),
-            d::optional("blocks", 7, d::Kind::Uint64),
-            d::optional("advise", 8, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pino", 3, d::Kind::Uint64),
+        d::optional("mode", 4, d::Kind::Uint32),
+        d::optional("size", 5, d::Kind::Int64),
+        d::optional("nlink", 6, d::Kind::Uint32),
+        d::optional("blocks", 7, d::Kind::Uint64),
+        d::optional("advise", 8, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
@@ -881,16 +826,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateBlocksEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Int64),
-            d::optional("blocks", 4, d::Kind::Uint64),
-            d::optional("from", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Int64),
+        d::optional("blocks", 4, d::Kind::Uint64),
+        d::optional("from", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
@@ -922,14 +864,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateBlocksExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateBlocksExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
@@ -967,16 +906,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateDataBlocksRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("nid", 3, d::Kind::Uint32),
-            d::optional("ofs", 4, d::Kind::Uint32),
-            d::optional("free", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("nid", 3, d::Kind::Uint32),
+        d::optional("ofs", 4, d::Kind::Uint32),
+        d::optional("free", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
@@ -1014,16 +950,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateInodeBlocksEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Int64),
-            d::optional("blocks", 4, d::Kind::Uint64),
-            d::optional("from", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Int64),
+        d::optional("blocks", 4, d::Kind::Uint64),
+        d::optional("from", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
@@ -1055,14 +988,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateInodeBlocksExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
@@ -1097,15 +1027,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateNodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateNodeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("nid", 3, d::Kind::Uint32),
-            d::optional("blk_addr", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateNodeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("nid", 3, d::Kind::Uint32),
+        d::optional("blk_addr", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
@@ -1140,15 +1067,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateNodesEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("nid", 3, d::Kind::Uint32),
-            d::optional("blk_addr", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateNodesEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("nid", 3, d::Kind::Uint32),
+        d::optional("blk_addr", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
@@ -1180,14 +1104,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncateNodesExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncateNodesExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncateNodesExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
@@ -1225,16 +1146,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsTruncatePartialNodesFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("nid", 3, d::Kind::Uint32),
-            d::optional("depth", 4, d::Kind::Int32),
-            d::optional("err", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsTruncatePartialNodesFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("nid", 3, d::Kind::Uint32),
+        d::optional("depth", 4, d::Kind::Int32),
+        d::optional("err", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
@@ -1272,16 +1190,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsUnlinkEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsUnlinkEnterFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Int64),
-            d::optional("blocks", 4, d::Kind::Uint64),
-            d::optional("name", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsUnlinkEnterFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Int64),
+        d::optional("blocks", 4, d::Kind::Uint64),
+        d::optional("name", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
@@ -1313,14 +1228,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsUnlinkExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsUnlinkExitFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsUnlinkExitFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
@@ -1364,18 +1276,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsVmPageMkwriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsVmPageMkwriteFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("type", 3, d::Kind::Int32),
-            d::optional("dir", 4, d::Kind::Int32),
-            d::optional("index", 5, d::Kind::Uint64),
-            d::optional("dirty", 6, d::Kind::Int32),
-            d::optional("uptodate", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsVmPageMkwriteFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("type", 3, d::Kind::Int32),
+        d::optional("dir", 4, d::Kind::Int32),
+        d::optional("index", 5, d::Kind::Uint64),
+        d::optional("dirty", 6, d::Kind::Int32),
+        d::optional("uptodate", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsWriteBeginFtraceEvent`.
@@ -1413,16 +1322,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsWriteBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsWriteBeginFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsWriteBeginFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
@@ -1460,16 +1366,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsWriteCheckpointFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsWriteCheckpointFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("is_umount", 2, d::Kind::Uint32),
-            d::optional("msg", 3, d::Kind::String),
-            d::optional("reason", 4, d::Kind::Int32),
-            d::optional("phase", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsWriteCheckpointFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("is_umount", 2, d::Kind::Uint32),
+        d::optional("msg", 3, d::Kind::String),
+        d::optional("reason", 4, d::Kind::Int32),
+        d::optional("phase", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsWriteEndFtraceEvent`.
@@ -1507,16 +1410,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsWriteEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsWriteEndFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ino", 2, d::Kind::Uint64),
-            d::optional("pos", 3, d::Kind::Int64),
-            d::optional("len", 4, d::Kind::Uint32),
-            d::optional("copied", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsWriteEndFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ino", 2, d::Kind::Uint64),
+        d::optional("pos", 3, d::Kind::Int64),
+        d::optional("len", 4, d::Kind::Uint32),
+        d::optional("copied", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsIostatFtraceEvent`.
@@ -1608,34 +1508,31 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsIostatFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsIostatFtraceEvent",
-        &[
-            d::optional("app_bio", 1, d::Kind::Uint64),
-            d::optional("app_brio", 2, d::Kind::Uint64),
-            d::optional("app_dio", 3, d::Kind::Uint64),
-            d::optional("app_drio", 4, d::Kind::Uint64),
-            d::optional("app_mio", 5, d::Kind::Uint64),
-            d::optional("app_mrio", 6, d::Kind::Uint64),
-            d::optional("app_rio", 7, d::Kind::Uint64),
-            d::optional("app_wio", 8, d::Kind::Uint64),
-            d::optional("dev", 9, d::Kind::Uint64),
-            d::optional("fs_cdrio", 10, d::Kind::Uint64),
-            d::optional("fs_cp_dio", 11, d::Kind::Uint64),
-            d::optional("fs_cp_mio", 12, d::Kind::Uint64),
-            d::optional("fs_cp_nio", 13, d::Kind::Uint64),
-            d::optional("fs_dio", 14, d::Kind::Uint64),
-            d::optional("fs_discard", 15, d::Kind::Uint64),
-            d::optional("fs_drio", 16, d::Kind::Uint64),
-            d::optional("fs_gc_dio", 17, d::Kind::Uint64),
-            d::optional("fs_gc_nio", 18, d::Kind::Uint64),
-            d::optional("fs_gdrio", 19, d::Kind::Uint64),
-            d::optional("fs_mio", 20, d::Kind::Uint64),
-            d::optional("fs_mrio", 21, d::Kind::Uint64),
-            d::optional("fs_nio", 22, d::Kind::Uint64),
-            d::optional("fs_nrio", 23, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIostatFtraceEvent", &[
+        d::optional("app_bio", 1, d::Kind::Uint64),
+        d::optional("app_brio", 2, d::Kind::Uint64),
+        d::optional("app_dio", 3, d::Kind::Uint64),
+        d::optional("app_drio", 4, d::Kind::Uint64),
+        d::optional("app_mio", 5, d::Kind::Uint64),
+        d::optional("app_mrio", 6, d::Kind::Uint64),
+        d::optional("app_rio", 7, d::Kind::Uint64),
+        d::optional("app_wio", 8, d::Kind::Uint64),
+        d::optional("dev", 9, d::Kind::Uint64),
+        d::optional("fs_cdrio", 10, d::Kind::Uint64),
+        d::optional("fs_cp_dio", 11, d::Kind::Uint64),
+        d::optional("fs_cp_mio", 12, d::Kind::Uint64),
+        d::optional("fs_cp_nio", 13, d::Kind::Uint64),
+        d::optional("fs_dio", 14, d::Kind::Uint64),
+        d::optional("fs_discard", 15, d::Kind::Uint64),
+        d::optional("fs_drio", 16, d::Kind::Uint64),
+        d::optional("fs_gc_dio", 17, d::Kind::Uint64),
+        d::optional("fs_gc_nio", 18, d::Kind::Uint64),
+        d::optional("fs_gdrio", 19, d::Kind::Uint64),
+        d::optional("fs_mio", 20, d::Kind::Uint64),
+        d::optional("fs_mrio", 21, d::Kind::Uint64),
+        d::optional("fs_nio", 22, d::Kind::Uint64),
+        d::optional("fs_nrio", 23, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
@@ -1742,39 +1639,36 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsIostatLatencyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsIostatLatencyFtraceEvent",
-        &[
-            d::optional("d_rd_avg", 1, d::Kind::Uint32),
-            d::optional("d_rd_cnt", 2, d::Kind::Uint32),
-            d::optional("d_rd_peak", 3, d::Kind::Uint32),
-            d::optional("d_wr_as_avg", 4, d::Kind::Uint32),
-            d::optional("d_wr_as_cnt", 5, d::Kind::Uint32),
-            d::optional("d_wr_as_peak", 6, d::Kind::Uint32),
-            d::optional("d_wr_s_avg", 7, d::Kind::Uint32),
-            d::optional("d_wr_s_cnt", 8, d::Kind::Uint32),
-            d::optional("d_wr_s_peak", 9, d::Kind::Uint32),
-            d::optional("dev", 10, d::Kind::Uint64),
-            d::optional("m_rd_avg", 11, d::Kind::Uint32),
-            d::optional("m_rd_cnt", 12, d::Kind::Uint32),
-            d::optional("m_rd_peak", 13, d::Kind::Uint32),
-            d::optional("m_wr_as_avg", 14, d::Kind::Uint32),
-            d::optional("m_wr_as_cnt", 15, d::Kind::Uint32),
-            d::optional("m_wr_as_peak", 16, d::Kind::Uint32),
-            d::optional("m_wr_s_avg", 17, d::Kind::Uint32),
-            d::optional("m_wr_s_cnt", 18, d::Kind::Uint32),
-            d::optional("m_wr_s_peak", 19, d::Kind::Uint32),
-            d::optional("n_rd_avg", 20, d::Kind::Uint32),
-            d::optional("n_rd_cnt", 21, d::Kind::Uint32),
-            d::optional("n_rd_peak", 22, d::Kind::Uint32),
-            d::optional("n_wr_as_avg", 23, d::Kind::Uint32),
-            d::optional("n_wr_as_cnt", 24, d::Kind::Uint32),
-            d::optional("n_wr_as_peak", 25, d::Kind::Uint32),
-            d::optional("n_wr_s_avg", 26, d::Kind::Uint32),
-            d::optional("n_wr_s_cnt", 27, d::Kind::Uint32),
-            d::optional("n_wr_s_peak", 28, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsIostatLatencyFtraceEvent", &[
+        d::optional("d_rd_avg", 1, d::Kind::Uint32),
+        d::optional("d_rd_cnt", 2, d::Kind::Uint32),
+        d::optional("d_rd_peak", 3, d::Kind::Uint32),
+        d::optional("d_wr_as_avg", 4, d::Kind::Uint32),
+        d::optional("d_wr_as_cnt", 5, d::Kind::Uint32),
+        d::optional("d_wr_as_peak", 6, d::Kind::Uint32),
+        d::optional("d_wr_s_avg", 7, d::Kind::Uint32),
+        d::optional("d_wr_s_cnt", 8, d::Kind::Uint32),
+        d::optional("d_wr_s_peak", 9, d::Kind::Uint32),
+        d::optional("dev", 10, d::Kind::Uint64),
+        d::optional("m_rd_avg", 11, d::Kind::Uint32),
+        d::optional("m_rd_cnt", 12, d::Kind::Uint32),
+        d::optional("m_rd_peak", 13, d::Kind::Uint32),
+        d::optional("m_wr_as_avg", 14, d::Kind::Uint32),
+        d::optional("m_wr_as_cnt", 15, d::Kind::Uint32),
+        d::optional("m_wr_as_peak", 16, d::Kind::Uint32),
+        d::optional("m_wr_s_avg", 17, d::Kind::Uint32),
+        d::optional("m_wr_s_cnt", 18, d::Kind::Uint32),
+        d::optional("m_wr_s_peak", 19, d::Kind::Uint32),
+        d::optional("n_rd_avg", 20, d::Kind::Uint32),
+        d::optional("n_rd_cnt", 21, d::Kind::Uint32),
+        d::optional("n_rd_peak", 22, d::Kind::Uint32),
+        d::optional("n_wr_as_avg", 23, d::Kind::Uint32),
+        d::optional("n_wr_as_cnt", 24, d::Kind::Uint32),
+        d::optional("n_wr_as_peak", 25, d::Kind::Uint32),
+        d::optional("n_wr_s_avg", 26, d::Kind::Uint32),
+        d::optional("n_wr_s_cnt", 27, d::Kind::Uint32),
+        d::optional("n_wr_s_peak", 28, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
@@ -1809,15 +1703,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsBackgroundGcFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsBackgroundGcFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("wait_ms", 2, d::Kind::Uint32),
-            d::optional("prefree", 3, d::Kind::Uint32),
-            d::optional("free", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsBackgroundGcFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("wait_ms", 2, d::Kind::Uint32),
+        d::optional("prefree", 3, d::Kind::Uint32),
+        d::optional("free", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsGcBeginFtraceEvent`.
@@ -1879,24 +1770,21 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsGcBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsGcBeginFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("sync", 2, d::Kind::Uint32),
-            d::optional("background", 3, d::Kind::Uint32),
-            d::optional("dirty_nodes", 4, d::Kind::Int64),
-            d::optional("dirty_dents", 5, d::Kind::Int64),
-            d::optional("dirty_imeta", 6, d::Kind::Int64),
-            d::optional("free_sec", 7, d::Kind::Uint32),
-            d::optional("free_seg", 8, d::Kind::Uint32),
-            d::optional("reserved_seg", 9, d::Kind::Int32),
-            d::optional("prefree_seg", 10, d::Kind::Uint32),
-            d::optional("gc_type", 11, d::Kind::Int32),
-            d::optional("no_bg_gc", 12, d::Kind::Uint32),
-            d::optional("nr_free_secs", 13, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGcBeginFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("sync", 2, d::Kind::Uint32),
+        d::optional("background", 3, d::Kind::Uint32),
+        d::optional("dirty_nodes", 4, d::Kind::Int64),
+        d::optional("dirty_dents", 5, d::Kind::Int64),
+        d::optional("dirty_imeta", 6, d::Kind::Int64),
+        d::optional("free_sec", 7, d::Kind::Uint32),
+        d::optional("free_seg", 8, d::Kind::Uint32),
+        d::optional("reserved_seg", 9, d::Kind::Int32),
+        d::optional("prefree_seg", 10, d::Kind::Uint32),
+        d::optional("gc_type", 11, d::Kind::Int32),
+        d::optional("no_bg_gc", 12, d::Kind::Uint32),
+        d::optional("nr_free_secs", 13, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsGcEndFtraceEvent`.
@@ -1952,22 +1840,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsGcEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsGcEndFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("ret", 2, d::Kind::Int32),
-            d::optional("seg_freed", 3, d::Kind::Int32),
-            d::optional("sec_freed", 4, d::Kind::Int32),
-            d::optional("dirty_nodes", 5, d::Kind::Int64),
-            d::optional("dirty_dents", 6, d::Kind::Int64),
-            d::optional("dirty_imeta", 7, d::Kind::Int64),
-            d::optional("free_sec", 8, d::Kind::Uint32),
-            d::optional("free_seg", 9, d::Kind::Uint32),
-            d::optional("reserved_seg", 10, d::Kind::Int32),
-            d::optional("prefree_seg", 11, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsGcEndFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("ret", 2, d::Kind::Int32),
+        d::optional("seg_freed", 3, d::Kind::Int32),
+        d::optional("sec_freed", 4, d::Kind::Int32),
+        d::optional("dirty_nodes", 5, d::Kind::Int64),
+        d::optional("dirty_dents", 6, d::Kind::Int64),
+        d::optional("dirty_imeta", 7, d::Kind::Int64),
+        d::optional("free_sec", 8, d::Kind::Uint32),
+        d::optional("free_seg", 9, d::Kind::Uint32),
+        d::optional("reserved_seg", 10, d::Kind::Int32),
+        d::optional("prefree_seg", 11, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
@@ -2029,22 +1914,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl F2fsLockElapsedTimeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.F2fsLockElapsedTimeFtraceEvent",
-        &[
-            d::optional("dev", 1, d::Kind::Uint64),
-            d::optional("comm", 2, d::Kind::String),
-            d::optional("pid", 3, d::Kind::Int32),
-            d::optional("prio", 4, d::Kind::Int32),
-            d::optional("ioprio_class", 5, d::Kind::Int32),
-            d::optional("ioprio_data", 6, d::Kind::Int32),
-            d::optional("lock_name", 7, d::Kind::Uint32),
-            d::optional("is_write", 8, d::Kind::Uint32),
-            d::optional("total_time", 9, d::Kind::Uint64),
-            d::optional("running_time", 10, d::Kind::Uint64),
-            d::optional("runnable_time", 11, d::Kind::Uint64),
-            d::optional("io_sleep_time", 12, d::Kind::Uint64),
-            d::optional("other_time", 13, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.F2fsLockElapsedTimeFtraceEvent", &[
+        d::optional("dev", 1, d::Kind::Uint64),
+        d::optional("comm", 2, d::Kind::String),
+        d::optional("pid", 3, d::Kind::Int32),
+        d::optional("prio", 4, d::Kind::Int32),
+        d::optional("ioprio_class", 5, d::Kind::Int32),
+        d::optional("ioprio_data", 6, d::Kind::Int32),
+        d::optional("lock_name", 7, d::Kind::Uint32),
+        d::optional("is_write", 8, d::Kind::Uint32),
+        d::optional("total_time", 9, d::Kind::Uint64),
+        d::optional("running_time", 10, d::Kind::Uint64),
+        d::optional("runnable_time", 11, d::Kind::Uint64),
+        d::optional("io_sleep_time", 12, d::Kind::Uint64),
+        d::optional("other_time", 13, d::Kind::Uint64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/fastrpc.proto`.
 //!
 //! Tracepoints of the kernel's group `fastrpc`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FastrpcDmaStatFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FastrpcDmaStatFtraceEvent",
-        &[
-            d::optional("cid", 1, d::Kind::Int32),
-            d::optional("len", 2, d::Kind::Int64),
-            d::optional("total_allocated", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaStatFtraceEvent", &[
+        d::optional("cid", 1, d::Kind::Int32),
+        d::optional("len", 2, d::Kind::Int64),
+        d::optional("total_allocated", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
@@ -82,14 +72,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FastrpcDmaFreeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FastrpcDmaFreeFtraceEvent",
-        &[
-            d::optional("cid", 1, d::Kind::Int32),
-            d::optional("phys", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaFreeFtraceEvent", &[
+        d::optional("cid", 1, d::Kind::Int32),
+        d::optional("phys", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
@@ -127,16 +114,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FastrpcDmaAllocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FastrpcDmaAllocFtraceEvent",
-        &[
-            d::optional("cid", 1, d::Kind::Int32),
-            d::optional("phys", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Uint64),
-            d::optional("attr", 4, d::Kind::Uint64),
-            d::optional("mflags", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaAllocFtraceEvent", &[
+        d::optional("cid", 1, d::Kind::Int32),
+        d::optional("phys", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Uint64),
+        d::optional("attr", 4, d::Kind::Uint64),
+        d::optional("mflags", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
@@ -168,14 +152,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FastrpcDmaUnmapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FastrpcDmaUnmapFtraceEvent",
-        &[
-            d::optional("cid", 1, d::Kind::Int32),
-            d::optional("phys", 2, d::Kind::Uint64),
-            d::optional("size", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaUnmapFtraceEvent", &[
+        d::optional("cid", 1, d::Kind::Int32),
+        d::optional("phys", 2, d::Kind::Uint64),
+        d::optional("size", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.FastrpcDmaMapFtraceEvent`.
@@ -219,16 +200,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FastrpcDmaMapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FastrpcDmaMapFtraceEvent",
-        &[
-            d::optional("cid", 1, d::Kind::Int32),
-            d::optional("fd", 2, d::Kind::Int32),
-            d::optional("phys", 3, d::Kind::Uint64),
-            d::optional("size", 4, d::Kind::Uint64),
-            d::optional("len", 5, d::Kind::Uint64),
-            d::optional("attr", 6, d::Kind::Uint32),
-            d::optional("mflags", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FastrpcDmaMapFtraceEvent", &[
+        d::optional("cid", 1, d::Kind::Int32),
+        d::optional("fd", 2, d::Kind::Int32),
+        d::optional("phys", 3, d::Kind::Uint64),
+        d::optional("size", 4, d::Kind::Uint64),
+        d::optional("len", 5, d::Kind::Uint64),
+        d::optional("attr", 6, d::Kind::Uint32),
+        d::optional("mflags", 7, d::Kind::Int32),
+    ]);
 }

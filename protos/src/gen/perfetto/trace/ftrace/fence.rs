@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/fence.proto`.
 //!
 //! Tracepoints of the kernel's group `fence`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FenceInitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FenceInitFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceInitFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.FenceDestroyFtraceEvent`.
@@ -89,15 +79,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FenceDestroyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FenceDestroyFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceDestroyFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.FenceEnableSignalFtraceEvent`.
@@ -132,15 +119,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FenceEnableSignalFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FenceEnableSignalFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceEnableSignalFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.FenceSignaledFtraceEvent`.
@@ -175,13 +159,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FenceSignaledFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FenceSignaledFtraceEvent",
-        &[
-            d::optional("context", 1, d::Kind::Uint32),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("seqno", 3, d::Kind::Uint32),
-            d::optional("timeline", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FenceSignaledFtraceEvent", &[
+        d::optional("context", 1, d::Kind::Uint32),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("seqno", 3, d::Kind::Uint32),
+        d::optional("timeline", 4, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/filemap.proto`.
 //!
 //! Tracepoints of the kernel's group `filemap`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmFilemapAddToPageCacheFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent",
-        &[
-            d::optional("pfn", 1, d::Kind::Uint64),
-            d::optional("i_ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-            d::optional("s_dev", 4, d::Kind::Uint64),
-            d::optional("page", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmFilemapAddToPageCacheFtraceEvent", &[
+        d::optional("pfn", 1, d::Kind::Uint64),
+        d::optional("i_ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+        d::optional("s_dev", 4, d::Kind::Uint64),
+        d::optional("page", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
@@ -96,14 +86,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmFilemapDeleteFromPageCacheFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent",
-        &[
-            d::optional("pfn", 1, d::Kind::Uint64),
-            d::optional("i_ino", 2, d::Kind::Uint64),
-            d::optional("index", 3, d::Kind::Uint64),
-            d::optional("s_dev", 4, d::Kind::Uint64),
-            d::optional("page", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent", &[
+        d::optional("pfn", 1, d::Kind::Uint64),
+        d::optional("i_ino", 2, d::Kind::Uint64),
+        d::optional("index", 3, d::Kind::Uint64),
+        d::optional("s_dev", 4, d::Kind::Uint64),
+        d::optional("page", 5, d::Kind::Uint64),
+    ]);
 }

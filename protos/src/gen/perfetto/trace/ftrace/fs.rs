@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/fs.proto`.
 //!
 //! Tracepoints of the kernel's group `fs`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DoSysOpenFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DoSysOpenFtraceEvent",
-        &[
-            d::optional("filename", 1, d::Kind::String),
-            d::optional("flags", 2, d::Kind::Int32),
-            d::optional("mode", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DoSysOpenFtraceEvent", &[
+        d::optional("filename", 1, d::Kind::String),
+        d::optional("flags", 2, d::Kind::Int32),
+        d::optional("mode", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.OpenExecFtraceEvent`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/ftrace.proto`.
 //!
 //! Events of the tracer itself, and text that the kernel or a program wrote into it.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -72,13 +65,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FuncgraphEntryFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FuncgraphEntryFtraceEvent",
-        &[
-            d::optional("depth", 1, d::Kind::Int32),
-            d::optional("func", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FuncgraphEntryFtraceEvent", &[
+        d::optional("depth", 1, d::Kind::Int32),
+        d::optional("func", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.FuncgraphExitFtraceEvent`.
@@ -116,14 +106,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FuncgraphExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FuncgraphExitFtraceEvent",
-        &[
-            d::optional("calltime", 1, d::Kind::Uint64),
-            d::optional("depth", 2, d::Kind::Int32),
-            d::optional("func", 3, d::Kind::Uint64),
-            d::optional("overrun", 4, d::Kind::Uint64),
-            d::optional("rettime", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FuncgraphExitFtraceEvent", &[
+        d::optional("calltime", 1, d::Kind::Uint64),
+        d::optional("depth", 2, d::Kind::Int32),
+        d::optional("func", 3, d::Kind::Uint64),
+        d::optional("overrun", 4, d::Kind::Uint64),
+        d::optional("rettime", 5, d::Kind::Uint64),
+    ]);
 }

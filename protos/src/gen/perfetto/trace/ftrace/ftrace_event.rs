@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/ftrace_event.proto`.
 //!
 //! An event of the kernel: when, in which thread, and one of some hundred kinds.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -6622,2801 +6615,2798 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FtraceEvent",
-        &[
-            d::optional("timestamp", 1, d::Kind::Uint64),
-            d::optional("pid", 2, d::Kind::Uint32),
-            d::optional("print", 3, d::of!(crate ::PrintFtraceEvent)).of("event"),
-            d::optional("sched_switch", 4, d::of!(crate ::SchedSwitchFtraceEvent))
-                .of("event"),
-            d::optional("cpu_frequency", 11, d::of!(crate ::CpuFrequencyFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "cpu_frequency_limits",
-                    12,
-                    d::of!(crate ::CpuFrequencyLimitsFtraceEvent),
-                )
-                .of("event"),
-            d::optional("cpu_idle", 13, d::of!(crate ::CpuIdleFtraceEvent)).of("event"),
-            d::optional("clock_enable", 14, d::of!(crate ::ClockEnableFtraceEvent))
-                .of("event"),
-            d::optional("clock_disable", 15, d::of!(crate ::ClockDisableFtraceEvent))
-                .of("event"),
-            d::optional("clock_set_rate", 16, d::of!(crate ::ClockSetRateFtraceEvent))
-                .of("event"),
-            d::optional("sched_wakeup", 17, d::of!(crate ::SchedWakeupFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sched_blocked_reason",
-                    18,
-                    d::of!(crate ::SchedBlockedReasonFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_cpu_hotplug",
-                    19,
-                    d::of!(crate ::SchedCpuHotplugFtraceEvent),
-                )
-                .of("event"),
-            d::optional("sched_waking", 20, d::of!(crate ::SchedWakingFtraceEvent))
-                .of("event"),
-            d::optional("ipi_entry", 21, d::of!(crate ::IpiEntryFtraceEvent))
-                .of("event"),
-            d::optional("ipi_exit", 22, d::of!(crate ::IpiExitFtraceEvent)).of("event"),
-            d::optional("ipi_raise", 23, d::of!(crate ::IpiRaiseFtraceEvent))
-                .of("event"),
-            d::optional("softirq_entry", 24, d::of!(crate ::SoftirqEntryFtraceEvent))
-                .of("event"),
-            d::optional("softirq_exit", 25, d::of!(crate ::SoftirqExitFtraceEvent))
-                .of("event"),
-            d::optional("softirq_raise", 26, d::of!(crate ::SoftirqRaiseFtraceEvent))
-                .of("event"),
-            d::optional("i2c_read", 27, d::of!(crate ::I2cReadFtraceEvent)).of("event"),
-            d::optional("i2c_write", 28, d::of!(crate ::I2cWriteFtraceEvent))
-                .of("event"),
-            d::optional("i2c_result", 29, d::of!(crate ::I2cResultFtraceEvent))
-                .of("event"),
-            d::optional("i2c_reply", 30, d::of!(crate ::I2cReplyFtraceEvent))
-                .of("event"),
-            d::optional("smbus_read", 31, d::of!(crate ::SmbusReadFtraceEvent))
-                .of("event"),
-            d::optional("smbus_write", 32, d::of!(crate ::SmbusWriteFtraceEvent))
-                .of("event"),
-            d::optional("smbus_result", 33, d::of!(crate ::SmbusResultFtraceEvent))
-                .of("event"),
-            d::optional("smbus_reply", 34, d::of!(crate ::SmbusReplyFtraceEvent))
-                .of("event"),
-            d::optional("lowmemory_kill", 35, d::of!(crate ::LowmemoryKillFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "irq_handler_entry",
-                    36,
-                    d::of!(crate ::IrqHandlerEntryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "irq_handler_exit",
-                    37,
-                    d::of!(crate ::IrqHandlerExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional("sync_pt", 38, d::of!(crate ::SyncPtFtraceEvent)).of("event"),
-            d::optional("sync_timeline", 39, d::of!(crate ::SyncTimelineFtraceEvent))
-                .of("event"),
-            d::optional("sync_wait", 40, d::of!(crate ::SyncWaitFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_da_write_begin",
-                    41,
-                    d::of!(crate ::Ext4DaWriteBeginFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_da_write_end",
-                    42,
-                    d::of!(crate ::Ext4DaWriteEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_sync_file_enter",
-                    43,
-                    d::of!(crate ::Ext4SyncFileEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_sync_file_exit",
-                    44,
-                    d::of!(crate ::Ext4SyncFileExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional("block_rq_issue", 45, d::of!(crate ::BlockRqIssueFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mm_vmscan_direct_reclaim_begin",
-                    46,
-                    d::of!(crate ::MmVmscanDirectReclaimBeginFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_vmscan_direct_reclaim_end",
-                    47,
-                    d::of!(crate ::MmVmscanDirectReclaimEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_vmscan_kswapd_wake",
-                    48,
-                    d::of!(crate ::MmVmscanKswapdWakeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_vmscan_kswapd_sleep",
-                    49,
-                    d::of!(crate ::MmVmscanKswapdSleepFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "binder_transaction",
-                    50,
-                    d::of!(crate ::BinderTransactionFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "binder_transaction_received",
-                    51,
-                    d::of!(crate ::BinderTransactionReceivedFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "binder_set_priority",
-                    52,
-                    d::of!(crate ::BinderSetPriorityFtraceEvent),
-                )
-                .of("event"),
-            d::optional("binder_lock", 53, d::of!(crate ::BinderLockFtraceEvent))
-                .of("event"),
-            d::optional("binder_locked", 54, d::of!(crate ::BinderLockedFtraceEvent))
-                .of("event"),
-            d::optional("binder_unlock", 55, d::of!(crate ::BinderUnlockFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "workqueue_activate_work",
-                    56,
-                    d::of!(crate ::WorkqueueActivateWorkFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "workqueue_execute_end",
-                    57,
-                    d::of!(crate ::WorkqueueExecuteEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "workqueue_execute_start",
-                    58,
-                    d::of!(crate ::WorkqueueExecuteStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "workqueue_queue_work",
-                    59,
-                    d::of!(crate ::WorkqueueQueueWorkFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_disable",
-                    60,
-                    d::of!(crate ::RegulatorDisableFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_disable_complete",
-                    61,
-                    d::of!(crate ::RegulatorDisableCompleteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_enable",
-                    62,
-                    d::of!(crate ::RegulatorEnableFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_enable_complete",
-                    63,
-                    d::of!(crate ::RegulatorEnableCompleteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_enable_delay",
-                    64,
-                    d::of!(crate ::RegulatorEnableDelayFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_set_voltage",
-                    65,
-                    d::of!(crate ::RegulatorSetVoltageFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "regulator_set_voltage_complete",
-                    66,
-                    d::of!(crate ::RegulatorSetVoltageCompleteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "cgroup_attach_task",
-                    67,
-                    d::of!(crate ::CgroupAttachTaskFtraceEvent),
-                )
-                .of("event"),
-            d::optional("cgroup_mkdir", 68, d::of!(crate ::CgroupMkdirFtraceEvent))
-                .of("event"),
-            d::optional("cgroup_remount", 69, d::of!(crate ::CgroupRemountFtraceEvent))
-                .of("event"),
-            d::optional("cgroup_rmdir", 70, d::of!(crate ::CgroupRmdirFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "cgroup_transfer_tasks",
-                    71,
-                    d::of!(crate ::CgroupTransferTasksFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "cgroup_destroy_root",
-                    72,
-                    d::of!(crate ::CgroupDestroyRootFtraceEvent),
-                )
-                .of("event"),
-            d::optional("cgroup_release", 73, d::of!(crate ::CgroupReleaseFtraceEvent))
-                .of("event"),
-            d::optional("cgroup_rename", 74, d::of!(crate ::CgroupRenameFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "cgroup_setup_root",
-                    75,
-                    d::of!(crate ::CgroupSetupRootFtraceEvent),
-                )
-                .of("event"),
-            d::optional("mdp_cmd_kickoff", 76, d::of!(crate ::MdpCmdKickoffFtraceEvent))
-                .of("event"),
-            d::optional("mdp_commit", 77, d::of!(crate ::MdpCommitFtraceEvent))
-                .of("event"),
-            d::optional("mdp_perf_set_ot", 78, d::of!(crate ::MdpPerfSetOtFtraceEvent))
-                .of("event"),
-            d::optional("mdp_sspp_change", 79, d::of!(crate ::MdpSsppChangeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "tracing_mark_write",
-                    80,
-                    d::of!(crate ::TracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_cmd_pingpong_done",
-                    81,
-                    d::of!(crate ::MdpCmdPingpongDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional("mdp_compare_bw", 82, d::of!(crate ::MdpCompareBwFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mdp_perf_set_panic_luts",
-                    83,
-                    d::of!(crate ::MdpPerfSetPanicLutsFtraceEvent),
-                )
-                .of("event"),
-            d::optional("mdp_sspp_set", 84, d::of!(crate ::MdpSsppSetFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mdp_cmd_readptr_done",
-                    85,
-                    d::of!(crate ::MdpCmdReadptrDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional("mdp_misr_crc", 86, d::of!(crate ::MdpMisrCrcFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mdp_perf_set_qos_luts",
-                    87,
-                    d::of!(crate ::MdpPerfSetQosLutsFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_trace_counter",
-                    88,
-                    d::of!(crate ::MdpTraceCounterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_cmd_release_bw",
-                    89,
-                    d::of!(crate ::MdpCmdReleaseBwFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_mixer_update",
-                    90,
-                    d::of!(crate ::MdpMixerUpdateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_perf_set_wm_levels",
-                    91,
-                    d::of!(crate ::MdpPerfSetWmLevelsFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_video_underrun_done",
-                    92,
-                    d::of!(crate ::MdpVideoUnderrunDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_cmd_wait_pingpong",
-                    93,
-                    d::of!(crate ::MdpCmdWaitPingpongFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_perf_prefill_calc",
-                    94,
-                    d::of!(crate ::MdpPerfPrefillCalcFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mdp_perf_update_bus",
-                    95,
-                    d::of!(crate ::MdpPerfUpdateBusFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "rotator_bw_ao_as_context",
-                    96,
-                    d::of!(crate ::RotatorBwAoAsContextFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_filemap_add_to_page_cache",
-                    97,
-                    d::of!(crate ::MmFilemapAddToPageCacheFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_filemap_delete_from_page_cache",
-                    98,
-                    d::of!(crate ::MmFilemapDeleteFromPageCacheFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_begin",
-                    99,
-                    d::of!(crate ::MmCompactionBeginFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_defer_compaction",
-                    100,
-                    d::of!(crate ::MmCompactionDeferCompactionFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_deferred",
-                    101,
-                    d::of!(crate ::MmCompactionDeferredFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_defer_reset",
-                    102,
-                    d::of!(crate ::MmCompactionDeferResetFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_end",
-                    103,
-                    d::of!(crate ::MmCompactionEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_finished",
-                    104,
-                    d::of!(crate ::MmCompactionFinishedFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_isolate_freepages",
-                    105,
-                    d::of!(crate ::MmCompactionIsolateFreepagesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_isolate_migratepages",
-                    106,
-                    d::of!(crate ::MmCompactionIsolateMigratepagesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_kcompactd_sleep",
-                    107,
-                    d::of!(crate ::MmCompactionKcompactdSleepFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_kcompactd_wake",
-                    108,
-                    d::of!(crate ::MmCompactionKcompactdWakeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_migratepages",
-                    109,
-                    d::of!(crate ::MmCompactionMigratepagesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_suitable",
-                    110,
-                    d::of!(crate ::MmCompactionSuitableFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_try_to_compact_pages",
-                    111,
-                    d::of!(crate ::MmCompactionTryToCompactPagesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_compaction_wakeup_kcompactd",
-                    112,
-                    d::of!(crate ::MmCompactionWakeupKcompactdFtraceEvent),
-                )
-                .of("event"),
-            d::optional("suspend_resume", 113, d::of!(crate ::SuspendResumeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sched_wakeup_new",
-                    114,
-                    d::of!(crate ::SchedWakeupNewFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "block_bio_backmerge",
-                    115,
-                    d::of!(crate ::BlockBioBackmergeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "block_bio_bounce",
-                    116,
-                    d::of!(crate ::BlockBioBounceFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "block_bio_complete",
-                    117,
-                    d::of!(crate ::BlockBioCompleteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "block_bio_frontmerge",
-                    118,
-                    d::of!(crate ::BlockBioFrontmergeFtraceEvent),
-                )
-                .of("event"),
-            d::optional("block_bio_queue", 119, d::of!(crate ::BlockBioQueueFtraceEvent))
-                .of("event"),
-            d::optional("block_bio_remap", 120, d::of!(crate ::BlockBioRemapFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "block_dirty_buffer",
-                    121,
-                    d::of!(crate ::BlockDirtyBufferFtraceEvent),
-                )
-                .of("event"),
-            d::optional("block_getrq", 122, d::of!(crate ::BlockGetrqFtraceEvent))
-                .of("event"),
-            d::optional("block_plug", 123, d::of!(crate ::BlockPlugFtraceEvent))
-                .of("event"),
-            d::optional("block_rq_abort", 124, d::of!(crate ::BlockRqAbortFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "block_rq_complete",
-                    125,
-                    d::of!(crate ::BlockRqCompleteFtraceEvent),
-                )
-                .of("event"),
-            d::optional("block_rq_insert", 126, d::of!(crate ::BlockRqInsertFtraceEvent))
-                .of("event"),
-            d::optional("block_rq_remap", 128, d::of!(crate ::BlockRqRemapFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "block_rq_requeue",
-                    129,
-                    d::of!(crate ::BlockRqRequeueFtraceEvent),
-                )
-                .of("event"),
-            d::optional("block_sleeprq", 130, d::of!(crate ::BlockSleeprqFtraceEvent))
-                .of("event"),
-            d::optional("block_split", 131, d::of!(crate ::BlockSplitFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "block_touch_buffer",
-                    132,
-                    d::of!(crate ::BlockTouchBufferFtraceEvent),
-                )
-                .of("event"),
-            d::optional("block_unplug", 133, d::of!(crate ::BlockUnplugFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_alloc_da_blocks",
-                    134,
-                    d::of!(crate ::Ext4AllocDaBlocksFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_allocate_blocks",
-                    135,
-                    d::of!(crate ::Ext4AllocateBlocksFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_allocate_inode",
-                    136,
-                    d::of!(crate ::Ext4AllocateInodeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_begin_ordered_truncate",
-                    137,
-                    d::of!(crate ::Ext4BeginOrderedTruncateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_collapse_range",
-                    138,
-                    d::of!(crate ::Ext4CollapseRangeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_da_release_space",
-                    139,
-                    d::of!(crate ::Ext4DaReleaseSpaceFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_da_reserve_space",
-                    140,
-                    d::of!(crate ::Ext4DaReserveSpaceFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_da_update_reserve_space",
-                    141,
-                    d::of!(crate ::Ext4DaUpdateReserveSpaceFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_da_write_pages",
-                    142,
-                    d::of!(crate ::Ext4DaWritePagesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_da_write_pages_extent",
-                    143,
-                    d::of!(crate ::Ext4DaWritePagesExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_direct_IO_enter",
-                    144,
-                    d::of!(crate ::Ext4DirectIOEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_direct_IO_exit",
-                    145,
-                    d::of!(crate ::Ext4DirectIOExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_discard_blocks",
-                    146,
-                    d::of!(crate ::Ext4DiscardBlocksFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_discard_preallocations",
-                    147,
-                    d::of!(crate ::Ext4DiscardPreallocationsFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_drop_inode", 148, d::of!(crate ::Ext4DropInodeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_es_cache_extent",
-                    149,
-                    d::of!(crate ::Ext4EsCacheExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_find_delayed_extent_range_enter",
-                    150,
-                    d::of!(crate ::Ext4EsFindDelayedExtentRangeEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_find_delayed_extent_range_exit",
-                    151,
-                    d::of!(crate ::Ext4EsFindDelayedExtentRangeExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_insert_extent",
-                    152,
-                    d::of!(crate ::Ext4EsInsertExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_lookup_extent_enter",
-                    153,
-                    d::of!(crate ::Ext4EsLookupExtentEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_lookup_extent_exit",
-                    154,
-                    d::of!(crate ::Ext4EsLookupExtentExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_remove_extent",
-                    155,
-                    d::of!(crate ::Ext4EsRemoveExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_es_shrink", 156, d::of!(crate ::Ext4EsShrinkFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_es_shrink_count",
-                    157,
-                    d::of!(crate ::Ext4EsShrinkCountFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_shrink_scan_enter",
-                    158,
-                    d::of!(crate ::Ext4EsShrinkScanEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_es_shrink_scan_exit",
-                    159,
-                    d::of!(crate ::Ext4EsShrinkScanExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_evict_inode",
-                    160,
-                    d::of!(crate ::Ext4EvictInodeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_convert_to_initialized_enter",
-                    161,
-                    d::of!(crate ::Ext4ExtConvertToInitializedEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_convert_to_initialized_fastpath",
-                    162,
-                    d::of!(crate ::Ext4ExtConvertToInitializedFastpathFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_handle_unwritten_extents",
-                    163,
-                    d::of!(crate ::Ext4ExtHandleUnwrittenExtentsFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_in_cache",
-                    164,
-                    d::of!(crate ::Ext4ExtInCacheFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_load_extent",
-                    165,
-                    d::of!(crate ::Ext4ExtLoadExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_map_blocks_enter",
-                    166,
-                    d::of!(crate ::Ext4ExtMapBlocksEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_map_blocks_exit",
-                    167,
-                    d::of!(crate ::Ext4ExtMapBlocksExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_put_in_cache",
-                    168,
-                    d::of!(crate ::Ext4ExtPutInCacheFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_remove_space",
-                    169,
-                    d::of!(crate ::Ext4ExtRemoveSpaceFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_remove_space_done",
-                    170,
-                    d::of!(crate ::Ext4ExtRemoveSpaceDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_ext_rm_idx", 171, d::of!(crate ::Ext4ExtRmIdxFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_ext_rm_leaf",
-                    172,
-                    d::of!(crate ::Ext4ExtRmLeafFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ext_show_extent",
-                    173,
-                    d::of!(crate ::Ext4ExtShowExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_fallocate_enter",
-                    174,
-                    d::of!(crate ::Ext4FallocateEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_fallocate_exit",
-                    175,
-                    d::of!(crate ::Ext4FallocateExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_find_delalloc_range",
-                    176,
-                    d::of!(crate ::Ext4FindDelallocRangeFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_forget", 177, d::of!(crate ::Ext4ForgetFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_free_blocks",
-                    178,
-                    d::of!(crate ::Ext4FreeBlocksFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_free_inode", 179, d::of!(crate ::Ext4FreeInodeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_get_implied_cluster_alloc_exit",
-                    180,
-                    d::of!(crate ::Ext4GetImpliedClusterAllocExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_get_reserved_cluster_alloc",
-                    181,
-                    d::of!(crate ::Ext4GetReservedClusterAllocFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ind_map_blocks_enter",
-                    182,
-                    d::of!(crate ::Ext4IndMapBlocksEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_ind_map_blocks_exit",
-                    183,
-                    d::of!(crate ::Ext4IndMapBlocksExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_insert_range",
-                    184,
-                    d::of!(crate ::Ext4InsertRangeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_invalidatepage",
-                    185,
-                    d::of!(crate ::Ext4InvalidatepageFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_journal_start",
-                    186,
-                    d::of!(crate ::Ext4JournalStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_journal_start_reserved",
-                    187,
-                    d::of!(crate ::Ext4JournalStartReservedFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_journalled_invalidatepage",
-                    188,
-                    d::of!(crate ::Ext4JournalledInvalidatepageFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_journalled_write_end",
-                    189,
-                    d::of!(crate ::Ext4JournalledWriteEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_load_inode", 190, d::of!(crate ::Ext4LoadInodeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_load_inode_bitmap",
-                    191,
-                    d::of!(crate ::Ext4LoadInodeBitmapFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mark_inode_dirty",
-                    192,
-                    d::of!(crate ::Ext4MarkInodeDirtyFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_bitmap_load",
-                    193,
-                    d::of!(crate ::Ext4MbBitmapLoadFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_buddy_bitmap_load",
-                    194,
-                    d::of!(crate ::Ext4MbBuddyBitmapLoadFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_discard_preallocations",
-                    195,
-                    d::of!(crate ::Ext4MbDiscardPreallocationsFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_new_group_pa",
-                    196,
-                    d::of!(crate ::Ext4MbNewGroupPaFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_new_inode_pa",
-                    197,
-                    d::of!(crate ::Ext4MbNewInodePaFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_release_group_pa",
-                    198,
-                    d::of!(crate ::Ext4MbReleaseGroupPaFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mb_release_inode_pa",
-                    199,
-                    d::of!(crate ::Ext4MbReleaseInodePaFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mballoc_alloc",
-                    200,
-                    d::of!(crate ::Ext4MballocAllocFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mballoc_discard",
-                    201,
-                    d::of!(crate ::Ext4MballocDiscardFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mballoc_free",
-                    202,
-                    d::of!(crate ::Ext4MballocFreeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_mballoc_prealloc",
-                    203,
-                    d::of!(crate ::Ext4MballocPreallocFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_other_inode_update_time",
-                    204,
-                    d::of!(crate ::Ext4OtherInodeUpdateTimeFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_punch_hole", 205, d::of!(crate ::Ext4PunchHoleFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_read_block_bitmap_load",
-                    206,
-                    d::of!(crate ::Ext4ReadBlockBitmapLoadFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_readpage", 207, d::of!(crate ::Ext4ReadpageFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_releasepage",
-                    208,
-                    d::of!(crate ::Ext4ReleasepageFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_remove_blocks",
-                    209,
-                    d::of!(crate ::Ext4RemoveBlocksFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_request_blocks",
-                    210,
-                    d::of!(crate ::Ext4RequestBlocksFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_request_inode",
-                    211,
-                    d::of!(crate ::Ext4RequestInodeFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_sync_fs", 212, d::of!(crate ::Ext4SyncFsFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_trim_all_free",
-                    213,
-                    d::of!(crate ::Ext4TrimAllFreeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_trim_extent",
-                    214,
-                    d::of!(crate ::Ext4TrimExtentFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_truncate_enter",
-                    215,
-                    d::of!(crate ::Ext4TruncateEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_truncate_exit",
-                    216,
-                    d::of!(crate ::Ext4TruncateExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_unlink_enter",
-                    217,
-                    d::of!(crate ::Ext4UnlinkEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_unlink_exit",
-                    218,
-                    d::of!(crate ::Ext4UnlinkExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_write_begin",
-                    219,
-                    d::of!(crate ::Ext4WriteBeginFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_write_end", 230, d::of!(crate ::Ext4WriteEndFtraceEvent))
-                .of("event"),
-            d::optional("ext4_writepage", 231, d::of!(crate ::Ext4WritepageFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ext4_writepages",
-                    232,
-                    d::of!(crate ::Ext4WritepagesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ext4_writepages_result",
-                    233,
-                    d::of!(crate ::Ext4WritepagesResultFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ext4_zero_range", 234, d::of!(crate ::Ext4ZeroRangeFtraceEvent))
-                .of("event"),
-            d::optional("task_newtask", 235, d::of!(crate ::TaskNewtaskFtraceEvent))
-                .of("event"),
-            d::optional("task_rename", 236, d::of!(crate ::TaskRenameFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sched_process_exec",
-                    237,
-                    d::of!(crate ::SchedProcessExecFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_process_exit",
-                    238,
-                    d::of!(crate ::SchedProcessExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_process_fork",
-                    239,
-                    d::of!(crate ::SchedProcessForkFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_process_free",
-                    240,
-                    d::of!(crate ::SchedProcessFreeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_process_hang",
-                    241,
-                    d::of!(crate ::SchedProcessHangFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_process_wait",
-                    242,
-                    d::of!(crate ::SchedProcessWaitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_do_submit_bio",
-                    243,
-                    d::of!(crate ::F2fsDoSubmitBioFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_evict_inode",
-                    244,
-                    d::of!(crate ::F2fsEvictInodeFtraceEvent),
-                )
-                .of("event"),
-            d::optional("f2fs_fallocate", 245, d::of!(crate ::F2fsFallocateFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "f2fs_get_data_block",
-                    246,
-                    d::of!(crate ::F2fsGetDataBlockFtraceEvent),
-                )
-                .of("event"),
-            d::optional("f2fs_get_victim", 247, d::of!(crate ::F2fsGetVictimFtraceEvent))
-                .of("event"),
-            d::optional("f2fs_iget", 248, d::of!(crate ::F2fsIgetFtraceEvent))
-                .of("event"),
-            d::optional("f2fs_iget_exit", 249, d::of!(crate ::F2fsIgetExitFtraceEvent))
-                .of("event"),
-            d::optional("f2fs_new_inode", 250, d::of!(crate ::F2fsNewInodeFtraceEvent))
-                .of("event"),
-            d::optional("f2fs_readpage", 251, d::of!(crate ::F2fsReadpageFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "f2fs_reserve_new_block",
-                    252,
-                    d::of!(crate ::F2fsReserveNewBlockFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_set_page_dirty",
-                    253,
-                    d::of!(crate ::F2fsSetPageDirtyFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_submit_write_page",
-                    254,
-                    d::of!(crate ::F2fsSubmitWritePageFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_sync_file_enter",
-                    255,
-                    d::of!(crate ::F2fsSyncFileEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_sync_file_exit",
-                    256,
-                    d::of!(crate ::F2fsSyncFileExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional("f2fs_sync_fs", 257, d::of!(crate ::F2fsSyncFsFtraceEvent))
-                .of("event"),
-            d::optional("f2fs_truncate", 258, d::of!(crate ::F2fsTruncateFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_blocks_enter",
-                    259,
-                    d::of!(crate ::F2fsTruncateBlocksEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_blocks_exit",
-                    260,
-                    d::of!(crate ::F2fsTruncateBlocksExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_data_blocks_range",
-                    261,
-                    d::of!(crate ::F2fsTruncateDataBlocksRangeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_inode_blocks_enter",
-                    262,
-                    d::of!(crate ::F2fsTruncateInodeBlocksEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_inode_blocks_exit",
-                    263,
-                    d::of!(crate ::F2fsTruncateInodeBlocksExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_node",
-                    264,
-                    d::of!(crate ::F2fsTruncateNodeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_nodes_enter",
-                    265,
-                    d::of!(crate ::F2fsTruncateNodesEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_nodes_exit",
-                    266,
-                    d::of!(crate ::F2fsTruncateNodesExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_truncate_partial_nodes",
-                    267,
-                    d::of!(crate ::F2fsTruncatePartialNodesFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_unlink_enter",
-                    268,
-                    d::of!(crate ::F2fsUnlinkEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_unlink_exit",
-                    269,
-                    d::of!(crate ::F2fsUnlinkExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_vm_page_mkwrite",
-                    270,
-                    d::of!(crate ::F2fsVmPageMkwriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_write_begin",
-                    271,
-                    d::of!(crate ::F2fsWriteBeginFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "f2fs_write_checkpoint",
-                    272,
-                    d::of!(crate ::F2fsWriteCheckpointFtraceEvent),
-                )
-                .of("event"),
-            d::optional("f2fs_write_end", 273, d::of!(crate ::F2fsWriteEndFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "alloc_pages_iommu_end",
-                    274,
-                    d::of!(crate ::AllocPagesIommuEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "alloc_pages_iommu_fail",
-                    275,
-                    d::of!(crate ::AllocPagesIommuFailFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "alloc_pages_iommu_start",
-                    276,
-                    d::of!(crate ::AllocPagesIommuStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "alloc_pages_sys_end",
-                    277,
-                    d::of!(crate ::AllocPagesSysEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "alloc_pages_sys_fail",
-                    278,
-                    d::of!(crate ::AllocPagesSysFailFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "alloc_pages_sys_start",
-                    279,
-                    d::of!(crate ::AllocPagesSysStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dma_alloc_contiguous_retry",
-                    280,
-                    d::of!(crate ::DmaAllocContiguousRetryFtraceEvent),
-                )
-                .of("event"),
-            d::optional("iommu_map_range", 281, d::of!(crate ::IommuMapRangeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "iommu_sec_ptbl_map_range_end",
-                    282,
-                    d::of!(crate ::IommuSecPtblMapRangeEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "iommu_sec_ptbl_map_range_start",
-                    283,
-                    d::of!(crate ::IommuSecPtblMapRangeStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_alloc_buffer_end",
-                    284,
-                    d::of!(crate ::IonAllocBufferEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_alloc_buffer_fail",
-                    285,
-                    d::of!(crate ::IonAllocBufferFailFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_alloc_buffer_fallback",
-                    286,
-                    d::of!(crate ::IonAllocBufferFallbackFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_alloc_buffer_start",
-                    287,
-                    d::of!(crate ::IonAllocBufferStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_cp_alloc_retry",
-                    288,
-                    d::of!(crate ::IonCpAllocRetryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_cp_secure_buffer_end",
-                    289,
-                    d::of!(crate ::IonCpSecureBufferEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_cp_secure_buffer_start",
-                    290,
-                    d::of!(crate ::IonCpSecureBufferStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_prefetching",
-                    291,
-                    d::of!(crate ::IonPrefetchingFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_secure_cma_add_to_pool_end",
-                    292,
-                    d::of!(crate ::IonSecureCmaAddToPoolEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_secure_cma_add_to_pool_start",
-                    293,
-                    d::of!(crate ::IonSecureCmaAddToPoolStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_secure_cma_allocate_end",
-                    294,
-                    d::of!(crate ::IonSecureCmaAllocateEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_secure_cma_allocate_start",
-                    295,
-                    d::of!(crate ::IonSecureCmaAllocateStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_secure_cma_shrink_pool_end",
-                    296,
-                    d::of!(crate ::IonSecureCmaShrinkPoolEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_secure_cma_shrink_pool_start",
-                    297,
-                    d::of!(crate ::IonSecureCmaShrinkPoolStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kfree", 298, d::of!(crate ::KfreeFtraceEvent)).of("event"),
-            d::optional("kmalloc", 299, d::of!(crate ::KmallocFtraceEvent)).of("event"),
-            d::optional("kmalloc_node", 300, d::of!(crate ::KmallocNodeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kmem_cache_alloc",
-                    301,
-                    d::of!(crate ::KmemCacheAllocFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kmem_cache_alloc_node",
-                    302,
-                    d::of!(crate ::KmemCacheAllocNodeFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kmem_cache_free", 303, d::of!(crate ::KmemCacheFreeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "migrate_pages_end",
-                    304,
-                    d::of!(crate ::MigratePagesEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "migrate_pages_start",
-                    305,
-                    d::of!(crate ::MigratePagesStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional("migrate_retry", 306, d::of!(crate ::MigrateRetryFtraceEvent))
-                .of("event"),
-            d::optional("mm_page_alloc", 307, d::of!(crate ::MmPageAllocFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mm_page_alloc_extfrag",
-                    308,
-                    d::of!(crate ::MmPageAllocExtfragFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_page_alloc_zone_locked",
-                    309,
-                    d::of!(crate ::MmPageAllocZoneLockedFtraceEvent),
-                )
-                .of("event"),
-            d::optional("mm_page_free", 310, d::of!(crate ::MmPageFreeFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mm_page_free_batched",
-                    311,
-                    d::of!(crate ::MmPageFreeBatchedFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_page_pcpu_drain",
-                    312,
-                    d::of!(crate ::MmPagePcpuDrainFtraceEvent),
-                )
-                .of("event"),
-            d::optional("rss_stat", 313, d::of!(crate ::RssStatFtraceEvent)).of("event"),
-            d::optional("ion_heap_shrink", 314, d::of!(crate ::IonHeapShrinkFtraceEvent))
-                .of("event"),
-            d::optional("ion_heap_grow", 315, d::of!(crate ::IonHeapGrowFtraceEvent))
-                .of("event"),
-            d::optional("fence_init", 316, d::of!(crate ::FenceInitFtraceEvent))
-                .of("event"),
-            d::optional("fence_destroy", 317, d::of!(crate ::FenceDestroyFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "fence_enable_signal",
-                    318,
-                    d::of!(crate ::FenceEnableSignalFtraceEvent),
-                )
-                .of("event"),
-            d::optional("fence_signaled", 319, d::of!(crate ::FenceSignaledFtraceEvent))
-                .of("event"),
-            d::optional("clk_enable", 320, d::of!(crate ::ClkEnableFtraceEvent))
-                .of("event"),
-            d::optional("clk_disable", 321, d::of!(crate ::ClkDisableFtraceEvent))
-                .of("event"),
-            d::optional("clk_set_rate", 322, d::of!(crate ::ClkSetRateFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "binder_transaction_alloc_buf",
-                    323,
-                    d::of!(crate ::BinderTransactionAllocBufFtraceEvent),
-                )
-                .of("event"),
-            d::optional("signal_deliver", 324, d::of!(crate ::SignalDeliverFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "signal_generate",
-                    325,
-                    d::of!(crate ::SignalGenerateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "oom_score_adj_update",
-                    326,
-                    d::of!(crate ::OomScoreAdjUpdateFtraceEvent),
-                )
-                .of("event"),
-            d::optional("generic", 327, d::of!(crate ::GenericFtraceEvent)).of("event"),
-            d::optional("mm_event_record", 328, d::of!(crate ::MmEventRecordFtraceEvent))
-                .of("event"),
-            d::optional("sys_enter", 329, d::of!(crate ::SysEnterFtraceEvent))
-                .of("event"),
-            d::optional("sys_exit", 330, d::of!(crate ::SysExitFtraceEvent)).of("event"),
-            d::optional("zero", 331, d::of!(crate ::ZeroFtraceEvent)).of("event"),
-            d::optional("gpu_frequency", 332, d::of!(crate ::GpuFrequencyFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sde_tracing_mark_write",
-                    333,
-                    d::of!(crate ::SdeTracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional("mark_victim", 334, d::of!(crate ::MarkVictimFtraceEvent))
-                .of("event"),
-            d::optional("ion_stat", 335, d::of!(crate ::IonStatFtraceEvent)).of("event"),
-            d::optional(
-                    "ion_buffer_create",
-                    336,
-                    d::of!(crate ::IonBufferCreateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "ion_buffer_destroy",
-                    337,
-                    d::of!(crate ::IonBufferDestroyFtraceEvent),
-                )
-                .of("event"),
-            d::optional("scm_call_start", 338, d::of!(crate ::ScmCallStartFtraceEvent))
-                .of("event"),
-            d::optional("scm_call_end", 339, d::of!(crate ::ScmCallEndFtraceEvent))
-                .of("event"),
-            d::optional("gpu_mem_total", 340, d::of!(crate ::GpuMemTotalFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "thermal_temperature",
-                    341,
-                    d::of!(crate ::ThermalTemperatureFtraceEvent),
-                )
-                .of("event"),
-            d::optional("cdev_update", 342, d::of!(crate ::CdevUpdateFtraceEvent))
-                .of("event"),
-            d::optional("cpuhp_exit", 343, d::of!(crate ::CpuhpExitFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "cpuhp_multi_enter",
-                    344,
-                    d::of!(crate ::CpuhpMultiEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional("cpuhp_enter", 345, d::of!(crate ::CpuhpEnterFtraceEvent))
-                .of("event"),
-            d::optional("cpuhp_latency", 346, d::of!(crate ::CpuhpLatencyFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "fastrpc_dma_stat",
-                    347,
-                    d::of!(crate ::FastrpcDmaStatFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_tracing_mark_write",
-                    348,
-                    d::of!(crate ::DpuTracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "g2d_tracing_mark_write",
-                    349,
-                    d::of!(crate ::G2dTracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_tracing_mark_write",
-                    350,
-                    d::of!(crate ::MaliTracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dma_heap_stat", 351, d::of!(crate ::DmaHeapStatFtraceEvent))
-                .of("event"),
-            d::optional("cpuhp_pause", 352, d::of!(crate ::CpuhpPauseFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sched_pi_setprio",
-                    353,
-                    d::of!(crate ::SchedPiSetprioFtraceEvent),
-                )
-                .of("event"),
-            d::optional("sde_sde_evtlog", 354, d::of!(crate ::SdeSdeEvtlogFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sde_sde_perf_calc_crtc",
-                    355,
-                    d::of!(crate ::SdeSdePerfCalcCrtcFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sde_sde_perf_crtc_update",
-                    356,
-                    d::of!(crate ::SdeSdePerfCrtcUpdateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sde_sde_perf_set_qos_luts",
-                    357,
-                    d::of!(crate ::SdeSdePerfSetQosLutsFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sde_sde_perf_update_bus",
-                    358,
-                    d::of!(crate ::SdeSdePerfUpdateBusFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "rss_stat_throttled",
-                    359,
-                    d::of!(crate ::RssStatThrottledFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "netif_receive_skb",
-                    360,
-                    d::of!(crate ::NetifReceiveSkbFtraceEvent),
-                )
-                .of("event"),
-            d::optional("net_dev_xmit", 361, d::of!(crate ::NetDevXmitFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "inet_sock_set_state",
-                    362,
-                    d::of!(crate ::InetSockSetStateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "tcp_retransmit_skb",
-                    363,
-                    d::of!(crate ::TcpRetransmitSkbFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "cros_ec_sensorhub_data",
-                    364,
-                    d::of!(crate ::CrosEcSensorhubDataFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "napi_gro_receive_entry",
-                    365,
-                    d::of!(crate ::NapiGroReceiveEntryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "napi_gro_receive_exit",
-                    366,
-                    d::of!(crate ::NapiGroReceiveExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kfree_skb", 367, d::of!(crate ::KfreeSkbFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kvm_access_fault",
-                    368,
-                    d::of!(crate ::KvmAccessFaultFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_ack_irq", 369, d::of!(crate ::KvmAckIrqFtraceEvent))
-                .of("event"),
-            d::optional("kvm_age_hva", 370, d::of!(crate ::KvmAgeHvaFtraceEvent))
-                .of("event"),
-            d::optional("kvm_age_page", 371, d::of!(crate ::KvmAgePageFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kvm_arm_clear_debug",
-                    372,
-                    d::of!(crate ::KvmArmClearDebugFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_arm_set_dreg32",
-                    373,
-                    d::of!(crate ::KvmArmSetDreg32FtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_arm_set_regset",
-                    374,
-                    d::of!(crate ::KvmArmSetRegsetFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_arm_setup_debug",
-                    375,
-                    d::of!(crate ::KvmArmSetupDebugFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_entry", 376, d::of!(crate ::KvmEntryFtraceEvent))
-                .of("event"),
-            d::optional("kvm_exit", 377, d::of!(crate ::KvmExitFtraceEvent)).of("event"),
-            d::optional("kvm_fpu", 378, d::of!(crate ::KvmFpuFtraceEvent)).of("event"),
-            d::optional(
-                    "kvm_get_timer_map",
-                    379,
-                    d::of!(crate ::KvmGetTimerMapFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_guest_fault", 380, d::of!(crate ::KvmGuestFaultFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kvm_handle_sys_reg",
-                    381,
-                    d::of!(crate ::KvmHandleSysRegFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_hvc_arm64", 382, d::of!(crate ::KvmHvcArm64FtraceEvent))
-                .of("event"),
-            d::optional("kvm_irq_line", 383, d::of!(crate ::KvmIrqLineFtraceEvent))
-                .of("event"),
-            d::optional("kvm_mmio", 384, d::of!(crate ::KvmMmioFtraceEvent)).of("event"),
-            d::optional(
-                    "kvm_mmio_emulate",
-                    385,
-                    d::of!(crate ::KvmMmioEmulateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_set_guest_debug",
-                    386,
-                    d::of!(crate ::KvmSetGuestDebugFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_set_irq", 387, d::of!(crate ::KvmSetIrqFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kvm_set_spte_hva",
-                    388,
-                    d::of!(crate ::KvmSetSpteHvaFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_set_way_flush",
-                    389,
-                    d::of!(crate ::KvmSetWayFlushFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_sys_access", 390, d::of!(crate ::KvmSysAccessFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kvm_test_age_hva",
-                    391,
-                    d::of!(crate ::KvmTestAgeHvaFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_timer_emulate",
-                    392,
-                    d::of!(crate ::KvmTimerEmulateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_timer_hrtimer_expire",
-                    393,
-                    d::of!(crate ::KvmTimerHrtimerExpireFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_timer_restore_state",
-                    394,
-                    d::of!(crate ::KvmTimerRestoreStateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_timer_save_state",
-                    395,
-                    d::of!(crate ::KvmTimerSaveStateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_timer_update_irq",
-                    396,
-                    d::of!(crate ::KvmTimerUpdateIrqFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_toggle_cache",
-                    397,
-                    d::of!(crate ::KvmToggleCacheFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_unmap_hva_range",
-                    398,
-                    d::of!(crate ::KvmUnmapHvaRangeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kvm_userspace_exit",
-                    399,
-                    d::of!(crate ::KvmUserspaceExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kvm_vcpu_wakeup", 400, d::of!(crate ::KvmVcpuWakeupFtraceEvent))
-                .of("event"),
-            d::optional("kvm_wfx_arm64", 401, d::of!(crate ::KvmWfxArm64FtraceEvent))
-                .of("event"),
-            d::optional("trap_reg", 402, d::of!(crate ::TrapRegFtraceEvent)).of("event"),
-            d::optional(
-                    "vgic_update_irq_pending",
-                    403,
-                    d::of!(crate ::VgicUpdateIrqPendingFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "wakeup_source_activate",
-                    404,
-                    d::of!(crate ::WakeupSourceActivateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "wakeup_source_deactivate",
-                    405,
-                    d::of!(crate ::WakeupSourceDeactivateFtraceEvent),
-                )
-                .of("event"),
-            d::optional("ufshcd_command", 406, d::of!(crate ::UfshcdCommandFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "ufshcd_clk_gating",
-                    407,
-                    d::of!(crate ::UfshcdClkGatingFtraceEvent),
-                )
-                .of("event"),
-            d::optional("console", 408, d::of!(crate ::ConsoleFtraceEvent)).of("event"),
-            d::optional(
-                    "drm_vblank_event",
-                    409,
-                    d::of!(crate ::DrmVblankEventFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "drm_vblank_event_delivered",
-                    410,
-                    d::of!(crate ::DrmVblankEventDeliveredFtraceEvent),
-                )
-                .of("event"),
-            d::optional("drm_sched_job", 411, d::of!(crate ::DrmSchedJobFtraceEvent))
-                .of("event"),
-            d::optional("drm_run_job", 412, d::of!(crate ::DrmRunJobFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "drm_sched_process_job",
-                    413,
-                    d::of!(crate ::DrmSchedProcessJobFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dma_fence_init", 414, d::of!(crate ::DmaFenceInitFtraceEvent))
-                .of("event"),
-            d::optional("dma_fence_emit", 415, d::of!(crate ::DmaFenceEmitFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "dma_fence_signaled",
-                    416,
-                    d::of!(crate ::DmaFenceSignaledFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dma_fence_wait_start",
-                    417,
-                    d::of!(crate ::DmaFenceWaitStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dma_fence_wait_end",
-                    418,
-                    d::of!(crate ::DmaFenceWaitEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional("f2fs_iostat", 419, d::of!(crate ::F2fsIostatFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "f2fs_iostat_latency",
-                    420,
-                    d::of!(crate ::F2fsIostatLatencyFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_cpu_util_cfs",
-                    421,
-                    d::of!(crate ::SchedCpuUtilCfsFtraceEvent),
-                )
-                .of("event"),
-            d::optional("v4l2_qbuf", 422, d::of!(crate ::V4l2QbufFtraceEvent))
-                .of("event"),
-            d::optional("v4l2_dqbuf", 423, d::of!(crate ::V4l2DqbufFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "vb2_v4l2_buf_queue",
-                    424,
-                    d::of!(crate ::Vb2V4l2BufQueueFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "vb2_v4l2_buf_done",
-                    425,
-                    d::of!(crate ::Vb2V4l2BufDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional("vb2_v4l2_qbuf", 426, d::of!(crate ::Vb2V4l2QbufFtraceEvent))
-                .of("event"),
-            d::optional("vb2_v4l2_dqbuf", 427, d::of!(crate ::Vb2V4l2DqbufFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "dsi_cmd_fifo_status",
-                    428,
-                    d::of!(crate ::DsiCmdFifoStatusFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dsi_rx", 429, d::of!(crate ::DsiRxFtraceEvent)).of("event"),
-            d::optional("dsi_tx", 430, d::of!(crate ::DsiTxFtraceEvent)).of("event"),
-            d::optional(
-                    "android_fs_dataread_end",
-                    431,
-                    d::of!(crate ::AndroidFsDatareadEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "android_fs_dataread_start",
-                    432,
-                    d::of!(crate ::AndroidFsDatareadStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "android_fs_datawrite_end",
-                    433,
-                    d::of!(crate ::AndroidFsDatawriteEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "android_fs_datawrite_start",
-                    434,
-                    d::of!(crate ::AndroidFsDatawriteStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "android_fs_fsync_end",
-                    435,
-                    d::of!(crate ::AndroidFsFsyncEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "android_fs_fsync_start",
-                    436,
-                    d::of!(crate ::AndroidFsFsyncStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "funcgraph_entry",
-                    437,
-                    d::of!(crate ::FuncgraphEntryFtraceEvent),
-                )
-                .of("event"),
-            d::optional("funcgraph_exit", 438, d::of!(crate ::FuncgraphExitFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "virtio_video_cmd",
-                    439,
-                    d::of!(crate ::VirtioVideoCmdFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "virtio_video_cmd_done",
-                    440,
-                    d::of!(crate ::VirtioVideoCmdDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "virtio_video_resource_queue",
-                    441,
-                    d::of!(crate ::VirtioVideoResourceQueueFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "virtio_video_resource_queue_done",
-                    442,
-                    d::of!(crate ::VirtioVideoResourceQueueDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_shrink_slab_start",
-                    443,
-                    d::of!(crate ::MmShrinkSlabStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_shrink_slab_end",
-                    444,
-                    d::of!(crate ::MmShrinkSlabEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional("trusty_smc", 445, d::of!(crate ::TrustySmcFtraceEvent))
-                .of("event"),
-            d::optional("trusty_smc_done", 446, d::of!(crate ::TrustySmcDoneFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "trusty_std_call32",
-                    447,
-                    d::of!(crate ::TrustyStdCall32FtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_std_call32_done",
-                    448,
-                    d::of!(crate ::TrustyStdCall32DoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_share_memory",
-                    449,
-                    d::of!(crate ::TrustyShareMemoryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_share_memory_done",
-                    450,
-                    d::of!(crate ::TrustyShareMemoryDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_reclaim_memory",
-                    451,
-                    d::of!(crate ::TrustyReclaimMemoryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_reclaim_memory_done",
-                    452,
-                    d::of!(crate ::TrustyReclaimMemoryDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional("trusty_irq", 453, d::of!(crate ::TrustyIrqFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "trusty_ipc_handle_event",
-                    454,
-                    d::of!(crate ::TrustyIpcHandleEventFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_ipc_connect",
-                    455,
-                    d::of!(crate ::TrustyIpcConnectFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_ipc_connect_end",
-                    456,
-                    d::of!(crate ::TrustyIpcConnectEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "trusty_ipc_write",
-                    457,
-                    d::of!(crate ::TrustyIpcWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional("trusty_ipc_poll", 458, d::of!(crate ::TrustyIpcPollFtraceEvent))
-                .of("event"),
-            d::optional("trusty_ipc_read", 460, d::of!(crate ::TrustyIpcReadFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "trusty_ipc_read_end",
-                    461,
-                    d::of!(crate ::TrustyIpcReadEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional("trusty_ipc_rx", 462, d::of!(crate ::TrustyIpcRxFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "trusty_enqueue_nop",
-                    464,
-                    d::of!(crate ::TrustyEnqueueNopFtraceEvent),
-                )
-                .of("event"),
-            d::optional("cma_alloc_start", 465, d::of!(crate ::CmaAllocStartFtraceEvent))
-                .of("event"),
-            d::optional("cma_alloc_info", 466, d::of!(crate ::CmaAllocInfoFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "lwis_tracing_mark_write",
-                    467,
-                    d::of!(crate ::LwisTracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "virtio_gpu_cmd_queue",
-                    468,
-                    d::of!(crate ::VirtioGpuCmdQueueFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "virtio_gpu_cmd_response",
-                    469,
-                    d::of!(crate ::VirtioGpuCmdResponseFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_KCPU_CQS_SET",
-                    470,
-                    d::of!(crate ::MaliMaliKCPUCQSSETFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_KCPU_CQS_WAIT_START",
-                    471,
-                    d::of!(crate ::MaliMaliKCPUCQSWAITSTARTFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_KCPU_CQS_WAIT_END",
-                    472,
-                    d::of!(crate ::MaliMaliKCPUCQSWAITENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_KCPU_FENCE_SIGNAL",
-                    473,
-                    d::of!(crate ::MaliMaliKCPUFENCESIGNALFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_KCPU_FENCE_WAIT_START",
-                    474,
-                    d::of!(crate ::MaliMaliKCPUFENCEWAITSTARTFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_KCPU_FENCE_WAIT_END",
-                    475,
-                    d::of!(crate ::MaliMaliKCPUFENCEWAITENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional("hyp_enter", 476, d::of!(crate ::HypEnterFtraceEvent))
-                .of("event"),
-            d::optional("hyp_exit", 477, d::of!(crate ::HypExitFtraceEvent)).of("event"),
-            d::optional("host_hcall", 478, d::of!(crate ::HostHcallFtraceEvent))
-                .of("event"),
-            d::optional("host_smc", 479, d::of!(crate ::HostSmcFtraceEvent)).of("event"),
-            d::optional("host_mem_abort", 480, d::of!(crate ::HostMemAbortFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "suspend_resume_minimal",
-                    481,
-                    d::of!(crate ::SuspendResumeMinimalFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_CSF_INTERRUPT_START",
-                    482,
-                    d::of!(crate ::MaliMaliCSFINTERRUPTSTARTFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_CSF_INTERRUPT_END",
-                    483,
-                    d::of!(crate ::MaliMaliCSFINTERRUPTENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "samsung_tracing_mark_write",
-                    484,
-                    d::of!(crate ::SamsungTracingMarkWriteFtraceEvent),
-                )
-                .of("event"),
-            d::optional("binder_command", 485, d::of!(crate ::BinderCommandFtraceEvent))
-                .of("event"),
-            d::optional("binder_return", 486, d::of!(crate ::BinderReturnFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "sched_switch_with_ctrs",
-                    487,
-                    d::of!(crate ::SchedSwitchWithCtrsFtraceEvent),
-                )
-                .of("event"),
-            d::optional("gpu_work_period", 488, d::of!(crate ::GpuWorkPeriodFtraceEvent))
-                .of("event"),
-            d::optional("rpm_status", 489, d::of!(crate ::RpmStatusFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "panel_write_generic",
-                    490,
-                    d::of!(crate ::PanelWriteGenericFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_migrate_task",
-                    491,
-                    d::of!(crate ::SchedMigrateTaskFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_dsi_cmd_fifo_status",
-                    492,
-                    d::of!(crate ::DpuDsiCmdFifoStatusFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dpu_dsi_rx", 493, d::of!(crate ::DpuDsiRxFtraceEvent))
-                .of("event"),
-            d::optional("dpu_dsi_tx", 494, d::of!(crate ::DpuDsiTxFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "f2fs_background_gc",
-                    495,
-                    d::of!(crate ::F2fsBackgroundGcFtraceEvent),
-                )
-                .of("event"),
-            d::optional("f2fs_gc_begin", 496, d::of!(crate ::F2fsGcBeginFtraceEvent))
-                .of("event"),
-            d::optional("f2fs_gc_end", 497, d::of!(crate ::F2fsGcEndFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "fastrpc_dma_free",
-                    498,
-                    d::of!(crate ::FastrpcDmaFreeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "fastrpc_dma_alloc",
-                    499,
-                    d::of!(crate ::FastrpcDmaAllocFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "fastrpc_dma_unmap",
-                    500,
-                    d::of!(crate ::FastrpcDmaUnmapFtraceEvent),
-                )
-                .of("event"),
-            d::optional("fastrpc_dma_map", 501, d::of!(crate ::FastrpcDmaMapFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "google_icc_event",
-                    502,
-                    d::of!(crate ::GoogleIccEventFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "google_irm_event",
-                    503,
-                    d::of!(crate ::GoogleIrmEventFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "device_pm_callback_start",
-                    504,
-                    d::of!(crate ::DevicePmCallbackStartFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "device_pm_callback_end",
-                    505,
-                    d::of!(crate ::DevicePmCallbackEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "thermal_exynos_acpm_bulk",
-                    506,
-                    d::of!(crate ::ThermalExynosAcpmBulkFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "thermal_exynos_acpm_high_overhead",
-                    507,
-                    d::of!(crate ::ThermalExynosAcpmHighOverheadFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dcvsh_freq", 508, d::of!(crate ::DcvshFreqFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kgsl_gpu_frequency",
-                    509,
-                    d::of!(crate ::KgslGpuFrequencyFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND",
-                    510,
-                    d::of!(crate ::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND",
-                    511,
-                    d::of!(crate ::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND",
-                    512,
-                    d::of!(crate ::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK",
-                    513,
-                    d::of!(crate ::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND",
-                    514,
-                    d::of!(crate ::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF",
-                    515,
-                    d::of!(crate ::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON",
-                    516,
-                    d::of!(crate ::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF",
-                    517,
-                    d::of!(crate ::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_IN_SLEEP",
-                    518,
-                    d::of!(crate ::MaliMaliPMMCUINSLEEPFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_OFF",
-                    519,
-                    d::of!(crate ::MaliMaliPMMCUOFFFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON",
-                    520,
-                    d::of!(crate ::MaliMaliPMMCUONFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND",
-                    521,
-                    d::of!(crate ::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_GLB_REINIT_PEND",
-                    522,
-                    d::of!(crate ::MaliMaliPMMCUONGLBREINITPENDFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_HALT",
-                    523,
-                    d::of!(crate ::MaliMaliPMMCUONHALTFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_HWCNT_DISABLE",
-                    524,
-                    d::of!(crate ::MaliMaliPMMCUONHWCNTDISABLEFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_HWCNT_ENABLE",
-                    525,
-                    d::of!(crate ::MaliMaliPMMCUONHWCNTENABLEFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_PEND_HALT",
-                    526,
-                    d::of!(crate ::MaliMaliPMMCUONPENDHALTFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_PEND_SLEEP",
-                    527,
-                    d::of!(crate ::MaliMaliPMMCUONPENDSLEEPFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_ON_SLEEP_INITIATE",
-                    528,
-                    d::of!(crate ::MaliMaliPMMCUONSLEEPINITIATEFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_PEND_OFF",
-                    529,
-                    d::of!(crate ::MaliMaliPMMCUPENDOFFFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_PEND_ON_RELOAD",
-                    530,
-                    d::of!(crate ::MaliMaliPMMCUPENDONRELOADFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_POWER_DOWN",
-                    531,
-                    d::of!(crate ::MaliMaliPMMCUPOWERDOWNFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mali_mali_PM_MCU_RESET_WAIT",
-                    532,
-                    d::of!(crate ::MaliMaliPMMCURESETWAITFtraceEvent),
-                )
-                .of("event"),
-            d::optional("bcl_irq_trigger", 533, d::of!(crate ::BclIrqTriggerFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "kgsl_adreno_cmdbatch_queued",
-                    534,
-                    d::of!(crate ::KgslAdrenoCmdbatchQueuedFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kgsl_adreno_cmdbatch_submitted",
-                    535,
-                    d::of!(crate ::KgslAdrenoCmdbatchSubmittedFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kgsl_adreno_cmdbatch_sync",
-                    536,
-                    d::of!(crate ::KgslAdrenoCmdbatchSyncFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "kgsl_adreno_cmdbatch_retired",
-                    537,
-                    d::of!(crate ::KgslAdrenoCmdbatchRetiredFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "pixel_mm_kswapd_wake",
-                    538,
-                    d::of!(crate ::PixelMmKswapdWakeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "pixel_mm_kswapd_done",
-                    539,
-                    d::of!(crate ::PixelMmKswapdDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_wakeup_task_attr",
-                    540,
-                    d::of!(crate ::SchedWakeupTaskAttrFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "devfreq_frequency",
-                    541,
-                    d::of!(crate ::DevfreqFrequencyFtraceEvent),
-                )
-                .of("event"),
-            d::optional("kprobe_event", 542, d::of!(crate ::KprobeEvent)).of("event"),
-            d::optional(
-                    "param_set_value_cpm",
-                    543,
-                    d::of!(crate ::ParamSetValueCpmFtraceEvent),
-                )
-                .of("event"),
-            d::optional("do_sys_open", 544, d::of!(crate ::DoSysOpenFtraceEvent))
-                .of("event"),
-            d::optional("open_exec", 545, d::of!(crate ::OpenExecFtraceEvent))
-                .of("event"),
-            d::optional("block_io_start", 546, d::of!(crate ::BlockIoStartFtraceEvent))
-                .of("event"),
-            d::optional("block_io_done", 547, d::of!(crate ::BlockIoDoneFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "mali_gpu_power_state",
-                    548,
-                    d::of!(crate ::MaliGpuPowerStateFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_dpu_underrun",
-                    549,
-                    d::of!(crate ::DpuDispDpuUnderrunFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_vblank_irq_enable",
-                    550,
-                    d::of!(crate ::DpuDispVblankIrqEnableFtraceEvent),
-                )
-                .of("event"),
-            d::optional("hrtimer_start", 551, d::of!(crate ::HrtimerStartFtraceEvent))
-                .of("event"),
-            d::optional("hrtimer_cancel", 552, d::of!(crate ::HrtimerCancelFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "hrtimer_expire_entry",
-                    553,
-                    d::of!(crate ::HrtimerExpireEntryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hrtimer_expire_exit",
-                    554,
-                    d::of!(crate ::HrtimerExpireExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional("timer_start", 555, d::of!(crate ::TimerStartFtraceEvent))
-                .of("event"),
-            d::optional("timer_cancel", 556, d::of!(crate ::TimerCancelFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "timer_expire_entry",
-                    557,
-                    d::of!(crate ::TimerExpireEntryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "timer_expire_exit",
-                    558,
-                    d::of!(crate ::TimerExpireExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "local_timer_entry",
-                    559,
-                    d::of!(crate ::LocalTimerEntryFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "local_timer_exit",
-                    560,
-                    d::of!(crate ::LocalTimerExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_alloc_request",
-                    561,
-                    d::of!(crate ::Dwc3AllocRequestFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_complete_trb",
-                    562,
-                    d::of!(crate ::Dwc3CompleteTrbFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dwc3_ctrl_req", 563, d::of!(crate ::Dwc3CtrlReqFtraceEvent))
-                .of("event"),
-            d::optional("dwc3_ep_dequeue", 564, d::of!(crate ::Dwc3EpDequeueFtraceEvent))
-                .of("event"),
-            d::optional("dwc3_ep_queue", 565, d::of!(crate ::Dwc3EpQueueFtraceEvent))
-                .of("event"),
-            d::optional("dwc3_event", 566, d::of!(crate ::Dwc3EventFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "dwc3_free_request",
-                    567,
-                    d::of!(crate ::Dwc3FreeRequestFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_gadget_ep_cmd",
-                    568,
-                    d::of!(crate ::Dwc3GadgetEpCmdFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_gadget_ep_disable",
-                    569,
-                    d::of!(crate ::Dwc3GadgetEpDisableFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_gadget_ep_enable",
-                    570,
-                    d::of!(crate ::Dwc3GadgetEpEnableFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_gadget_generic_cmd",
-                    571,
-                    d::of!(crate ::Dwc3GadgetGenericCmdFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_gadget_giveback",
-                    572,
-                    d::of!(crate ::Dwc3GadgetGivebackFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dwc3_prepare_trb",
-                    573,
-                    d::of!(crate ::Dwc3PrepareTrbFtraceEvent),
-                )
-                .of("event"),
-            d::optional("dwc3_readl", 574, d::of!(crate ::Dwc3ReadlFtraceEvent))
-                .of("event"),
-            d::optional("dwc3_writel", 575, d::of!(crate ::Dwc3WritelFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "cma_alloc_finish",
-                    576,
-                    d::of!(crate ::CmaAllocFinishFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_alloc_contig_migrate_range_info",
-                    577,
-                    d::of!(crate ::MmAllocContigMigrateRangeInfoFtraceEvent),
-                )
-                .of("event"),
-            d::optional("host_ffa_call", 578, d::of!(crate ::HostFfaCallFtraceEvent))
-                .of("event"),
-            d::optional("dmabuf_rss_stat", 579, d::of!(crate ::DmabufRssStatFtraceEvent))
-                .of("event"),
-            d::optional("iommu_idmap", 580, d::of!(crate ::IommuIdmapFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "psci_mem_protect",
-                    581,
-                    d::of!(crate ::PsciMemProtectFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_host_hcall",
-                    582,
-                    d::of!(crate ::HypervisorHostHcallFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_host_smc",
-                    583,
-                    d::of!(crate ::HypervisorHostSmcFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_hyp_exit",
-                    584,
-                    d::of!(crate ::HypervisorHypExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_iommu_idmap",
-                    585,
-                    d::of!(crate ::HypervisorIommuIdmapFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_psci_mem_protect",
-                    586,
-                    d::of!(crate ::HypervisorPsciMemProtectFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_host_mem_abort",
-                    587,
-                    d::of!(crate ::HypervisorHostMemAbortFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_hyp_enter",
-                    588,
-                    d::of!(crate ::HypervisorHypEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_iommu_idmap_complete",
-                    589,
-                    d::of!(crate ::HypervisorIommuIdmapCompleteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "hypervisor_vcpu_illegal_trap",
-                    590,
-                    d::of!(crate ::HypervisorVcpuIllegalTrapFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "drm_sched_job_add_dep",
-                    591,
-                    d::of!(crate ::DrmSchedJobAddDepFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "drm_sched_job_done",
-                    592,
-                    d::of!(crate ::DrmSchedJobDoneFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "drm_sched_job_queue",
-                    593,
-                    d::of!(crate ::DrmSchedJobQueueFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "drm_sched_job_run",
-                    594,
-                    d::of!(crate ::DrmSchedJobRunFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "drm_sched_job_unschedulable",
-                    595,
-                    d::of!(crate ::DrmSchedJobUnschedulableFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "fwtp_perfetto_counter",
-                    596,
-                    d::of!(crate ::FwtpPerfettoCounterFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "scsi_dispatch_cmd_error",
-                    597,
-                    d::of!(crate ::ScsiDispatchCmdErrorFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "scsi_dispatch_cmd_timeout",
-                    598,
-                    d::of!(crate ::ScsiDispatchCmdTimeoutFtraceEvent),
-                )
-                .of("event"),
-            d::optional("scsi_eh_wakeup", 599, d::of!(crate ::ScsiEhWakeupFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "fwtp_perfetto_slice",
-                    600,
-                    d::of!(crate ::FwtpPerfettoSliceFtraceEvent),
-                )
-                .of("event"),
-            d::optional("gpu_power_state", 601, d::of!(crate ::GpuPowerStateFtraceEvent))
-                .of("event"),
-            d::optional("gram_collision", 602, d::of!(crate ::GramCollisionFtraceEvent))
-                .of("event"),
-            d::optional(
-                    "f2fs_lock_elapsed_time",
-                    603,
-                    d::of!(crate ::F2fsLockElapsedTimeFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "sched_group_tracker",
-                    604,
-                    d::of!(crate ::SchedGroupTrackerFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_frame_done_timeout",
-                    605,
-                    d::of!(crate ::DpuDispFrameDoneTimeoutFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_frame_start_timeout",
-                    606,
-                    d::of!(crate ::DpuDispFrameStartTimeoutFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_vmscan_memcg_reclaim_begin",
-                    607,
-                    d::of!(crate ::MmVmscanMemcgReclaimBeginFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "mm_vmscan_memcg_reclaim_end",
-                    608,
-                    d::of!(crate ::MmVmscanMemcgReclaimEndFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_frame_done_missing",
-                    609,
-                    d::of!(crate ::DpuDispFrameDoneMissingFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_frame_start_missing",
-                    610,
-                    d::of!(crate ::DpuDispFrameStartMissingFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "panel_settings_full",
-                    611,
-                    d::of!(crate ::PanelSettingsFullFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "panel_settings_lite",
-                    612,
-                    d::of!(crate ::PanelSettingsLiteFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "dpu_disp_dpu_line_underrun",
-                    613,
-                    d::of!(crate ::DpuDispDpuLineUnderrunFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "psci_domain_idle_exit",
-                    614,
-                    d::of!(crate ::PsciDomainIdleExitFtraceEvent),
-                )
-                .of("event"),
-            d::optional(
-                    "psci_domain_idle_enter",
-                    615,
-                    d::of!(crate ::PsciDomainIdleEnterFtraceEvent),
-                )
-                .of("event"),
-            d::optional("long_irq", 616, d::of!(crate ::LongIrqFtraceEvent)).of("event"),
-            d::optional("long_softirq", 617, d::of!(crate ::LongSoftirqFtraceEvent))
-                .of("event"),
-            d::optional("common_flags", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FtraceEvent", &[
+        d::optional("timestamp", 1, d::Kind::Uint64),
+        d::optional("pid", 2, d::Kind::Uint32),
+        d::optional("print", 3, d::of!(crate ::PrintFtraceEvent)).of("event"),
+        d::optional("sched_switch", 4, d::of!(crate ::SchedSwitchFtraceEvent))
+            .of("event"),
+        d::optional("cpu_frequency", 11, d::of!(crate ::CpuFrequencyFtraceEvent))
+            .of("event"),
+        d::optional(
+                "cpu_frequency_limits",
+                12,
+                d::of!(crate ::CpuFrequencyLimitsFtraceEvent),
+            )
+            .of("event"),
+        d::optional("cpu_idle", 13, d::of!(crate ::CpuIdleFtraceEvent)).of("event"),
+        d::optional("clock_enable", 14, d::of!(crate ::ClockEnableFtraceEvent))
+            .of("event"),
+        d::optional("clock_disable", 15, d::of!(crate ::ClockDisableFtraceEvent))
+            .of("event"),
+        d::optional("clock_set_rate", 16, d::of!(crate ::ClockSetRateFtraceEvent))
+            .of("event"),
+        d::optional("sched_wakeup", 17, d::of!(crate ::SchedWakeupFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sched_blocked_reason",
+                18,
+                d::of!(crate ::SchedBlockedReasonFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_cpu_hotplug",
+                19,
+                d::of!(crate ::SchedCpuHotplugFtraceEvent),
+            )
+            .of("event"),
+        d::optional("sched_waking", 20, d::of!(crate ::SchedWakingFtraceEvent))
+            .of("event"),
+        d::optional("ipi_entry", 21, d::of!(crate ::IpiEntryFtraceEvent))
+            .of("event"),
+        d::optional("ipi_exit", 22, d::of!(crate ::IpiExitFtraceEvent)).of("event"),
+        d::optional("ipi_raise", 23, d::of!(crate ::IpiRaiseFtraceEvent))
+            .of("event"),
+        d::optional("softirq_entry", 24, d::of!(crate ::SoftirqEntryFtraceEvent))
+            .of("event"),
+        d::optional("softirq_exit", 25, d::of!(crate ::SoftirqExitFtraceEvent))
+            .of("event"),
+        d::optional("softirq_raise", 26, d::of!(crate ::SoftirqRaiseFtraceEvent))
+            .of("event"),
+        d::optional("i2c_read", 27, d::of!(crate ::I2cReadFtraceEvent)).of("event"),
+        d::optional("i2c_write", 28, d::of!(crate ::I2cWriteFtraceEvent))
+            .of("event"),
+        d::optional("i2c_result", 29, d::of!(crate ::I2cResultFtraceEvent))
+            .of("event"),
+        d::optional("i2c_reply", 30, d::of!(crate ::I2cReplyFtraceEvent))
+            .of("event"),
+        d::optional("smbus_read", 31, d::of!(crate ::SmbusReadFtraceEvent))
+            .of("event"),
+        d::optional("smbus_write", 32, d::of!(crate ::SmbusWriteFtraceEvent))
+            .of("event"),
+        d::optional("smbus_result", 33, d::of!(crate ::SmbusResultFtraceEvent))
+            .of("event"),
+        d::optional("smbus_reply", 34, d::of!(crate ::SmbusReplyFtraceEvent))
+            .of("event"),
+        d::optional("lowmemory_kill", 35, d::of!(crate ::LowmemoryKillFtraceEvent))
+            .of("event"),
+        d::optional(
+                "irq_handler_entry",
+                36,
+                d::of!(crate ::IrqHandlerEntryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "irq_handler_exit",
+                37,
+                d::of!(crate ::IrqHandlerExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional("sync_pt", 38, d::of!(crate ::SyncPtFtraceEvent)).of("event"),
+        d::optional("sync_timeline", 39, d::of!(crate ::SyncTimelineFtraceEvent))
+            .of("event"),
+        d::optional("sync_wait", 40, d::of!(crate ::SyncWaitFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_da_write_begin",
+                41,
+                d::of!(crate ::Ext4DaWriteBeginFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_da_write_end",
+                42,
+                d::of!(crate ::Ext4DaWriteEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_sync_file_enter",
+                43,
+                d::of!(crate ::Ext4SyncFileEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_sync_file_exit",
+                44,
+                d::of!(crate ::Ext4SyncFileExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional("block_rq_issue", 45, d::of!(crate ::BlockRqIssueFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mm_vmscan_direct_reclaim_begin",
+                46,
+                d::of!(crate ::MmVmscanDirectReclaimBeginFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_vmscan_direct_reclaim_end",
+                47,
+                d::of!(crate ::MmVmscanDirectReclaimEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_vmscan_kswapd_wake",
+                48,
+                d::of!(crate ::MmVmscanKswapdWakeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_vmscan_kswapd_sleep",
+                49,
+                d::of!(crate ::MmVmscanKswapdSleepFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "binder_transaction",
+                50,
+                d::of!(crate ::BinderTransactionFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "binder_transaction_received",
+                51,
+                d::of!(crate ::BinderTransactionReceivedFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "binder_set_priority",
+                52,
+                d::of!(crate ::BinderSetPriorityFtraceEvent),
+            )
+            .of("event"),
+        d::optional("binder_lock", 53, d::of!(crate ::BinderLockFtraceEvent))
+            .of("event"),
+        d::optional("binder_locked", 54, d::of!(crate ::BinderLockedFtraceEvent))
+            .of("event"),
+        d::optional("binder_unlock", 55, d::of!(crate ::BinderUnlockFtraceEvent))
+            .of("event"),
+        d::optional(
+                "workqueue_activate_work",
+                56,
+                d::of!(crate ::WorkqueueActivateWorkFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "workqueue_execute_end",
+                57,
+                d::of!(crate ::WorkqueueExecuteEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "workqueue_execute_start",
+                58,
+                d::of!(crate ::WorkqueueExecuteStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "workqueue_queue_work",
+                59,
+                d::of!(crate ::WorkqueueQueueWorkFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_disable",
+                60,
+                d::of!(crate ::RegulatorDisableFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_disable_complete",
+                61,
+                d::of!(crate ::RegulatorDisableCompleteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_enable",
+                62,
+                d::of!(crate ::RegulatorEnableFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_enable_complete",
+                63,
+                d::of!(crate ::RegulatorEnableCompleteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_enable_delay",
+                64,
+                d::of!(crate ::RegulatorEnableDelayFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_set_voltage",
+                65,
+                d::of!(crate ::RegulatorSetVoltageFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "regulator_set_voltage_complete",
+                66,
+                d::of!(crate ::RegulatorSetVoltageCompleteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "cgroup_attach_task",
+                67,
+                d::of!(crate ::CgroupAttachTaskFtraceEvent),
+            )
+            .of("event"),
+        d::optional("cgroup_mkdir", 68, d::of!(crate ::CgroupMkdirFtraceEvent))
+            .of("event"),
+        d::optional("cgroup_remount", 69, d::of!(crate ::CgroupRemountFtraceEvent))
+            .of("event"),
+        d::optional("cgroup_rmdir", 70, d::of!(crate ::CgroupRmdirFtraceEvent))
+            .of("event"),
+        d::optional(
+                "cgroup_transfer_tasks",
+                71,
+                d::of!(crate ::CgroupTransferTasksFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "cgroup_destroy_root",
+                72,
+                d::of!(crate ::CgroupDestroyRootFtraceEvent),
+            )
+            .of("event"),
+        d::optional("cgroup_release", 73, d::of!(crate ::CgroupReleaseFtraceEvent))
+            .of("event"),
+        d::optional("cgroup_rename", 74, d::of!(crate ::CgroupRenameFtraceEvent))
+            .of("event"),
+        d::optional(
+                "cgroup_setup_root",
+                75,
+                d::of!(crate ::CgroupSetupRootFtraceEvent),
+            )
+            .of("event"),
+        d::optional("mdp_cmd_kickoff", 76, d::of!(crate ::MdpCmdKickoffFtraceEvent))
+            .of("event"),
+        d::optional("mdp_commit", 77, d::of!(crate ::MdpCommitFtraceEvent))
+            .of("event"),
+        d::optional("mdp_perf_set_ot", 78, d::of!(crate ::MdpPerfSetOtFtraceEvent))
+            .of("event"),
+        d::optional("mdp_sspp_change", 79, d::of!(crate ::MdpSsppChangeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "tracing_mark_write",
+                80,
+                d::of!(crate ::TracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_cmd_pingpong_done",
+                81,
+                d::of!(crate ::MdpCmdPingpongDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional("mdp_compare_bw", 82, d::of!(crate ::MdpCompareBwFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mdp_perf_set_panic_luts",
+                83,
+                d::of!(crate ::MdpPerfSetPanicLutsFtraceEvent),
+            )
+            .of("event"),
+        d::optional("mdp_sspp_set", 84, d::of!(crate ::MdpSsppSetFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mdp_cmd_readptr_done",
+                85,
+                d::of!(crate ::MdpCmdReadptrDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional("mdp_misr_crc", 86, d::of!(crate ::MdpMisrCrcFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mdp_perf_set_qos_luts",
+                87,
+                d::of!(crate ::MdpPerfSetQosLutsFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_trace_counter",
+                88,
+                d::of!(crate ::MdpTraceCounterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_cmd_release_bw",
+                89,
+                d::of!(crate ::MdpCmdReleaseBwFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_mixer_update",
+                90,
+                d::of!(crate ::MdpMixerUpdateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_perf_set_wm_levels",
+                91,
+                d::of!(crate ::MdpPerfSetWmLevelsFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_video_underrun_done",
+                92,
+                d::of!(crate ::MdpVideoUnderrunDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_cmd_wait_pingpong",
+                93,
+                d::of!(crate ::MdpCmdWaitPingpongFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_perf_prefill_calc",
+                94,
+                d::of!(crate ::MdpPerfPrefillCalcFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mdp_perf_update_bus",
+                95,
+                d::of!(crate ::MdpPerfUpdateBusFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "rotator_bw_ao_as_context",
+                96,
+                d::of!(crate ::RotatorBwAoAsContextFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_filemap_add_to_page_cache",
+                97,
+                d::of!(crate ::MmFilemapAddToPageCacheFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_filemap_delete_from_page_cache",
+                98,
+                d::of!(crate ::MmFilemapDeleteFromPageCacheFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_begin",
+                99,
+                d::of!(crate ::MmCompactionBeginFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_defer_compaction",
+                100,
+                d::of!(crate ::MmCompactionDeferCompactionFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_deferred",
+                101,
+                d::of!(crate ::MmCompactionDeferredFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_defer_reset",
+                102,
+                d::of!(crate ::MmCompactionDeferResetFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_end",
+                103,
+                d::of!(crate ::MmCompactionEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_finished",
+                104,
+                d::of!(crate ::MmCompactionFinishedFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_isolate_freepages",
+                105,
+                d::of!(crate ::MmCompactionIsolateFreepagesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_isolate_migratepages",
+                106,
+                d::of!(crate ::MmCompactionIsolateMigratepagesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_kcompactd_sleep",
+                107,
+                d::of!(crate ::MmCompactionKcompactdSleepFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_kcompactd_wake",
+                108,
+                d::of!(crate ::MmCompactionKcompactdWakeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_migratepages",
+                109,
+                d::of!(crate ::MmCompactionMigratepagesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_suitable",
+                110,
+                d::of!(crate ::MmCompactionSuitableFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_try_to_compact_pages",
+                111,
+                d::of!(crate ::MmCompactionTryToCompactPagesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_compaction_wakeup_kcompactd",
+                112,
+                d::of!(crate ::MmCompactionWakeupKcompactdFtraceEvent),
+            )
+            .of("event"),
+        d::optional("suspend_resume", 113, d::of!(crate ::SuspendResumeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sched_wakeup_new",
+                114,
+                d::of!(crate ::SchedWakeupNewFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "block_bio_backmerge",
+                115,
+                d::of!(crate ::BlockBioBackmergeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "block_bio_bounce",
+                116,
+                d::of!(crate ::BlockBioBounceFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "block_bio_complete",
+                117,
+                d::of!(crate ::BlockBioCompleteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "block_bio_frontmerge",
+                118,
+                d::of!(crate ::BlockBioFrontmergeFtraceEvent),
+            )
+            .of("event"),
+        d::optional("block_bio_queue", 119, d::of!(crate ::BlockBioQueueFtraceEvent))
+            .of("event"),
+        d::optional("block_bio_remap", 120, d::of!(crate ::BlockBioRemapFtraceEvent))
+            .of("event"),
+        d::optional(
+                "block_dirty_buffer",
+                121,
+                d::of!(crate ::BlockDirtyBufferFtraceEvent),
+            )
+            .of("event"),
+        d::optional("block_getrq", 122, d::of!(crate ::BlockGetrqFtraceEvent))
+            .of("event"),
+        d::optional("block_plug", 123, d::of!(crate ::BlockPlugFtraceEvent))
+            .of("event"),
+        d::optional("block_rq_abort", 124, d::of!(crate ::BlockRqAbortFtraceEvent))
+            .of("event"),
+        d::optional(
+                "block_rq_complete",
+                125,
+                d::of!(crate ::BlockRqCompleteFtraceEvent),
+            )
+            .of("event"),
+        d::optional("block_rq_insert", 126, d::of!(crate ::BlockRqInsertFtraceEvent))
+            .of("event"),
+        d::optional("block_rq_remap", 128, d::of!(crate ::BlockRqRemapFtraceEvent))
+            .of("event"),
+        d::optional(
+                "block_rq_requeue",
+                129,
+                d::of!(crate ::BlockRqRequeueFtraceEvent),
+            )
+            .of("event"),
+        d::optional("block_sleeprq", 130, d::of!(crate ::BlockSleeprqFtraceEvent))
+            .of("event"),
+        d::optional("block_split", 131, d::of!(crate ::BlockSplitFtraceEvent))
+            .of("event"),
+        d::optional(
+                "block_touch_buffer",
+                132,
+                d::of!(crate ::BlockTouchBufferFtraceEvent),
+            )
+            .of("event"),
+        d::optional("block_unplug", 133, d::of!(crate ::BlockUnplugFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_alloc_da_blocks",
+                134,
+                d::of!(crate ::Ext4AllocDaBlocksFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_allocate_blocks",
+                135,
+                d::of!(crate ::Ext4AllocateBlocksFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_allocate_inode",
+                136,
+                d::of!(crate ::Ext4AllocateInodeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_begin_ordered_truncate",
+                137,
+                d::of!(crate ::Ext4BeginOrderedTruncateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_collapse_range",
+                138,
+                d::of!(crate ::Ext4CollapseRangeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_da_release_space",
+                139,
+                d::of!(crate ::Ext4DaReleaseSpaceFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_da_reserve_space",
+                140,
+                d::of!(crate ::Ext4DaReserveSpaceFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_da_update_reserve_space",
+                141,
+                d::of!(crate ::Ext4DaUpdateReserveSpaceFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_da_write_pages",
+                142,
+                d::of!(crate ::Ext4DaWritePagesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_da_write_pages_extent",
+                143,
+                d::of!(crate ::Ext4DaWritePagesExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_direct_IO_enter",
+                144,
+                d::of!(crate ::Ext4DirectIOEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_direct_IO_exit",
+                145,
+                d::of!(crate ::Ext4DirectIOExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_discard_blocks",
+                146,
+                d::of!(crate ::Ext4DiscardBlocksFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_discard_preallocations",
+                147,
+                d::of!(crate ::Ext4DiscardPreallocationsFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_drop_inode", 148, d::of!(crate ::Ext4DropInodeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_es_cache_extent",
+                149,
+                d::of!(crate ::Ext4EsCacheExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_find_delayed_extent_range_enter",
+                150,
+                d::of!(crate ::Ext4EsFindDelayedExtentRangeEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_find_delayed_extent_range_exit",
+                151,
+                d::of!(crate ::Ext4EsFindDelayedExtentRangeExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_insert_extent",
+                152,
+                d::of!(crate ::Ext4EsInsertExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_lookup_extent_enter",
+                153,
+                d::of!(crate ::Ext4EsLookupExtentEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_lookup_extent_exit",
+                154,
+                d::of!(crate ::Ext4EsLookupExtentExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_remove_extent",
+                155,
+                d::of!(crate ::Ext4EsRemoveExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_es_shrink", 156, d::of!(crate ::Ext4EsShrinkFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_es_shrink_count",
+                157,
+                d::of!(crate ::Ext4EsShrinkCountFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_shrink_scan_enter",
+                158,
+                d::of!(crate ::Ext4EsShrinkScanEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_es_shrink_scan_exit",
+                159,
+                d::of!(crate ::Ext4EsShrinkScanExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_evict_inode",
+                160,
+                d::of!(crate ::Ext4EvictInodeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_convert_to_initialized_enter",
+                161,
+                d::of!(crate ::Ext4ExtConvertToInitializedEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_convert_to_initialized_fastpath",
+                162,
+                d::of!(crate ::Ext4ExtConvertToInitializedFastpathFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_handle_unwritten_extents",
+                163,
+                d::of!(crate ::Ext4ExtHandleUnwrittenExtentsFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_in_cache",
+                164,
+                d::of!(crate ::Ext4ExtInCacheFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_load_extent",
+                165,
+                d::of!(crate ::Ext4ExtLoadExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_map_blocks_enter",
+                166,
+                d::of!(crate ::Ext4ExtMapBlocksEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_map_blocks_exit",
+                167,
+                d::of!(crate ::Ext4ExtMapBlocksExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_put_in_cache",
+                168,
+                d::of!(crate ::Ext4ExtPutInCacheFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_remove_space",
+                169,
+                d::of!(crate ::Ext4ExtRemoveSpaceFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_remove_space_done",
+                170,
+                d::of!(crate ::Ext4ExtRemoveSpaceDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_ext_rm_idx", 171, d::of!(crate ::Ext4ExtRmIdxFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_ext_rm_leaf",
+                172,
+                d::of!(crate ::Ext4ExtRmLeafFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ext_show_extent",
+                173,
+                d::of!(crate ::Ext4ExtShowExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_fallocate_enter",
+                174,
+                d::of!(crate ::Ext4FallocateEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_fallocate_exit",
+                175,
+                d::of!(crate ::Ext4FallocateExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_find_delalloc_range",
+                176,
+                d::of!(crate ::Ext4FindDelallocRangeFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_forget", 177, d::of!(crate ::Ext4ForgetFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_free_blocks",
+                178,
+                d::of!(crate ::Ext4FreeBlocksFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_free_inode", 179, d::of!(crate ::Ext4FreeInodeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_get_implied_cluster_alloc_exit",
+                180,
+                d::of!(crate ::Ext4GetImpliedClusterAllocExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_get_reserved_cluster_alloc",
+                181,
+                d::of!(crate ::Ext4GetReservedClusterAllocFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ind_map_blocks_enter",
+                182,
+                d::of!(crate ::Ext4IndMapBlocksEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_ind_map_blocks_exit",
+                183,
+                d::of!(crate ::Ext4IndMapBlocksExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_insert_range",
+                184,
+                d::of!(crate ::Ext4InsertRangeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_invalidatepage",
+                185,
+                d::of!(crate ::Ext4InvalidatepageFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_journal_start",
+                186,
+                d::of!(crate ::Ext4JournalStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_journal_start_reserved",
+                187,
+                d::of!(crate ::Ext4JournalStartReservedFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_journalled_invalidatepage",
+                188,
+                d::of!(crate ::Ext4JournalledInvalidatepageFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_journalled_write_end",
+                189,
+                d::of!(crate ::Ext4JournalledWriteEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_load_inode", 190, d::of!(crate ::Ext4LoadInodeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_load_inode_bitmap",
+                191,
+                d::of!(crate ::Ext4LoadInodeBitmapFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mark_inode_dirty",
+                192,
+                d::of!(crate ::Ext4MarkInodeDirtyFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_bitmap_load",
+                193,
+                d::of!(crate ::Ext4MbBitmapLoadFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_buddy_bitmap_load",
+                194,
+                d::of!(crate ::Ext4MbBuddyBitmapLoadFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_discard_preallocations",
+                195,
+                d::of!(crate ::Ext4MbDiscardPreallocationsFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_new_group_pa",
+                196,
+                d::of!(crate ::Ext4MbNewGroupPaFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_new_inode_pa",
+                197,
+                d::of!(crate ::Ext4MbNewInodePaFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_release_group_pa",
+                198,
+                d::of!(crate ::Ext4MbReleaseGroupPaFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mb_release_inode_pa",
+                199,
+                d::of!(crate ::Ext4MbReleaseInodePaFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mballoc_alloc",
+                200,
+                d::of!(crate ::Ext4MballocAllocFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mballoc_discard",
+                201,
+                d::of!(crate ::Ext4MballocDiscardFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mballoc_free",
+                202,
+                d::of!(crate ::Ext4MballocFreeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_mballoc_prealloc",
+                203,
+                d::of!(crate ::Ext4MballocPreallocFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_other_inode_update_time",
+                204,
+                d::of!(crate ::Ext4OtherInodeUpdateTimeFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_punch_hole", 205, d::of!(crate ::Ext4PunchHoleFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_read_block_bitmap_load",
+                206,
+                d::of!(crate ::Ext4ReadBlockBitmapLoadFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_readpage", 207, d::of!(crate ::Ext4ReadpageFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_releasepage",
+                208,
+                d::of!(crate ::Ext4ReleasepageFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_remove_blocks",
+                209,
+                d::of!(crate ::Ext4RemoveBlocksFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_request_blocks",
+                210,
+                d::of!(crate ::Ext4RequestBlocksFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_request_inode",
+                211,
+                d::of!(crate ::Ext4RequestInodeFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_sync_fs", 212, d::of!(crate ::Ext4SyncFsFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_trim_all_free",
+                213,
+                d::of!(crate ::Ext4TrimAllFreeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_trim_extent",
+                214,
+                d::of!(crate ::Ext4TrimExtentFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_truncate_enter",
+                215,
+                d::of!(crate ::Ext4TruncateEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_truncate_exit",
+                216,
+                d::of!(crate ::Ext4TruncateExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_unlink_enter",
+                217,
+                d::of!(crate ::Ext4UnlinkEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_unlink_exit",
+                218,
+                d::of!(crate ::Ext4UnlinkExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_write_begin",
+                219,
+                d::of!(crate ::Ext4WriteBeginFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_write_end", 230, d::of!(crate ::Ext4WriteEndFtraceEvent))
+            .of("event"),
+        d::optional("ext4_writepage", 231, d::of!(crate ::Ext4WritepageFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ext4_writepages",
+                232,
+                d::of!(crate ::Ext4WritepagesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ext4_writepages_result",
+                233,
+                d::of!(crate ::Ext4WritepagesResultFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ext4_zero_range", 234, d::of!(crate ::Ext4ZeroRangeFtraceEvent))
+            .of("event"),
+        d::optional("task_newtask", 235, d::of!(crate ::TaskNewtaskFtraceEvent))
+            .of("event"),
+        d::optional("task_rename", 236, d::of!(crate ::TaskRenameFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sched_process_exec",
+                237,
+                d::of!(crate ::SchedProcessExecFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_process_exit",
+                238,
+                d::of!(crate ::SchedProcessExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_process_fork",
+                239,
+                d::of!(crate ::SchedProcessForkFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_process_free",
+                240,
+                d::of!(crate ::SchedProcessFreeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_process_hang",
+                241,
+                d::of!(crate ::SchedProcessHangFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_process_wait",
+                242,
+                d::of!(crate ::SchedProcessWaitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_do_submit_bio",
+                243,
+                d::of!(crate ::F2fsDoSubmitBioFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_evict_inode",
+                244,
+                d::of!(crate ::F2fsEvictInodeFtraceEvent),
+            )
+            .of("event"),
+        d::optional("f2fs_fallocate", 245, d::of!(crate ::F2fsFallocateFtraceEvent))
+            .of("event"),
+        d::optional(
+                "f2fs_get_data_block",
+                246,
+                d::of!(crate ::F2fsGetDataBlockFtraceEvent),
+            )
+            .of("event"),
+        d::optional("f2fs_get_victim", 247, d::of!(crate ::F2fsGetVictimFtraceEvent))
+            .of("event"),
+        d::optional("f2fs_iget", 248, d::of!(crate ::F2fsIgetFtraceEvent))
+            .of("event"),
+        d::optional("f2fs_iget_exit", 249, d::of!(crate ::F2fsIgetExitFtraceEvent))
+            .of("event"),
+        d::optional("f2fs_new_inode", 250, d::of!(crate ::F2fsNewInodeFtraceEvent))
+            .of("event"),
+        d::optional("f2fs_readpage", 251, d::of!(crate ::F2fsReadpageFtraceEvent))
+            .of("event"),
+        d::optional(
+                "f2fs_reserve_new_block",
+                252,
+                d::of!(crate ::F2fsReserveNewBlockFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_set_page_dirty",
+                253,
+                d::of!(crate ::F2fsSetPageDirtyFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_submit_write_page",
+                254,
+                d::of!(crate ::F2fsSubmitWritePageFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_sync_file_enter",
+                255,
+                d::of!(crate ::F2fsSyncFileEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_sync_file_exit",
+                256,
+                d::of!(crate ::F2fsSyncFileExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional("f2fs_sync_fs", 257, d::of!(crate ::F2fsSyncFsFtraceEvent))
+            .of("event"),
+        d::optional("f2fs_truncate", 258, d::of!(crate ::F2fsTruncateFtraceEvent))
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_blocks_enter",
+                259,
+                d::of!(crate ::F2fsTruncateBlocksEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_blocks_exit",
+                260,
+                d::of!(crate ::F2fsTruncateBlocksExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_data_blocks_range",
+                261,
+                d::of!(crate ::F2fsTruncateDataBlocksRangeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_inode_blocks_enter",
+                262,
+                d::of!(crate ::F2fsTruncateInodeBlocksEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_inode_blocks_exit",
+                263,
+                d::of!(crate ::F2fsTruncateInodeBlocksExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_node",
+                264,
+                d::of!(crate ::F2fsTruncateNodeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_nodes_enter",
+                265,
+                d::of!(crate ::F2fsTruncateNodesEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_nodes_exit",
+                266,
+                d::of!(crate ::F2fsTruncateNodesExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_truncate_partial_nodes",
+                267,
+                d::of!(crate ::F2fsTruncatePartialNodesFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_unlink_enter",
+                268,
+                d::of!(crate ::F2fsUnlinkEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_unlink_exit",
+                269,
+                d::of!(crate ::F2fsUnlinkExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_vm_page_mkwrite",
+                270,
+                d::of!(crate ::F2fsVmPageMkwriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_write_begin",
+                271,
+                d::of!(crate ::F2fsWriteBeginFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "f2fs_write_checkpoint",
+                272,
+                d::of!(crate ::F2fsWriteCheckpointFtraceEvent),
+            )
+            .of("event"),
+        d::optional("f2fs_write_end", 273, d::of!(crate ::F2fsWriteEndFtraceEvent))
+            .of("event"),
+        d::optional(
+                "alloc_pages_iommu_end",
+                274,
+                d::of!(crate ::AllocPagesIommuEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "alloc_pages_iommu_fail",
+                275,
+                d::of!(crate ::AllocPagesIommuFailFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "alloc_pages_iommu_start",
+                276,
+                d::of!(crate ::AllocPagesIommuStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "alloc_pages_sys_end",
+                277,
+                d::of!(crate ::AllocPagesSysEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "alloc_pages_sys_fail",
+                278,
+                d::of!(crate ::AllocPagesSysFailFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "alloc_pages_sys_start",
+                279,
+                d::of!(crate ::AllocPagesSysStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dma_alloc_contiguous_retry",
+                280,
+                d::of!(crate ::DmaAllocContiguousRetryFtraceEvent),
+            )
+            .of("event"),
+        d::optional("iommu_map_range", 281, d::of!(crate ::IommuMapRangeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "iommu_sec_ptbl_map_range_end",
+                282,
+                d::of!(crate ::IommuSecPtblMapRangeEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "iommu_sec_ptbl_map_range_start",
+                283,
+                d::of!(crate ::IommuSecPtblMapRangeStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_alloc_buffer_end",
+                284,
+                d::of!(crate ::IonAllocBufferEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_alloc_buffer_fail",
+                285,
+                d::of!(crate ::IonAllocBufferFailFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_alloc_buffer_fallback",
+                286,
+                d::of!(crate ::IonAllocBufferFallbackFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_alloc_buffer_start",
+                287,
+                d::of!(crate ::IonAllocBufferStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_cp_alloc_retry",
+                288,
+                d::of!(crate ::IonCpAllocRetryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_cp_secure_buffer_end",
+                289,
+                d::of!(crate ::IonCpSecureBufferEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_cp_secure_buffer_start",
+                290,
+                d::of!(crate ::IonCpSecureBufferStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_prefetching",
+                291,
+                d::of!(crate ::IonPrefetchingFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_secure_cma_add_to_pool_end",
+                292,
+                d::of!(crate ::IonSecureCmaAddToPoolEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_secure_cma_add_to_pool_start",
+                293,
+                d::of!(crate ::IonSecureCmaAddToPoolStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_secure_cma_allocate_end",
+                294,
+                d::of!(crate ::IonSecureCmaAllocateEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_secure_cma_allocate_start",
+                295,
+                d::of!(crate ::IonSecureCmaAllocateStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_secure_cma_shrink_pool_end",
+                296,
+                d::of!(crate ::IonSecureCmaShrinkPoolEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_secure_cma_shrink_pool_start",
+                297,
+                d::of!(crate ::IonSecureCmaShrinkPoolStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kfree", 298, d::of!(crate ::KfreeFtraceEvent)).of("event"),
+        d::optional("kmalloc", 299, d::of!(crate ::KmallocFtraceEvent)).of("event"),
+        d::optional("kmalloc_node", 300, d::of!(crate ::KmallocNodeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kmem_cache_alloc",
+                301,
+                d::of!(crate ::KmemCacheAllocFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kmem_cache_alloc_node",
+                302,
+                d::of!(crate ::KmemCacheAllocNodeFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kmem_cache_free", 303, d::of!(crate ::KmemCacheFreeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "migrate_pages_end",
+                304,
+                d::of!(crate ::MigratePagesEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "migrate_pages_start",
+                305,
+                d::of!(crate ::MigratePagesStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional("migrate_retry", 306, d::of!(crate ::MigrateRetryFtraceEvent))
+            .of("event"),
+        d::optional("mm_page_alloc", 307, d::of!(crate ::MmPageAllocFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mm_page_alloc_extfrag",
+                308,
+                d::of!(crate ::MmPageAllocExtfragFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_page_alloc_zone_locked",
+                309,
+                d::of!(crate ::MmPageAllocZoneLockedFtraceEvent),
+            )
+            .of("event"),
+        d::optional("mm_page_free", 310, d::of!(crate ::MmPageFreeFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mm_page_free_batched",
+                311,
+                d::of!(crate ::MmPageFreeBatchedFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_page_pcpu_drain",
+                312,
+                d::of!(crate ::MmPagePcpuDrainFtraceEvent),
+            )
+            .of("event"),
+        d::optional("rss_stat", 313, d::of!(crate ::RssStatFtraceEvent)).of("event"),
+        d::optional("ion_heap_shrink", 314, d::of!(crate ::IonHeapShrinkFtraceEvent))
+            .of("event"),
+        d::optional("ion_heap_grow", 315, d::of!(crate ::IonHeapGrowFtraceEvent))
+            .of("event"),
+        d::optional("fence_init", 316, d::of!(crate ::FenceInitFtraceEvent))
+            .of("event"),
+        d::optional("fence_destroy", 317, d::of!(crate ::FenceDestroyFtraceEvent))
+            .of("event"),
+        d::optional(
+                "fence_enable_signal",
+                318,
+                d::of!(crate ::FenceEnableSignalFtraceEvent),
+            )
+            .of("event"),
+        d::optional("fence_signaled", 319, d::of!(crate ::FenceSignaledFtraceEvent))
+            .of("event"),
+        d::optional("clk_enable", 320, d::of!(crate ::ClkEnableFtraceEvent))
+            .of("event"),
+        d::optional("clk_disable", 321, d::of!(crate ::ClkDisableFtraceEvent))
+            .of("event"),
+        d::optional("clk_set_rate", 322, d::of!(crate ::ClkSetRateFtraceEvent))
+            .of("event"),
+        d::optional(
+                "binder_transaction_alloc_buf",
+                323,
+                d::of!(crate ::BinderTransactionAllocBufFtraceEvent),
+            )
+            .of("event"),
+        d::optional("signal_deliver", 324, d::of!(crate ::SignalDeliverFtraceEvent))
+            .of("event"),
+        d::optional(
+                "signal_generate",
+                325,
+                d::of!(crate ::SignalGenerateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "oom_score_adj_update",
+                326,
+                d::of!(crate ::OomScoreAdjUpdateFtraceEvent),
+            )
+            .of("event"),
+        d::optional("generic", 327, d::of!(crate ::GenericFtraceEvent)).of("event"),
+        d::optional("mm_event_record", 328, d::of!(crate ::MmEventRecordFtraceEvent))
+            .of("event"),
+        d::optional("sys_enter", 329, d::of!(crate ::SysEnterFtraceEvent))
+            .of("event"),
+        d::optional("sys_exit", 330, d::of!(crate ::SysExitFtraceEvent)).of("event"),
+        d::optional("zero", 331, d::of!(crate ::ZeroFtraceEvent)).of("event"),
+        d::optional("gpu_frequency", 332, d::of!(crate ::GpuFrequencyFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sde_tracing_mark_write",
+                333,
+                d::of!(crate ::SdeTracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional("mark_victim", 334, d::of!(crate ::MarkVictimFtraceEvent))
+            .of("event"),
+        d::optional("ion_stat", 335, d::of!(crate ::IonStatFtraceEvent)).of("event"),
+        d::optional(
+                "ion_buffer_create",
+                336,
+                d::of!(crate ::IonBufferCreateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "ion_buffer_destroy",
+                337,
+                d::of!(crate ::IonBufferDestroyFtraceEvent),
+            )
+            .of("event"),
+        d::optional("scm_call_start", 338, d::of!(crate ::ScmCallStartFtraceEvent))
+            .of("event"),
+        d::optional("scm_call_end", 339, d::of!(crate ::ScmCallEndFtraceEvent))
+            .of("event"),
+        d::optional("gpu_mem_total", 340, d::of!(crate ::GpuMemTotalFtraceEvent))
+            .of("event"),
+        d::optional(
+                "thermal_temperature",
+                341,
+                d::of!(crate ::ThermalTemperatureFtraceEvent),
+            )
+            .of("event"),
+        d::optional("cdev_update", 342, d::of!(crate ::CdevUpdateFtraceEvent))
+            .of("event"),
+        d::optional("cpuhp_exit", 343, d::of!(crate ::CpuhpExitFtraceEvent))
+            .of("event"),
+        d::optional(
+                "cpuhp_multi_enter",
+                344,
+                d::of!(crate ::CpuhpMultiEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional("cpuhp_enter", 345, d::of!(crate ::CpuhpEnterFtraceEvent))
+            .of("event"),
+        d::optional("cpuhp_latency", 346, d::of!(crate ::CpuhpLatencyFtraceEvent))
+            .of("event"),
+        d::optional(
+                "fastrpc_dma_stat",
+                347,
+                d::of!(crate ::FastrpcDmaStatFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_tracing_mark_write",
+                348,
+                d::of!(crate ::DpuTracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "g2d_tracing_mark_write",
+                349,
+                d::of!(crate ::G2dTracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_tracing_mark_write",
+                350,
+                d::of!(crate ::MaliTracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dma_heap_stat", 351, d::of!(crate ::DmaHeapStatFtraceEvent))
+            .of("event"),
+        d::optional("cpuhp_pause", 352, d::of!(crate ::CpuhpPauseFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sched_pi_setprio",
+                353,
+                d::of!(crate ::SchedPiSetprioFtraceEvent),
+            )
+            .of("event"),
+        d::optional("sde_sde_evtlog", 354, d::of!(crate ::SdeSdeEvtlogFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sde_sde_perf_calc_crtc",
+                355,
+                d::of!(crate ::SdeSdePerfCalcCrtcFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sde_sde_perf_crtc_update",
+                356,
+                d::of!(crate ::SdeSdePerfCrtcUpdateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sde_sde_perf_set_qos_luts",
+                357,
+                d::of!(crate ::SdeSdePerfSetQosLutsFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sde_sde_perf_update_bus",
+                358,
+                d::of!(crate ::SdeSdePerfUpdateBusFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "rss_stat_throttled",
+                359,
+                d::of!(crate ::RssStatThrottledFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "netif_receive_skb",
+                360,
+                d::of!(crate ::NetifReceiveSkbFtraceEvent),
+            )
+            .of("event"),
+        d::optional("net_dev_xmit", 361, d::of!(crate ::NetDevXmitFtraceEvent))
+            .of("event"),
+        d::optional(
+                "inet_sock_set_state",
+                362,
+                d::of!(crate ::InetSockSetStateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "tcp_retransmit_skb",
+                363,
+                d::of!(crate ::TcpRetransmitSkbFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "cros_ec_sensorhub_data",
+                364,
+                d::of!(crate ::CrosEcSensorhubDataFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "napi_gro_receive_entry",
+                365,
+                d::of!(crate ::NapiGroReceiveEntryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "napi_gro_receive_exit",
+                366,
+                d::of!(crate ::NapiGroReceiveExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kfree_skb", 367, d::of!(crate ::KfreeSkbFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kvm_access_fault",
+                368,
+                d::of!(crate ::KvmAccessFaultFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_ack_irq", 369, d::of!(crate ::KvmAckIrqFtraceEvent))
+            .of("event"),
+        d::optional("kvm_age_hva", 370, d::of!(crate ::KvmAgeHvaFtraceEvent))
+            .of("event"),
+        d::optional("kvm_age_page", 371, d::of!(crate ::KvmAgePageFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kvm_arm_clear_debug",
+                372,
+                d::of!(crate ::KvmArmClearDebugFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_arm_set_dreg32",
+                373,
+                d::of!(crate ::KvmArmSetDreg32FtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_arm_set_regset",
+                374,
+                d::of!(crate ::KvmArmSetRegsetFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_arm_setup_debug",
+                375,
+                d::of!(crate ::KvmArmSetupDebugFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_entry", 376, d::of!(crate ::KvmEntryFtraceEvent))
+            .of("event"),
+        d::optional("kvm_exit", 377, d::of!(crate ::KvmExitFtraceEvent)).of("event"),
+        d::optional("kvm_fpu", 378, d::of!(crate ::KvmFpuFtraceEvent)).of("event"),
+        d::optional(
+                "kvm_get_timer_map",
+                379,
+                d::of!(crate ::KvmGetTimerMapFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_guest_fault", 380, d::of!(crate ::KvmGuestFaultFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kvm_handle_sys_reg",
+                381,
+                d::of!(crate ::KvmHandleSysRegFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_hvc_arm64", 382, d::of!(crate ::KvmHvcArm64FtraceEvent))
+            .of("event"),
+        d::optional("kvm_irq_line", 383, d::of!(crate ::KvmIrqLineFtraceEvent))
+            .of("event"),
+        d::optional("kvm_mmio", 384, d::of!(crate ::KvmMmioFtraceEvent)).of("event"),
+        d::optional(
+                "kvm_mmio_emulate",
+                385,
+                d::of!(crate ::KvmMmioEmulateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_set_guest_debug",
+                386,
+                d::of!(crate ::KvmSetGuestDebugFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_set_irq", 387, d::of!(crate ::KvmSetIrqFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kvm_set_spte_hva",
+                388,
+                d::of!(crate ::KvmSetSpteHvaFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_set_way_flush",
+                389,
+                d::of!(crate ::KvmSetWayFlushFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_sys_access", 390, d::of!(crate ::KvmSysAccessFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kvm_test_age_hva",
+                391,
+                d::of!(crate ::KvmTestAgeHvaFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_timer_emulate",
+                392,
+                d::of!(crate ::KvmTimerEmulateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_timer_hrtimer_expire",
+                393,
+                d::of!(crate ::KvmTimerHrtimerExpireFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_timer_restore_state",
+                394,
+                d::of!(crate ::KvmTimerRestoreStateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_timer_save_state",
+                395,
+                d::of!(crate ::KvmTimerSaveStateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_timer_update_irq",
+                396,
+                d::of!(crate ::KvmTimerUpdateIrqFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_toggle_cache",
+                397,
+                d::of!(crate ::KvmToggleCacheFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_unmap_hva_range",
+                398,
+                d::of!(crate ::KvmUnmapHvaRangeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kvm_userspace_exit",
+                399,
+                d::of!(crate ::KvmUserspaceExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kvm_vcpu_wakeup", 400, d::of!(crate ::KvmVcpuWakeupFtraceEvent))
+            .of("event"),
+        d::optional("kvm_wfx_arm64", 401, d::of!(crate ::KvmWfxArm64FtraceEvent))
+            .of("event"),
+        d::optional("trap_reg", 402, d::of!(crate ::TrapRegFtraceEvent)).of("event"),
+        d::optional(
+                "vgic_update_irq_pending",
+                403,
+                d::of!(crate ::VgicUpdateIrqPendingFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "wakeup_source_activate",
+                404,
+                d::of!(crate ::WakeupSourceActivateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "wakeup_source_deactivate",
+                405,
+                d::of!(crate ::WakeupSourceDeactivateFtraceEvent),
+            )
+            .of("event"),
+        d::optional("ufshcd_command", 406, d::of!(crate ::UfshcdCommandFtraceEvent))
+            .of("event"),
+        d::optional(
+                "ufshcd_clk_gating",
+                407,
+                d::of!(crate ::UfshcdClkGatingFtraceEvent),
+            )
+            .of("event"),
+        d::optional("console", 408, d::of!(crate ::ConsoleFtraceEvent)).of("event"),
+        d::optional(
+                "drm_vblank_event",
+                409,
+                d::of!(crate ::DrmVblankEventFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "drm_vblank_event_delivered",
+                410,
+                d::of!(crate ::DrmVblankEventDeliveredFtraceEvent),
+            )
+            .of("event"),
+        d::optional("drm_sched_job", 411, d::of!(crate ::DrmSchedJobFtraceEvent))
+            .of("event"),
+        d::optional("drm_run_job", 412, d::of!(crate ::DrmRunJobFtraceEvent))
+            .of("event"),
+        d::optional(
+                "drm_sched_process_job",
+                413,
+                d::of!(crate ::DrmSchedProcessJobFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dma_fence_init", 414, d::of!(crate ::DmaFenceInitFtraceEvent))
+            .of("event"),
+        d::optional("dma_fence_emit", 415, d::of!(crate ::DmaFenceEmitFtraceEvent))
+            .of("event"),
+        d::optional(
+                "dma_fence_signaled",
+                416,
+                d::of!(crate ::DmaFenceSignaledFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dma_fence_wait_start",
+                417,
+                d::of!(crate ::DmaFenceWaitStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dma_fence_wait_end",
+                418,
+                d::of!(crate ::DmaFenceWaitEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional("f2fs_iostat", 419, d::of!(crate ::F2fsIostatFtraceEvent))
+            .of("event"),
+        d::optional(
+                "f2fs_iostat_latency",
+                420,
+                d::of!(crate ::F2fsIostatLatencyFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_cpu_util_cfs",
+                421,
+                d::of!(crate ::SchedCpuUtilCfsFtraceEvent),
+            )
+            .of("event"),
+        d::optional("v4l2_qbuf", 422, d::of!(crate ::V4l2QbufFtraceEvent))
+            .of("event"),
+        d::optional("v4l2_dqbuf", 423, d::of!(crate ::V4l2DqbufFtraceEvent))
+            .of("event"),
+        d::optional(
+                "vb2_v4l2_buf_queue",
+                424,
+                d::of!(crate ::Vb2V4l2BufQueueFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "vb2_v4l2_buf_done",
+                425,
+                d::of!(crate ::Vb2V4l2BufDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional("vb2_v4l2_qbuf", 426, d::of!(crate ::Vb2V4l2QbufFtraceEvent))
+            .of("event"),
+        d::optional("vb2_v4l2_dqbuf", 427, d::of!(crate ::Vb2V4l2DqbufFtraceEvent))
+            .of("event"),
+        d::optional(
+                "dsi_cmd_fifo_status",
+                428,
+                d::of!(crate ::DsiCmdFifoStatusFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dsi_rx", 429, d::of!(crate ::DsiRxFtraceEvent)).of("event"),
+        d::optional("dsi_tx", 430, d::of!(crate ::DsiTxFtraceEvent)).of("event"),
+        d::optional(
+                "android_fs_dataread_end",
+                431,
+                d::of!(crate ::AndroidFsDatareadEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "android_fs_dataread_start",
+                432,
+                d::of!(crate ::AndroidFsDatareadStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "android_fs_datawrite_end",
+                433,
+                d::of!(crate ::AndroidFsDatawriteEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "android_fs_datawrite_start",
+                434,
+                d::of!(crate ::AndroidFsDatawriteStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "android_fs_fsync_end",
+                435,
+                d::of!(crate ::AndroidFsFsyncEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "android_fs_fsync_start",
+                436,
+                d::of!(crate ::AndroidFsFsyncStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "funcgraph_entry",
+                437,
+                d::of!(crate ::FuncgraphEntryFtraceEvent),
+            )
+            .of("event"),
+        d::optional("funcgraph_exit", 438, d::of!(crate ::FuncgraphExitFtraceEvent))
+            .of("event"),
+        d::optional(
+                "virtio_video_cmd",
+                439,
+                d::of!(crate ::VirtioVideoCmdFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "virtio_video_cmd_done",
+                440,
+                d::of!(crate ::VirtioVideoCmdDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "virtio_video_resource_queue",
+                441,
+                d::of!(crate ::VirtioVideoResourceQueueFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "virtio_video_resource_queue_done",
+                442,
+                d::of!(crate ::VirtioVideoResourceQueueDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_shrink_slab_start",
+                443,
+                d::of!(crate ::MmShrinkSlabStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_shrink_slab_end",
+                444,
+                d::of!(crate ::MmShrinkSlabEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional("trusty_smc", 445, d::of!(crate ::TrustySmcFtraceEvent))
+            .of("event"),
+        d::optional("trusty_smc_done", 446, d::of!(crate ::TrustySmcDoneFtraceEvent))
+            .of("event"),
+        d::optional(
+                "trusty_std_call32",
+                447,
+                d::of!(crate ::TrustyStdCall32FtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_std_call32_done",
+                448,
+                d::of!(crate ::TrustyStdCall32DoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_share_memory",
+                449,
+                d::of!(crate ::TrustyShareMemoryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_share_memory_done",
+                450,
+                d::of!(crate ::TrustyShareMemoryDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_reclaim_memory",
+                451,
+                d::of!(crate ::TrustyReclaimMemoryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_reclaim_memory_done",
+                452,
+                d::of!(crate ::TrustyReclaimMemoryDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional("trusty_irq", 453, d::of!(crate ::TrustyIrqFtraceEvent))
+            .of("event"),
+        d::optional(
+                "trusty_ipc_handle_event",
+                454,
+                d::of!(crate ::TrustyIpcHandleEventFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_ipc_connect",
+                455,
+                d::of!(crate ::TrustyIpcConnectFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_ipc_connect_end",
+                456,
+                d::of!(crate ::TrustyIpcConnectEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "trusty_ipc_write",
+                457,
+                d::of!(crate ::TrustyIpcWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional("trusty_ipc_poll", 458, d::of!(crate ::TrustyIpcPollFtraceEvent))
+            .of("event"),
+        d::optional("trusty_ipc_read", 460, d::of!(crate ::TrustyIpcReadFtraceEvent))
+            .of("event"),
+        d::optional(
+                "trusty_ipc_read_end",
+                461,
+                d::of!(crate ::TrustyIpcReadEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional("trusty_ipc_rx", 462, d::of!(crate ::TrustyIpcRxFtraceEvent))
+            .of("event"),
+        d::optional(
+                "trusty_enqueue_nop",
+                464,
+                d::of!(crate ::TrustyEnqueueNopFtraceEvent),
+            )
+            .of("event"),
+        d::optional("cma_alloc_start", 465, d::of!(crate ::CmaAllocStartFtraceEvent))
+            .of("event"),
+        d::optional("cma_alloc_info", 466, d::of!(crate ::CmaAllocInfoFtraceEvent))
+            .of("event"),
+        d::optional(
+                "lwis_tracing_mark_write",
+                467,
+                d::of!(crate ::LwisTracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "virtio_gpu_cmd_queue",
+                468,
+                d::of!(crate ::VirtioGpuCmdQueueFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "virtio_gpu_cmd_response",
+                469,
+                d::of!(crate ::VirtioGpuCmdResponseFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_KCPU_CQS_SET",
+                470,
+                d::of!(crate ::MaliMaliKCPUCQSSETFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_KCPU_CQS_WAIT_START",
+                471,
+                d::of!(crate ::MaliMaliKCPUCQSWAITSTARTFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_KCPU_CQS_WAIT_END",
+                472,
+                d::of!(crate ::MaliMaliKCPUCQSWAITENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_KCPU_FENCE_SIGNAL",
+                473,
+                d::of!(crate ::MaliMaliKCPUFENCESIGNALFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_KCPU_FENCE_WAIT_START",
+                474,
+                d::of!(crate ::MaliMaliKCPUFENCEWAITSTARTFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_KCPU_FENCE_WAIT_END",
+                475,
+                d::of!(crate ::MaliMaliKCPUFENCEWAITENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional("hyp_enter", 476, d::of!(crate ::HypEnterFtraceEvent))
+            .of("event"),
+        d::optional("hyp_exit", 477, d::of!(crate ::HypExitFtraceEvent)).of("event"),
+        d::optional("host_hcall", 478, d::of!(crate ::HostHcallFtraceEvent))
+            .of("event"),
+        d::optional("host_smc", 479, d::of!(crate ::HostSmcFtraceEvent)).of("event"),
+        d::optional("host_mem_abort", 480, d::of!(crate ::HostMemAbortFtraceEvent))
+            .of("event"),
+        d::optional(
+                "suspend_resume_minimal",
+                481,
+                d::of!(crate ::SuspendResumeMinimalFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_CSF_INTERRUPT_START",
+                482,
+                d::of!(crate ::MaliMaliCSFINTERRUPTSTARTFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_CSF_INTERRUPT_END",
+                483,
+                d::of!(crate ::MaliMaliCSFINTERRUPTENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "samsung_tracing_mark_write",
+                484,
+                d::of!(crate ::SamsungTracingMarkWriteFtraceEvent),
+            )
+            .of("event"),
+        d::optional("binder_command", 485, d::of!(crate ::BinderCommandFtraceEvent))
+            .of("event"),
+        d::optional("binder_return", 486, d::of!(crate ::BinderReturnFtraceEvent))
+            .of("event"),
+        d::optional(
+                "sched_switch_with_ctrs",
+                487,
+                d::of!(crate ::SchedSwitchWithCtrsFtraceEvent),
+            )
+            .of("event"),
+        d::optional("gpu_work_period", 488, d::of!(crate ::GpuWorkPeriodFtraceEvent))
+            .of("event"),
+        d::optional("rpm_status", 489, d::of!(crate ::RpmStatusFtraceEvent))
+            .of("event"),
+        d::optional(
+                "panel_write_generic",
+                490,
+                d::of!(crate ::PanelWriteGenericFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_migrate_task",
+                491,
+                d::of!(crate ::SchedMigrateTaskFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_dsi_cmd_fifo_status",
+                492,
+                d::of!(crate ::DpuDsiCmdFifoStatusFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dpu_dsi_rx", 493, d::of!(crate ::DpuDsiRxFtraceEvent))
+            .of("event"),
+        d::optional("dpu_dsi_tx", 494, d::of!(crate ::DpuDsiTxFtraceEvent))
+            .of("event"),
+        d::optional(
+                "f2fs_background_gc",
+                495,
+                d::of!(crate ::F2fsBackgroundGcFtraceEvent),
+            )
+            .of("event"),
+        d::optional("f2fs_gc_begin", 496, d::of!(crate ::F2fsGcBeginFtraceEvent))
+            .of("event"),
+        d::optional("f2fs_gc_end", 497, d::of!(crate ::F2fsGcEndFtraceEvent))
+            .of("event"),
+        d::optional(
+                "fastrpc_dma_free",
+                498,
+                d::of!(crate ::FastrpcDmaFreeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "fastrpc_dma_alloc",
+                499,
+                d::of!(crate ::FastrpcDmaAllocFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "fastrpc_dma_unmap",
+                500,
+                d::of!(crate ::FastrpcDmaUnmapFtraceEvent),
+            )
+            .of("event"),
+        d::optional("fastrpc_dma_map", 501, d::of!(crate ::FastrpcDmaMapFtraceEvent))
+            .of("event"),
+        d::optional(
+                "google_icc_event",
+                502,
+                d::of!(crate ::GoogleIccEventFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "google_irm_event",
+                503,
+                d::of!(crate ::GoogleIrmEventFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "device_pm_callback_start",
+                504,
+                d::of!(crate ::DevicePmCallbackStartFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "device_pm_callback_end",
+                505,
+                d::of!(crate ::DevicePmCallbackEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "thermal_exynos_acpm_bulk",
+                506,
+                d::of!(crate ::ThermalExynosAcpmBulkFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "thermal_exynos_acpm_high_overhead",
+                507,
+                d::of!(crate ::ThermalExynosAcpmHighOverheadFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dcvsh_freq", 508, d::of!(crate ::DcvshFreqFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kgsl_gpu_frequency",
+                509,
+                d::of!(crate ::KgslGpuFrequencyFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND",
+                510,
+                d::of!(crate ::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND",
+                511,
+                d::of!(crate ::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND",
+                512,
+                d::of!(crate ::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK",
+                513,
+                d::of!(crate ::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND",
+                514,
+                d::of!(crate ::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF",
+                515,
+                d::of!(crate ::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON",
+                516,
+                d::of!(crate ::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF",
+                517,
+                d::of!(crate ::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_IN_SLEEP",
+                518,
+                d::of!(crate ::MaliMaliPMMCUINSLEEPFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_OFF",
+                519,
+                d::of!(crate ::MaliMaliPMMCUOFFFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON",
+                520,
+                d::of!(crate ::MaliMaliPMMCUONFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND",
+                521,
+                d::of!(crate ::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_GLB_REINIT_PEND",
+                522,
+                d::of!(crate ::MaliMaliPMMCUONGLBREINITPENDFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_HALT",
+                523,
+                d::of!(crate ::MaliMaliPMMCUONHALTFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_HWCNT_DISABLE",
+                524,
+                d::of!(crate ::MaliMaliPMMCUONHWCNTDISABLEFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_HWCNT_ENABLE",
+                525,
+                d::of!(crate ::MaliMaliPMMCUONHWCNTENABLEFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_PEND_HALT",
+                526,
+                d::of!(crate ::MaliMaliPMMCUONPENDHALTFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_PEND_SLEEP",
+                527,
+                d::of!(crate ::MaliMaliPMMCUONPENDSLEEPFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_ON_SLEEP_INITIATE",
+                528,
+                d::of!(crate ::MaliMaliPMMCUONSLEEPINITIATEFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_PEND_OFF",
+                529,
+                d::of!(crate ::MaliMaliPMMCUPENDOFFFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_PEND_ON_RELOAD",
+                530,
+                d::of!(crate ::MaliMaliPMMCUPENDONRELOADFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_POWER_DOWN",
+                531,
+                d::of!(crate ::MaliMaliPMMCUPOWERDOWNFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mali_mali_PM_MCU_RESET_WAIT",
+                532,
+                d::of!(crate ::MaliMaliPMMCURESETWAITFtraceEvent),
+            )
+            .of("event"),
+        d::optional("bcl_irq_trigger", 533, d::of!(crate ::BclIrqTriggerFtraceEvent))
+            .of("event"),
+        d::optional(
+                "kgsl_adreno_cmdbatch_queued",
+                534,
+                d::of!(crate ::KgslAdrenoCmdbatchQueuedFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kgsl_adreno_cmdbatch_submitted",
+                535,
+                d::of!(crate ::KgslAdrenoCmdbatchSubmittedFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kgsl_adreno_cmdbatch_sync",
+                536,
+                d::of!(crate ::KgslAdrenoCmdbatchSyncFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "kgsl_adreno_cmdbatch_retired",
+                537,
+                d::of!(crate ::KgslAdrenoCmdbatchRetiredFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "pixel_mm_kswapd_wake",
+                538,
+                d::of!(crate ::PixelMmKswapdWakeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "pixel_mm_kswapd_done",
+                539,
+                d::of!(crate ::PixelMmKswapdDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_wakeup_task_attr",
+                540,
+                d::of!(crate ::SchedWakeupTaskAttrFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "devfreq_frequency",
+                541,
+                d::of!(crate ::DevfreqFrequencyFtraceEvent),
+            )
+            .of("event"),
+        d::optional("kprobe_event", 542, d::of!(crate ::KprobeEvent)).of("event"),
+        d::optional(
+                "param_set_value_cpm",
+                543,
+                d::of!(crate ::ParamSetValueCpmFtraceEvent),
+            )
+            .of("event"),
+        d::optional("do_sys_open", 544, d::of!(crate ::DoSysOpenFtraceEvent))
+            .of("event"),
+        d::optional("open_exec", 545, d::of!(crate ::OpenExecFtraceEvent))
+            .of("event"),
+        d::optional("block_io_start", 546, d::of!(crate ::BlockIoStartFtraceEvent))
+            .of("event"),
+        d::optional("block_io_done", 547, d::of!(crate ::BlockIoDoneFtraceEvent))
+            .of("event"),
+        d::optional(
+                "mali_gpu_power_state",
+                548,
+                d::of!(crate ::MaliGpuPowerStateFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_dpu_underrun",
+                549,
+                d::of!(crate ::DpuDispDpuUnderrunFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_vblank_irq_enable",
+                550,
+                d::of!(crate ::DpuDispVblankIrqEnableFtraceEvent),
+            )
+            .of("event"),
+        d::optional("hrtimer_start", 551, d::of!(crate ::HrtimerStartFtraceEvent))
+            .of("event"),
+        d::optional("hrtimer_cancel", 552, d::of!(crate ::HrtimerCancelFtraceEvent))
+            .of("event"),
+        d::optional(
+                "hrtimer_expire_entry",
+                553,
+                d::of!(crate ::HrtimerExpireEntryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hrtimer_expire_exit",
+                554,
+                d::of!(crate ::HrtimerExpireExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional("timer_start", 555, d::of!(crate ::TimerStartFtraceEvent))
+            .of("event"),
+        d::optional("timer_cancel", 556, d::of!(crate ::TimerCancelFtraceEvent))
+            .of("event"),
+        d::optional(
+                "timer_expire_entry",
+                557,
+                d::of!(crate ::TimerExpireEntryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "timer_expire_exit",
+                558,
+                d::of!(crate ::TimerExpireExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "local_timer_entry",
+                559,
+                d::of!(crate ::LocalTimerEntryFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "local_timer_exit",
+                560,
+                d::of!(crate ::LocalTimerExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_alloc_request",
+                561,
+                d::of!(crate ::Dwc3AllocRequestFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_complete_trb",
+                562,
+                d::of!(crate ::Dwc3CompleteTrbFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dwc3_ctrl_req", 563, d::of!(crate ::Dwc3CtrlReqFtraceEvent))
+            .of("event"),
+        d::optional("dwc3_ep_dequeue", 564, d::of!(crate ::Dwc3EpDequeueFtraceEvent))
+            .of("event"),
+        d::optional("dwc3_ep_queue", 565, d::of!(crate ::Dwc3EpQueueFtraceEvent))
+            .of("event"),
+        d::optional("dwc3_event", 566, d::of!(crate ::Dwc3EventFtraceEvent))
+            .of("event"),
+        d::optional(
+                "dwc3_free_request",
+                567,
+                d::of!(crate ::Dwc3FreeRequestFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_gadget_ep_cmd",
+                568,
+                d::of!(crate ::Dwc3GadgetEpCmdFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_gadget_ep_disable",
+                569,
+                d::of!(crate ::Dwc3GadgetEpDisableFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_gadget_ep_enable",
+                570,
+                d::of!(crate ::Dwc3GadgetEpEnableFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_gadget_generic_cmd",
+                571,
+                d::of!(crate ::Dwc3GadgetGenericCmdFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_gadget_giveback",
+                572,
+                d::of!(crate ::Dwc3GadgetGivebackFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dwc3_prepare_trb",
+                573,
+                d::of!(crate ::Dwc3PrepareTrbFtraceEvent),
+            )
+            .of("event"),
+        d::optional("dwc3_readl", 574, d::of!(crate ::Dwc3ReadlFtraceEvent))
+            .of("event"),
+        d::optional("dwc3_writel", 575, d::of!(crate ::Dwc3WritelFtraceEvent))
+            .of("event"),
+        d::optional(
+                "cma_alloc_finish",
+                576,
+                d::of!(crate ::CmaAllocFinishFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_alloc_contig_migrate_range_info",
+                577,
+                d::of!(crate ::MmAllocContigMigrateRangeInfoFtraceEvent),
+            )
+            .of("event"),
+        d::optional("host_ffa_call", 578, d::of!(crate ::HostFfaCallFtraceEvent))
+            .of("event"),
+        d::optional("dmabuf_rss_stat", 579, d::of!(crate ::DmabufRssStatFtraceEvent))
+            .of("event"),
+        d::optional("iommu_idmap", 580, d::of!(crate ::IommuIdmapFtraceEvent))
+            .of("event"),
+        d::optional(
+                "psci_mem_protect",
+                581,
+                d::of!(crate ::PsciMemProtectFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_host_hcall",
+                582,
+                d::of!(crate ::HypervisorHostHcallFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_host_smc",
+                583,
+                d::of!(crate ::HypervisorHostSmcFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_hyp_exit",
+                584,
+                d::of!(crate ::HypervisorHypExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_iommu_idmap",
+                585,
+                d::of!(crate ::HypervisorIommuIdmapFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_psci_mem_protect",
+                586,
+                d::of!(crate ::HypervisorPsciMemProtectFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_host_mem_abort",
+                587,
+                d::of!(crate ::HypervisorHostMemAbortFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_hyp_enter",
+                588,
+                d::of!(crate ::HypervisorHypEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_iommu_idmap_complete",
+                589,
+                d::of!(crate ::HypervisorIommuIdmapCompleteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "hypervisor_vcpu_illegal_trap",
+                590,
+                d::of!(crate ::HypervisorVcpuIllegalTrapFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "drm_sched_job_add_dep",
+                591,
+                d::of!(crate ::DrmSchedJobAddDepFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "drm_sched_job_done",
+                592,
+                d::of!(crate ::DrmSchedJobDoneFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "drm_sched_job_queue",
+                593,
+                d::of!(crate ::DrmSchedJobQueueFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "drm_sched_job_run",
+                594,
+                d::of!(crate ::DrmSchedJobRunFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "drm_sched_job_unschedulable",
+                595,
+                d::of!(crate ::DrmSchedJobUnschedulableFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "fwtp_perfetto_counter",
+                596,
+                d::of!(crate ::FwtpPerfettoCounterFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "scsi_dispatch_cmd_error",
+                597,
+                d::of!(crate ::ScsiDispatchCmdErrorFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "scsi_dispatch_cmd_timeout",
+                598,
+                d::of!(crate ::ScsiDispatchCmdTimeoutFtraceEvent),
+            )
+            .of("event"),
+        d::optional("scsi_eh_wakeup", 599, d::of!(crate ::ScsiEhWakeupFtraceEvent))
+            .of("event"),
+        d::optional(
+                "fwtp_perfetto_slice",
+                600,
+                d::of!(crate ::FwtpPerfettoSliceFtraceEvent),
+            )
+            .of("event"),
+        d::optional("gpu_power_state", 601, d::of!(crate ::GpuPowerStateFtraceEvent))
+            .of("event"),
+        d::optional("gram_collision", 602, d::of!(crate ::GramCollisionFtraceEvent))
+            .of("event"),
+        d::optional(
+                "f2fs_lock_elapsed_time",
+                603,
+                d::of!(crate ::F2fsLockElapsedTimeFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "sched_group_tracker",
+                604,
+                d::of!(crate ::SchedGroupTrackerFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_frame_done_timeout",
+                605,
+                d::of!(crate ::DpuDispFrameDoneTimeoutFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_frame_start_timeout",
+                606,
+                d::of!(crate ::DpuDispFrameStartTimeoutFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_vmscan_memcg_reclaim_begin",
+                607,
+                d::of!(crate ::MmVmscanMemcgReclaimBeginFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "mm_vmscan_memcg_reclaim_end",
+                608,
+                d::of!(crate ::MmVmscanMemcgReclaimEndFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_frame_done_missing",
+                609,
+                d::of!(crate ::DpuDispFrameDoneMissingFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_frame_start_missing",
+                610,
+                d::of!(crate ::DpuDispFrameStartMissingFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "panel_settings_full",
+                611,
+                d::of!(crate ::PanelSettingsFullFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "panel_settings_lite",
+                612,
+                d::of!(crate ::PanelSettingsLiteFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "dpu_disp_dpu_line_underrun",
+                613,
+                d::of!(crate ::DpuDispDpuLineUnderrunFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "psci_domain_idle_exit",
+                614,
+                d::of!(crate ::PsciDomainIdleExitFtraceEvent),
+            )
+            .of("event"),
+        d::optional(
+                "psci_domain_idle_enter",
+                615,
+                d::of!(crate ::PsciDomainIdleEnterFtraceEvent),
+            )
+            .of("event"),
+        d::optional("long_irq", 616, d::of!(crate ::LongIrqFtraceEvent)).of("event"),
+        d::optional("long_softirq", 617, d::of!(crate ::LongSoftirqFtraceEvent))
+            .of("event"),
+        d::optional("common_flags", 5, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/fwtp_ftrace.proto`.
 //!
 //! Tracepoints of the kernel's group `fwtp_ftrace`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FwtpPerfettoCounterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FwtpPerfettoCounterFtraceEvent",
-        &[
-            d::optional("timestamp", 1, d::Kind::Uint64),
-            d::optional("track_id", 2, d::Kind::Uint32),
-            d::optional("category", 3, d::Kind::String),
-            d::optional("name", 4, d::Kind::String),
-            d::optional("value", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FwtpPerfettoCounterFtraceEvent", &[
+        d::optional("timestamp", 1, d::Kind::Uint64),
+        d::optional("track_id", 2, d::Kind::Uint32),
+        d::optional("category", 3, d::Kind::String),
+        d::optional("name", 4, d::Kind::String),
+        d::optional("value", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
@@ -96,14 +86,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl FwtpPerfettoSliceFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.FwtpPerfettoSliceFtraceEvent",
-        &[
-            d::optional("timestamp", 1, d::Kind::Uint64),
-            d::optional("track_id", 2, d::Kind::Uint32),
-            d::optional("category", 3, d::Kind::String),
-            d::optional("name", 4, d::Kind::String),
-            d::optional("begin", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.FwtpPerfettoSliceFtraceEvent", &[
+        d::optional("timestamp", 1, d::Kind::Uint64),
+        d::optional("track_id", 2, d::Kind::Uint32),
+        d::optional("category", 3, d::Kind::String),
+        d::optional("name", 4, d::Kind::String),
+        d::optional("begin", 5, d::Kind::Uint32),
+    ]);
 }

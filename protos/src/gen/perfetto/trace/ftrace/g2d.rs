@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/g2d.proto`.
 //!
 //! Tracepoints of the kernel's group `g2d`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,13 +39,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl G2dTracingMarkWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.G2dTracingMarkWriteFtraceEvent",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::optional("name", 4, d::Kind::String),
-            d::optional("type", 5, d::Kind::Uint32),
-            d::optional("value", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.G2dTracingMarkWriteFtraceEvent", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::optional("name", 4, d::Kind::String),
+        d::optional("type", 5, d::Kind::Uint32),
+        d::optional("value", 6, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/generic.proto`.
 //!
 //! An event of a kind this schema does not know, as names and values.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -66,13 +59,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericFtraceEvent",
-        &[
-            d::optional("event_name", 1, d::Kind::String),
-            d::repeated("field", 2, d::of!(GenericFtraceEventField)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericFtraceEvent", &[
+        d::optional("event_name", 1, d::Kind::String),
+        d::repeated("field", 2, d::of!(GenericFtraceEventField)),
+    ]);
 }
 
 /// `perfetto.protos.GenericFtraceEvent.Field`.
@@ -116,15 +106,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericFtraceEventField {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericFtraceEvent.Field",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("str_value", 3, d::Kind::String).of("value"),
-            d::optional("int_value", 4, d::Kind::Int64).of("value"),
-            d::optional("uint_value", 5, d::Kind::Uint64).of("value"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericFtraceEvent.Field", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("str_value", 3, d::Kind::String).of("value"),
+        d::optional("int_value", 4, d::Kind::Int64).of("value"),
+        d::optional("uint_value", 5, d::Kind::Uint64).of("value"),
+    ]);
 }
 
 /// `perfetto.protos.KprobeEvent`.
@@ -156,11 +143,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KprobeEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KprobeEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("type", 2, d::enum_kind::<KprobeEventKprobeType>()),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KprobeEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("type", 2, d::enum_kind::<KprobeEventKprobeType>()),
+    ]);
 }

@@ -4,14 +4,7 @@
 //!
 //! Tracepoints of the kernel's group `google_icc_trace`, one message each; fields are the event's
 //! own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -41,11 +34,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GoogleIccEventFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GoogleIccEventFtraceEvent",
-        &[
-            d::optional("event", 1, d::Kind::String),
-            d::optional("timestamp", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GoogleIccEventFtraceEvent", &[
+        d::optional("event", 1, d::Kind::String),
+        d::optional("timestamp", 2, d::Kind::Uint64),
+    ]);
 }

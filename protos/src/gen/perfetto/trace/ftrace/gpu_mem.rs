@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/gpu_mem.proto`.
 //!
 //! Tracepoints of the kernel's group `gpu_mem`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,12 +36,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuMemTotalFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuMemTotalFtraceEvent",
-        &[
-            d::optional("gpu_id", 1, d::Kind::Uint32),
-            d::optional("pid", 2, d::Kind::Uint32),
-            d::optional("size", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuMemTotalFtraceEvent", &[
+        d::optional("gpu_id", 1, d::Kind::Uint32),
+        d::optional("pid", 2, d::Kind::Uint32),
+        d::optional("size", 3, d::Kind::Uint64),
+    ]);
 }

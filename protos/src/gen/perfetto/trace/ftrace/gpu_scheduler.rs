@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/gpu_scheduler.proto`.
 //!
 //! Tracepoints of the kernel's group `gpu_scheduler`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -52,17 +45,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmSchedJobFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedJobFtraceEvent",
-        &[
-            d::optional("entity", 1, d::Kind::Uint64),
-            d::optional("fence", 2, d::Kind::Uint64),
-            d::optional("hw_job_count", 3, d::Kind::Int32),
-            d::optional("id", 4, d::Kind::Uint64),
-            d::optional("job_count", 5, d::Kind::Uint32),
-            d::optional("name", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobFtraceEvent", &[
+        d::optional("entity", 1, d::Kind::Uint64),
+        d::optional("fence", 2, d::Kind::Uint64),
+        d::optional("hw_job_count", 3, d::Kind::Int32),
+        d::optional("id", 4, d::Kind::Uint64),
+        d::optional("job_count", 5, d::Kind::Uint32),
+        d::optional("name", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.DrmRunJobFtraceEvent`.
@@ -103,17 +93,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmRunJobFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmRunJobFtraceEvent",
-        &[
-            d::optional("entity", 1, d::Kind::Uint64),
-            d::optional("fence", 2, d::Kind::Uint64),
-            d::optional("hw_job_count", 3, d::Kind::Int32),
-            d::optional("id", 4, d::Kind::Uint64),
-            d::optional("job_count", 5, d::Kind::Uint32),
-            d::optional("name", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmRunJobFtraceEvent", &[
+        d::optional("entity", 1, d::Kind::Uint64),
+        d::optional("fence", 2, d::Kind::Uint64),
+        d::optional("hw_job_count", 3, d::Kind::Int32),
+        d::optional("id", 4, d::Kind::Uint64),
+        d::optional("job_count", 5, d::Kind::Uint32),
+        d::optional("name", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
@@ -177,15 +164,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmSchedJobAddDepFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedJobAddDepFtraceEvent",
-        &[
-            d::optional("fence_context", 1, d::Kind::Uint64),
-            d::optional("fence_seqno", 2, d::Kind::Uint64),
-            d::optional("ctx", 3, d::Kind::Uint64),
-            d::optional("seqno", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobAddDepFtraceEvent", &[
+        d::optional("fence_context", 1, d::Kind::Uint64),
+        d::optional("fence_seqno", 2, d::Kind::Uint64),
+        d::optional("ctx", 3, d::Kind::Uint64),
+        d::optional("seqno", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
@@ -214,13 +198,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmSchedJobDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedJobDoneFtraceEvent",
-        &[
-            d::optional("fence_context", 1, d::Kind::Uint64),
-            d::optional("fence_seqno", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobDoneFtraceEvent", &[
+        d::optional("fence_context", 1, d::Kind::Uint64),
+        d::optional("fence_seqno", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
@@ -264,18 +245,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmSchedJobQueueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedJobQueueFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("job_count", 2, d::Kind::Uint32),
-            d::optional("hw_job_count", 3, d::Kind::Int32),
-            d::optional("dev", 4, d::Kind::String),
-            d::optional("fence_context", 5, d::Kind::Uint64),
-            d::optional("fence_seqno", 6, d::Kind::Uint64),
-            d::optional("client_id", 7, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobQueueFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("job_count", 2, d::Kind::Uint32),
+        d::optional("hw_job_count", 3, d::Kind::Int32),
+        d::optional("dev", 4, d::Kind::String),
+        d::optional("fence_context", 5, d::Kind::Uint64),
+        d::optional("fence_seqno", 6, d::Kind::Uint64),
+        d::optional("client_id", 7, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.DrmSchedJobRunFtraceEvent`.
@@ -319,18 +297,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmSchedJobRunFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedJobRunFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("job_count", 2, d::Kind::Uint32),
-            d::optional("hw_job_count", 3, d::Kind::Int32),
-            d::optional("dev", 4, d::Kind::String),
-            d::optional("fence_context", 5, d::Kind::Uint64),
-            d::optional("fence_seqno", 6, d::Kind::Uint64),
-            d::optional("client_id", 7, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobRunFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("job_count", 2, d::Kind::Uint32),
+        d::optional("hw_job_count", 3, d::Kind::Int32),
+        d::optional("dev", 4, d::Kind::String),
+        d::optional("fence_context", 5, d::Kind::Uint64),
+        d::optional("fence_seqno", 6, d::Kind::Uint64),
+        d::optional("client_id", 7, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
@@ -365,13 +340,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DrmSchedJobUnschedulableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent",
-        &[
-            d::optional("fence_context", 1, d::Kind::Uint64),
-            d::optional("fence_seqno", 2, d::Kind::Uint64),
-            d::optional("ctx", 3, d::Kind::Uint64),
-            d::optional("seqno", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DrmSchedJobUnschedulableFtraceEvent", &[
+        d::optional("fence_context", 1, d::Kind::Uint64),
+        d::optional("fence_seqno", 2, d::Kind::Uint64),
+        d::optional("ctx", 3, d::Kind::Uint64),
+        d::optional("seqno", 4, d::Kind::Uint64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/hyp.proto`.
 //!
 //! Tracepoints of the kernel's group `hyp`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -86,13 +79,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HostHcallFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HostHcallFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("invalid", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostHcallFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("invalid", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.HostSmcFtraceEvent`.
@@ -121,13 +111,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HostSmcFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HostSmcFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint64),
-            d::optional("forwarded", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostSmcFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint64),
+        d::optional("forwarded", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.HostMemAbortFtraceEvent`.
@@ -156,13 +143,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HostMemAbortFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HostMemAbortFtraceEvent",
-        &[
-            d::optional("esr", 1, d::Kind::Uint64),
-            d::optional("addr", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostMemAbortFtraceEvent", &[
+        d::optional("esr", 1, d::Kind::Uint64),
+        d::optional("addr", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.HostFfaCallFtraceEvent`.
@@ -206,18 +190,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HostFfaCallFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HostFfaCallFtraceEvent",
-        &[
-            d::optional("func_id", 1, d::Kind::Uint64),
-            d::optional("res_a1", 2, d::Kind::Uint64),
-            d::optional("res_a2", 3, d::Kind::Uint64),
-            d::optional("res_a3", 4, d::Kind::Uint64),
-            d::optional("res_a4", 5, d::Kind::Uint64),
-            d::optional("handled", 6, d::Kind::Int32),
-            d::optional("err", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HostFfaCallFtraceEvent", &[
+        d::optional("func_id", 1, d::Kind::Uint64),
+        d::optional("res_a1", 2, d::Kind::Uint64),
+        d::optional("res_a2", 3, d::Kind::Uint64),
+        d::optional("res_a3", 4, d::Kind::Uint64),
+        d::optional("res_a4", 5, d::Kind::Uint64),
+        d::optional("handled", 6, d::Kind::Int32),
+        d::optional("err", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.IommuIdmapFtraceEvent`.
@@ -249,14 +230,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IommuIdmapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IommuIdmapFtraceEvent",
-        &[
-            d::optional("from", 1, d::Kind::Uint64),
-            d::optional("to", 2, d::Kind::Uint64),
-            d::optional("prot", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuIdmapFtraceEvent", &[
+        d::optional("from", 1, d::Kind::Uint64),
+        d::optional("to", 2, d::Kind::Uint64),
+        d::optional("prot", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.PsciMemProtectFtraceEvent`.
@@ -285,11 +263,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl PsciMemProtectFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PsciMemProtectFtraceEvent",
-        &[
-            d::optional("count", 1, d::Kind::Uint64),
-            d::optional("was", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PsciMemProtectFtraceEvent", &[
+        d::optional("count", 1, d::Kind::Uint64),
+        d::optional("was", 2, d::Kind::Uint64),
+    ]);
 }

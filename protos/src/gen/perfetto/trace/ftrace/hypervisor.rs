@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/hypervisor.proto`.
 //!
 //! Tracepoints of the kernel's group `hypervisor`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HypervisorHostHcallFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorHostHcallFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("invalid", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorHostHcallFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("invalid", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.HypervisorHostSmcFtraceEvent`.
@@ -75,13 +65,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HypervisorHostSmcFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorHostSmcFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint64),
-            d::optional("forwarded", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorHostSmcFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint64),
+        d::optional("forwarded", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.HypervisorHypExitFtraceEvent`.
@@ -136,14 +123,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HypervisorIommuIdmapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorIommuIdmapFtraceEvent",
-        &[
-            d::optional("from", 1, d::Kind::Uint64),
-            d::optional("to", 2, d::Kind::Uint64),
-            d::optional("prot", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorIommuIdmapFtraceEvent", &[
+        d::optional("from", 1, d::Kind::Uint64),
+        d::optional("to", 2, d::Kind::Uint64),
+        d::optional("prot", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
@@ -172,13 +156,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HypervisorPsciMemProtectFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorPsciMemProtectFtraceEvent",
-        &[
-            d::optional("count", 1, d::Kind::Uint64),
-            d::optional("was", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorPsciMemProtectFtraceEvent", &[
+        d::optional("count", 1, d::Kind::Uint64),
+        d::optional("was", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
@@ -207,13 +188,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HypervisorHostMemAbortFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HypervisorHostMemAbortFtraceEvent",
-        &[
-            d::optional("esr", 1, d::Kind::Uint64),
-            d::optional("addr", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HypervisorHostMemAbortFtraceEvent", &[
+        d::optional("esr", 1, d::Kind::Uint64),
+        d::optional("addr", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.HypervisorHypEnterFtraceEvent`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/i2c.proto`.
 //!
 //! Tracepoints of the kernel's group `i2c`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl I2cReadFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.I2cReadFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("msg_nr", 2, d::Kind::Uint32),
-            d::optional("addr", 3, d::Kind::Uint32),
-            d::optional("flags", 4, d::Kind::Uint32),
-            d::optional("len", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cReadFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("msg_nr", 2, d::Kind::Uint32),
+        d::optional("addr", 3, d::Kind::Uint32),
+        d::optional("flags", 4, d::Kind::Uint32),
+        d::optional("len", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.I2cWriteFtraceEvent`.
@@ -103,17 +93,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl I2cWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.I2cWriteFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("msg_nr", 2, d::Kind::Uint32),
-            d::optional("addr", 3, d::Kind::Uint32),
-            d::optional("flags", 4, d::Kind::Uint32),
-            d::optional("len", 5, d::Kind::Uint32),
-            d::optional("buf", 7, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cWriteFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("msg_nr", 2, d::Kind::Uint32),
+        d::optional("addr", 3, d::Kind::Uint32),
+        d::optional("flags", 4, d::Kind::Uint32),
+        d::optional("len", 5, d::Kind::Uint32),
+        d::optional("buf", 7, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.I2cResultFtraceEvent`.
@@ -145,14 +132,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl I2cResultFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.I2cResultFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("nr_msgs", 2, d::Kind::Uint32),
-            d::optional("ret", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cResultFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("nr_msgs", 2, d::Kind::Uint32),
+        d::optional("ret", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.I2cReplyFtraceEvent`.
@@ -197,17 +181,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl I2cReplyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.I2cReplyFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("msg_nr", 2, d::Kind::Uint32),
-            d::optional("addr", 3, d::Kind::Uint32),
-            d::optional("flags", 4, d::Kind::Uint32),
-            d::optional("len", 5, d::Kind::Uint32),
-            d::optional("buf", 7, d::Kind::Bytes),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.I2cReplyFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("msg_nr", 2, d::Kind::Uint32),
+        d::optional("addr", 3, d::Kind::Uint32),
+        d::optional("flags", 4, d::Kind::Uint32),
+        d::optional("len", 5, d::Kind::Uint32),
+        d::optional("buf", 7, d::Kind::Bytes),
+    ]);
 }
 
 /// `perfetto.protos.SmbusReadFtraceEvent`.
@@ -245,16 +226,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SmbusReadFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SmbusReadFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("flags", 2, d::Kind::Uint32),
-            d::optional("addr", 3, d::Kind::Uint32),
-            d::optional("command", 4, d::Kind::Uint32),
-            d::optional("protocol", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusReadFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("flags", 2, d::Kind::Uint32),
+        d::optional("addr", 3, d::Kind::Uint32),
+        d::optional("command", 4, d::Kind::Uint32),
+        d::optional("protocol", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.SmbusWriteFtraceEvent`.
@@ -295,17 +273,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SmbusWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SmbusWriteFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("addr", 2, d::Kind::Uint32),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("command", 4, d::Kind::Uint32),
-            d::optional("len", 5, d::Kind::Uint32),
-            d::optional("protocol", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusWriteFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("addr", 2, d::Kind::Uint32),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("command", 4, d::Kind::Uint32),
+        d::optional("len", 5, d::Kind::Uint32),
+        d::optional("protocol", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.SmbusResultFtraceEvent`.
@@ -349,18 +324,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SmbusResultFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SmbusResultFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("addr", 2, d::Kind::Uint32),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("read_write", 4, d::Kind::Uint32),
-            d::optional("command", 5, d::Kind::Uint32),
-            d::optional("res", 6, d::Kind::Int32),
-            d::optional("protocol", 7, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusResultFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("addr", 2, d::Kind::Uint32),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("read_write", 4, d::Kind::Uint32),
+        d::optional("command", 5, d::Kind::Uint32),
+        d::optional("res", 6, d::Kind::Int32),
+        d::optional("protocol", 7, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.SmbusReplyFtraceEvent`.
@@ -401,15 +373,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SmbusReplyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SmbusReplyFtraceEvent",
-        &[
-            d::optional("adapter_nr", 1, d::Kind::Int32),
-            d::optional("addr", 2, d::Kind::Uint32),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("command", 4, d::Kind::Uint32),
-            d::optional("len", 5, d::Kind::Uint32),
-            d::optional("protocol", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SmbusReplyFtraceEvent", &[
+        d::optional("adapter_nr", 1, d::Kind::Int32),
+        d::optional("addr", 2, d::Kind::Uint32),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("command", 4, d::Kind::Uint32),
+        d::optional("len", 5, d::Kind::Uint32),
+        d::optional("protocol", 6, d::Kind::Uint32),
+    ]);
 }

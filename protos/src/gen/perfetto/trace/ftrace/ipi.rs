@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/ipi.proto`.
 //!
 //! Tracepoints of the kernel's group `ipi`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -98,11 +91,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IpiRaiseFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IpiRaiseFtraceEvent",
-        &[
-            d::optional("target_cpus", 1, d::Kind::Uint32),
-            d::optional("reason", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IpiRaiseFtraceEvent", &[
+        d::optional("target_cpus", 1, d::Kind::Uint32),
+        d::optional("reason", 2, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/irq.proto`.
 //!
 //! Tracepoints of the kernel's group `irq`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -130,14 +123,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IrqHandlerEntryFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IrqHandlerEntryFtraceEvent",
-        &[
-            d::optional("irq", 1, d::Kind::Int32),
-            d::optional("name", 2, d::Kind::String),
-            d::optional("handler", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IrqHandlerEntryFtraceEvent", &[
+        d::optional("irq", 1, d::Kind::Int32),
+        d::optional("name", 2, d::Kind::String),
+        d::optional("handler", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.IrqHandlerExitFtraceEvent`.

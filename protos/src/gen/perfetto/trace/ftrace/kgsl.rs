@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/kgsl.proto`.
 //!
 //! Tracepoints of the kernel's group `kgsl`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KgslGpuFrequencyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KgslGpuFrequencyFtraceEvent",
-        &[
-            d::optional("gpu_freq", 1, d::Kind::Uint32),
-            d::optional("gpu_id", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslGpuFrequencyFtraceEvent", &[
+        d::optional("gpu_freq", 1, d::Kind::Uint32),
+        d::optional("gpu_id", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
@@ -84,16 +74,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KgslAdrenoCmdbatchQueuedFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("timestamp", 2, d::Kind::Uint32),
-            d::optional("queued", 3, d::Kind::Uint32),
-            d::optional("flags", 4, d::Kind::Uint32),
-            d::optional("prio", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("timestamp", 2, d::Kind::Uint32),
+        d::optional("queued", 3, d::Kind::Uint32),
+        d::optional("flags", 4, d::Kind::Uint32),
+        d::optional("prio", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
@@ -155,24 +142,21 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KgslAdrenoCmdbatchSubmittedFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("timestamp", 2, d::Kind::Uint32),
-            d::optional("inflight", 3, d::Kind::Int64),
-            d::optional("flags", 4, d::Kind::Uint32),
-            d::optional("ticks", 5, d::Kind::Uint64),
-            d::optional("secs", 6, d::Kind::Uint64),
-            d::optional("usecs", 7, d::Kind::Uint64),
-            d::optional("prio", 8, d::Kind::Int32),
-            d::optional("rb_id", 9, d::Kind::Int32),
-            d::optional("rptr", 10, d::Kind::Uint32),
-            d::optional("wptr", 11, d::Kind::Uint32),
-            d::optional("q_inflight", 12, d::Kind::Int32),
-            d::optional("dispatch_queue", 13, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("timestamp", 2, d::Kind::Uint32),
+        d::optional("inflight", 3, d::Kind::Int64),
+        d::optional("flags", 4, d::Kind::Uint32),
+        d::optional("ticks", 5, d::Kind::Uint64),
+        d::optional("secs", 6, d::Kind::Uint64),
+        d::optional("usecs", 7, d::Kind::Uint64),
+        d::optional("prio", 8, d::Kind::Int32),
+        d::optional("rb_id", 9, d::Kind::Int32),
+        d::optional("rptr", 10, d::Kind::Uint32),
+        d::optional("wptr", 11, d::Kind::Uint32),
+        d::optional("q_inflight", 12, d::Kind::Int32),
+        d::optional("dispatch_queue", 13, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
@@ -207,15 +191,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KgslAdrenoCmdbatchSyncFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("timestamp", 2, d::Kind::Uint32),
-            d::optional("ticks", 3, d::Kind::Uint64),
-            d::optional("prio", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("timestamp", 2, d::Kind::Uint32),
+        d::optional("ticks", 3, d::Kind::Uint64),
+        d::optional("prio", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
@@ -289,26 +270,23 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KgslAdrenoCmdbatchRetiredFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("timestamp", 2, d::Kind::Uint32),
-            d::optional("inflight", 3, d::Kind::Int64),
-            d::optional("recovery", 4, d::Kind::Uint32),
-            d::optional("flags", 5, d::Kind::Uint32),
-            d::optional("start", 6, d::Kind::Uint64),
-            d::optional("retire", 7, d::Kind::Uint64),
-            d::optional("prio", 8, d::Kind::Int32),
-            d::optional("rb_id", 9, d::Kind::Int32),
-            d::optional("rptr", 10, d::Kind::Uint32),
-            d::optional("wptr", 11, d::Kind::Uint32),
-            d::optional("q_inflight", 12, d::Kind::Int32),
-            d::optional("fault_recovery", 13, d::Kind::Uint64),
-            d::optional("dispatch_queue", 14, d::Kind::Uint32),
-            d::optional("submitted_to_rb", 15, d::Kind::Uint64),
-            d::optional("retired_on_gmu", 16, d::Kind::Uint64),
-            d::optional("active", 17, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("timestamp", 2, d::Kind::Uint32),
+        d::optional("inflight", 3, d::Kind::Int64),
+        d::optional("recovery", 4, d::Kind::Uint32),
+        d::optional("flags", 5, d::Kind::Uint32),
+        d::optional("start", 6, d::Kind::Uint64),
+        d::optional("retire", 7, d::Kind::Uint64),
+        d::optional("prio", 8, d::Kind::Int32),
+        d::optional("rb_id", 9, d::Kind::Int32),
+        d::optional("rptr", 10, d::Kind::Uint32),
+        d::optional("wptr", 11, d::Kind::Uint32),
+        d::optional("q_inflight", 12, d::Kind::Int32),
+        d::optional("fault_recovery", 13, d::Kind::Uint64),
+        d::optional("dispatch_queue", 14, d::Kind::Uint32),
+        d::optional("submitted_to_rb", 15, d::Kind::Uint64),
+        d::optional("retired_on_gmu", 16, d::Kind::Uint64),
+        d::optional("active", 17, d::Kind::Uint64),
+    ]);
 }

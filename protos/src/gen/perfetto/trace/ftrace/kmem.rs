@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/kmem.proto`.
 //!
 //! Tracepoints of the kernel's group `kmem`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AllocPagesIommuEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AllocPagesIommuEndFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("order", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesIommuEndFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("order", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
@@ -75,13 +65,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AllocPagesIommuFailFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AllocPagesIommuFailFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("order", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesIommuFailFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("order", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
@@ -110,13 +97,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AllocPagesIommuStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AllocPagesIommuStartFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("order", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesIommuStartFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("order", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.AllocPagesSysEndFtraceEvent`.
@@ -145,13 +129,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AllocPagesSysEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AllocPagesSysEndFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("order", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesSysEndFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("order", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.AllocPagesSysFailFtraceEvent`.
@@ -180,13 +161,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AllocPagesSysFailFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AllocPagesSysFailFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("order", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesSysFailFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("order", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.AllocPagesSysStartFtraceEvent`.
@@ -215,13 +193,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AllocPagesSysStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AllocPagesSysStartFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("order", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AllocPagesSysStartFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("order", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
@@ -285,15 +260,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IommuMapRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IommuMapRangeFtraceEvent",
-        &[
-            d::optional("chunk_size", 1, d::Kind::Uint64),
-            d::optional("len", 2, d::Kind::Uint64),
-            d::optional("pa", 3, d::Kind::Uint64),
-            d::optional("va", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuMapRangeFtraceEvent", &[
+        d::optional("chunk_size", 1, d::Kind::Uint64),
+        d::optional("len", 2, d::Kind::Uint64),
+        d::optional("pa", 3, d::Kind::Uint64),
+        d::optional("va", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
@@ -331,16 +303,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IommuSecPtblMapRangeEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent",
-        &[
-            d::optional("len", 1, d::Kind::Uint64),
-            d::optional("num", 2, d::Kind::Int32),
-            d::optional("pa", 3, d::Kind::Uint32),
-            d::optional("sec_id", 4, d::Kind::Int32),
-            d::optional("va", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent", &[
+        d::optional("len", 1, d::Kind::Uint64),
+        d::optional("num", 2, d::Kind::Int32),
+        d::optional("pa", 3, d::Kind::Uint32),
+        d::optional("sec_id", 4, d::Kind::Int32),
+        d::optional("va", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
@@ -378,16 +347,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IommuSecPtblMapRangeStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent",
-        &[
-            d::optional("len", 1, d::Kind::Uint64),
-            d::optional("num", 2, d::Kind::Int32),
-            d::optional("pa", 3, d::Kind::Uint32),
-            d::optional("sec_id", 4, d::Kind::Int32),
-            d::optional("va", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent", &[
+        d::optional("len", 1, d::Kind::Uint64),
+        d::optional("num", 2, d::Kind::Int32),
+        d::optional("pa", 3, d::Kind::Uint32),
+        d::optional("sec_id", 4, d::Kind::Int32),
+        d::optional("va", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonAllocBufferEndFtraceEvent`.
@@ -425,16 +391,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonAllocBufferEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonAllocBufferEndFtraceEvent",
-        &[
-            d::optional("client_name", 1, d::Kind::String),
-            d::optional("flags", 2, d::Kind::Uint32),
-            d::optional("heap_name", 3, d::Kind::String),
-            d::optional("len", 4, d::Kind::Uint64),
-            d::optional("mask", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferEndFtraceEvent", &[
+        d::optional("client_name", 1, d::Kind::String),
+        d::optional("flags", 2, d::Kind::Uint32),
+        d::optional("heap_name", 3, d::Kind::String),
+        d::optional("len", 4, d::Kind::Uint64),
+        d::optional("mask", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.IonAllocBufferFailFtraceEvent`.
@@ -475,17 +438,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonAllocBufferFailFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonAllocBufferFailFtraceEvent",
-        &[
-            d::optional("client_name", 1, d::Kind::String),
-            d::optional("error", 2, d::Kind::Int64),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("heap_name", 4, d::Kind::String),
-            d::optional("len", 5, d::Kind::Uint64),
-            d::optional("mask", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferFailFtraceEvent", &[
+        d::optional("client_name", 1, d::Kind::String),
+        d::optional("error", 2, d::Kind::Int64),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("heap_name", 4, d::Kind::String),
+        d::optional("len", 5, d::Kind::Uint64),
+        d::optional("mask", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
@@ -526,17 +486,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonAllocBufferFallbackFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonAllocBufferFallbackFtraceEvent",
-        &[
-            d::optional("client_name", 1, d::Kind::String),
-            d::optional("error", 2, d::Kind::Int64),
-            d::optional("flags", 3, d::Kind::Uint32),
-            d::optional("heap_name", 4, d::Kind::String),
-            d::optional("len", 5, d::Kind::Uint64),
-            d::optional("mask", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferFallbackFtraceEvent", &[
+        d::optional("client_name", 1, d::Kind::String),
+        d::optional("error", 2, d::Kind::Int64),
+        d::optional("flags", 3, d::Kind::Uint32),
+        d::optional("heap_name", 4, d::Kind::String),
+        d::optional("len", 5, d::Kind::Uint64),
+        d::optional("mask", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.IonAllocBufferStartFtraceEvent`.
@@ -574,16 +531,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonAllocBufferStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonAllocBufferStartFtraceEvent",
-        &[
-            d::optional("client_name", 1, d::Kind::String),
-            d::optional("flags", 2, d::Kind::Uint32),
-            d::optional("heap_name", 3, d::Kind::String),
-            d::optional("len", 4, d::Kind::Uint64),
-            d::optional("mask", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonAllocBufferStartFtraceEvent", &[
+        d::optional("client_name", 1, d::Kind::String),
+        d::optional("flags", 2, d::Kind::Uint32),
+        d::optional("heap_name", 3, d::Kind::String),
+        d::optional("len", 4, d::Kind::Uint64),
+        d::optional("mask", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.IonCpAllocRetryFtraceEvent`.
@@ -647,15 +601,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonCpSecureBufferEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonCpSecureBufferEndFtraceEvent",
-        &[
-            d::optional("align", 1, d::Kind::Uint64),
-            d::optional("flags", 2, d::Kind::Uint64),
-            d::optional("heap_name", 3, d::Kind::String),
-            d::optional("len", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonCpSecureBufferEndFtraceEvent", &[
+        d::optional("align", 1, d::Kind::Uint64),
+        d::optional("flags", 2, d::Kind::Uint64),
+        d::optional("heap_name", 3, d::Kind::String),
+        d::optional("len", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
@@ -690,15 +641,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonCpSecureBufferStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonCpSecureBufferStartFtraceEvent",
-        &[
-            d::optional("align", 1, d::Kind::Uint64),
-            d::optional("flags", 2, d::Kind::Uint64),
-            d::optional("heap_name", 3, d::Kind::String),
-            d::optional("len", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonCpSecureBufferStartFtraceEvent", &[
+        d::optional("align", 1, d::Kind::Uint64),
+        d::optional("flags", 2, d::Kind::Uint64),
+        d::optional("heap_name", 3, d::Kind::String),
+        d::optional("len", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonPrefetchingFtraceEvent`.
@@ -759,14 +707,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonSecureCmaAddToPoolEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent",
-        &[
-            d::optional("is_prefetch", 1, d::Kind::Uint32),
-            d::optional("len", 2, d::Kind::Uint64),
-            d::optional("pool_total", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent", &[
+        d::optional("is_prefetch", 1, d::Kind::Uint32),
+        d::optional("len", 2, d::Kind::Uint64),
+        d::optional("pool_total", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
@@ -798,14 +743,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonSecureCmaAddToPoolStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent",
-        &[
-            d::optional("is_prefetch", 1, d::Kind::Uint32),
-            d::optional("len", 2, d::Kind::Uint64),
-            d::optional("pool_total", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent", &[
+        d::optional("is_prefetch", 1, d::Kind::Uint32),
+        d::optional("len", 2, d::Kind::Uint64),
+        d::optional("pool_total", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
@@ -840,15 +782,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonSecureCmaAllocateEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent",
-        &[
-            d::optional("align", 1, d::Kind::Uint64),
-            d::optional("flags", 2, d::Kind::Uint64),
-            d::optional("heap_name", 3, d::Kind::String),
-            d::optional("len", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAllocateEndFtraceEvent", &[
+        d::optional("align", 1, d::Kind::Uint64),
+        d::optional("flags", 2, d::Kind::Uint64),
+        d::optional("heap_name", 3, d::Kind::String),
+        d::optional("len", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
@@ -883,15 +822,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonSecureCmaAllocateStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent",
-        &[
-            d::optional("align", 1, d::Kind::Uint64),
-            d::optional("flags", 2, d::Kind::Uint64),
-            d::optional("heap_name", 3, d::Kind::String),
-            d::optional("len", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaAllocateStartFtraceEvent", &[
+        d::optional("align", 1, d::Kind::Uint64),
+        d::optional("flags", 2, d::Kind::Uint64),
+        d::optional("heap_name", 3, d::Kind::String),
+        d::optional("len", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
@@ -920,13 +856,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonSecureCmaShrinkPoolEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent",
-        &[
-            d::optional("drained_size", 1, d::Kind::Uint64),
-            d::optional("skipped_size", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent", &[
+        d::optional("drained_size", 1, d::Kind::Uint64),
+        d::optional("skipped_size", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
@@ -955,13 +888,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonSecureCmaShrinkPoolStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent",
-        &[
-            d::optional("drained_size", 1, d::Kind::Uint64),
-            d::optional("skipped_size", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent", &[
+        d::optional("drained_size", 1, d::Kind::Uint64),
+        d::optional("skipped_size", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KfreeFtraceEvent`.
@@ -990,13 +920,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KfreeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KfreeFtraceEvent",
-        &[
-            d::optional("call_site", 1, d::Kind::Uint64),
-            d::optional("ptr", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KfreeFtraceEvent", &[
+        d::optional("call_site", 1, d::Kind::Uint64),
+        d::optional("ptr", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KmallocFtraceEvent`.
@@ -1034,16 +961,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KmallocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KmallocFtraceEvent",
-        &[
-            d::optional("bytes_alloc", 1, d::Kind::Uint64),
-            d::optional("bytes_req", 2, d::Kind::Uint64),
-            d::optional("call_site", 3, d::Kind::Uint64),
-            d::optional("gfp_flags", 4, d::Kind::Uint32),
-            d::optional("ptr", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmallocFtraceEvent", &[
+        d::optional("bytes_alloc", 1, d::Kind::Uint64),
+        d::optional("bytes_req", 2, d::Kind::Uint64),
+        d::optional("call_site", 3, d::Kind::Uint64),
+        d::optional("gfp_flags", 4, d::Kind::Uint32),
+        d::optional("ptr", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KmallocNodeFtraceEvent`.
@@ -1084,17 +1008,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KmallocNodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KmallocNodeFtraceEvent",
-        &[
-            d::optional("bytes_alloc", 1, d::Kind::Uint64),
-            d::optional("bytes_req", 2, d::Kind::Uint64),
-            d::optional("call_site", 3, d::Kind::Uint64),
-            d::optional("gfp_flags", 4, d::Kind::Uint32),
-            d::optional("node", 5, d::Kind::Int32),
-            d::optional("ptr", 6, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmallocNodeFtraceEvent", &[
+        d::optional("bytes_alloc", 1, d::Kind::Uint64),
+        d::optional("bytes_req", 2, d::Kind::Uint64),
+        d::optional("call_site", 3, d::Kind::Uint64),
+        d::optional("gfp_flags", 4, d::Kind::Uint32),
+        d::optional("node", 5, d::Kind::Int32),
+        d::optional("ptr", 6, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KmemCacheAllocFtraceEvent`.
@@ -1132,16 +1053,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KmemCacheAllocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KmemCacheAllocFtraceEvent",
-        &[
-            d::optional("bytes_alloc", 1, d::Kind::Uint64),
-            d::optional("bytes_req", 2, d::Kind::Uint64),
-            d::optional("call_site", 3, d::Kind::Uint64),
-            d::optional("gfp_flags", 4, d::Kind::Uint32),
-            d::optional("ptr", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmemCacheAllocFtraceEvent", &[
+        d::optional("bytes_alloc", 1, d::Kind::Uint64),
+        d::optional("bytes_req", 2, d::Kind::Uint64),
+        d::optional("call_site", 3, d::Kind::Uint64),
+        d::optional("gfp_flags", 4, d::Kind::Uint32),
+        d::optional("ptr", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
@@ -1182,17 +1100,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KmemCacheAllocNodeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KmemCacheAllocNodeFtraceEvent",
-        &[
-            d::optional("bytes_alloc", 1, d::Kind::Uint64),
-            d::optional("bytes_req", 2, d::Kind::Uint64),
-            d::optional("call_site", 3, d::Kind::Uint64),
-            d::optional("gfp_flags", 4, d::Kind::Uint32),
-            d::optional("node", 5, d::Kind::Int32),
-            d::optional("ptr", 6, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmemCacheAllocNodeFtraceEvent", &[
+        d::optional("bytes_alloc", 1, d::Kind::Uint64),
+        d::optional("bytes_req", 2, d::Kind::Uint64),
+        d::optional("call_site", 3, d::Kind::Uint64),
+        d::optional("gfp_flags", 4, d::Kind::Uint32),
+        d::optional("node", 5, d::Kind::Int32),
+        d::optional("ptr", 6, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KmemCacheFreeFtraceEvent`.
@@ -1221,13 +1136,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KmemCacheFreeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KmemCacheFreeFtraceEvent",
-        &[
-            d::optional("call_site", 1, d::Kind::Uint64),
-            d::optional("ptr", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KmemCacheFreeFtraceEvent", &[
+        d::optional("call_site", 1, d::Kind::Uint64),
+        d::optional("ptr", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MigratePagesEndFtraceEvent`.
@@ -1352,16 +1264,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmPageAllocFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmPageAllocFtraceEvent",
-        &[
-            d::optional("gfp_flags", 1, d::Kind::Uint32),
-            d::optional("migratetype", 2, d::Kind::Int32),
-            d::optional("order", 3, d::Kind::Uint32),
-            d::optional("page", 4, d::Kind::Uint64),
-            d::optional("pfn", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageAllocFtraceEvent", &[
+        d::optional("gfp_flags", 1, d::Kind::Uint32),
+        d::optional("migratetype", 2, d::Kind::Int32),
+        d::optional("order", 3, d::Kind::Uint32),
+        d::optional("page", 4, d::Kind::Uint64),
+        d::optional("pfn", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
@@ -1408,18 +1317,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmPageAllocExtfragFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmPageAllocExtfragFtraceEvent",
-        &[
-            d::optional("alloc_migratetype", 1, d::Kind::Int32),
-            d::optional("alloc_order", 2, d::Kind::Int32),
-            d::optional("fallback_migratetype", 3, d::Kind::Int32),
-            d::optional("fallback_order", 4, d::Kind::Int32),
-            d::optional("page", 5, d::Kind::Uint64),
-            d::optional("change_ownership", 6, d::Kind::Int32),
-            d::optional("pfn", 7, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageAllocExtfragFtraceEvent", &[
+        d::optional("alloc_migratetype", 1, d::Kind::Int32),
+        d::optional("alloc_order", 2, d::Kind::Int32),
+        d::optional("fallback_migratetype", 3, d::Kind::Int32),
+        d::optional("fallback_order", 4, d::Kind::Int32),
+        d::optional("page", 5, d::Kind::Uint64),
+        d::optional("change_ownership", 6, d::Kind::Int32),
+        d::optional("pfn", 7, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
@@ -1454,15 +1360,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmPageAllocZoneLockedFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmPageAllocZoneLockedFtraceEvent",
-        &[
-            d::optional("migratetype", 1, d::Kind::Int32),
-            d::optional("order", 2, d::Kind::Uint32),
-            d::optional("page", 3, d::Kind::Uint64),
-            d::optional("pfn", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageAllocZoneLockedFtraceEvent", &[
+        d::optional("migratetype", 1, d::Kind::Int32),
+        d::optional("order", 2, d::Kind::Uint32),
+        d::optional("page", 3, d::Kind::Uint64),
+        d::optional("pfn", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmPageFreeFtraceEvent`.
@@ -1494,14 +1397,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmPageFreeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmPageFreeFtraceEvent",
-        &[
-            d::optional("order", 1, d::Kind::Uint32),
-            d::optional("page", 2, d::Kind::Uint64),
-            d::optional("pfn", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageFreeFtraceEvent", &[
+        d::optional("order", 1, d::Kind::Uint32),
+        d::optional("page", 2, d::Kind::Uint64),
+        d::optional("pfn", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
@@ -1533,14 +1433,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmPageFreeBatchedFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmPageFreeBatchedFtraceEvent",
-        &[
-            d::optional("cold", 1, d::Kind::Int32),
-            d::optional("page", 2, d::Kind::Uint64),
-            d::optional("pfn", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPageFreeBatchedFtraceEvent", &[
+        d::optional("cold", 1, d::Kind::Int32),
+        d::optional("page", 2, d::Kind::Uint64),
+        d::optional("pfn", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
@@ -1575,15 +1472,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmPagePcpuDrainFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmPagePcpuDrainFtraceEvent",
-        &[
-            d::optional("migratetype", 1, d::Kind::Int32),
-            d::optional("order", 2, d::Kind::Uint32),
-            d::optional("page", 3, d::Kind::Uint64),
-            d::optional("pfn", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmPagePcpuDrainFtraceEvent", &[
+        d::optional("migratetype", 1, d::Kind::Int32),
+        d::optional("order", 2, d::Kind::Uint32),
+        d::optional("page", 3, d::Kind::Uint64),
+        d::optional("pfn", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.RssStatFtraceEvent`.
@@ -1618,15 +1512,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl RssStatFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RssStatFtraceEvent",
-        &[
-            d::optional("member", 1, d::Kind::Int32),
-            d::optional("size", 2, d::Kind::Int64),
-            d::optional("curr", 3, d::Kind::Uint32),
-            d::optional("mm_id", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RssStatFtraceEvent", &[
+        d::optional("member", 1, d::Kind::Int32),
+        d::optional("size", 2, d::Kind::Int64),
+        d::optional("curr", 3, d::Kind::Uint32),
+        d::optional("mm_id", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.IonHeapShrinkFtraceEvent`.
@@ -1658,14 +1549,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonHeapShrinkFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonHeapShrinkFtraceEvent",
-        &[
-            d::optional("heap_name", 1, d::Kind::String),
-            d::optional("len", 2, d::Kind::Uint64),
-            d::optional("total_allocated", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonHeapShrinkFtraceEvent", &[
+        d::optional("heap_name", 1, d::Kind::String),
+        d::optional("len", 2, d::Kind::Uint64),
+        d::optional("total_allocated", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.IonHeapGrowFtraceEvent`.
@@ -1697,14 +1585,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonHeapGrowFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonHeapGrowFtraceEvent",
-        &[
-            d::optional("heap_name", 1, d::Kind::String),
-            d::optional("len", 2, d::Kind::Uint64),
-            d::optional("total_allocated", 3, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonHeapGrowFtraceEvent", &[
+        d::optional("heap_name", 1, d::Kind::String),
+        d::optional("len", 2, d::Kind::Uint64),
+        d::optional("total_allocated", 3, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.IonBufferCreateFtraceEvent`.
@@ -1733,13 +1618,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonBufferCreateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonBufferCreateFtraceEvent",
-        &[
-            d::optional("addr", 1, d::Kind::Uint64),
-            d::optional("len", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonBufferCreateFtraceEvent", &[
+        d::optional("addr", 1, d::Kind::Uint64),
+        d::optional("len", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.IonBufferDestroyFtraceEvent`.
@@ -1768,13 +1650,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl IonBufferDestroyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.IonBufferDestroyFtraceEvent",
-        &[
-            d::optional("addr", 1, d::Kind::Uint64),
-            d::optional("len", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.IonBufferDestroyFtraceEvent", &[
+        d::optional("addr", 1, d::Kind::Uint64),
+        d::optional("len", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
@@ -1815,17 +1694,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmAllocContigMigrateRangeInfoFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent",
-        &[
-            d::optional("start", 1, d::Kind::Uint64),
-            d::optional("end", 2, d::Kind::Uint64),
-            d::optional("nr_migrated", 3, d::Kind::Uint64),
-            d::optional("nr_reclaimed", 4, d::Kind::Uint64),
-            d::optional("nr_mapped", 5, d::Kind::Uint64),
-            d::optional("migratetype", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent", &[
+        d::optional("start", 1, d::Kind::Uint64),
+        d::optional("end", 2, d::Kind::Uint64),
+        d::optional("nr_migrated", 3, d::Kind::Uint64),
+        d::optional("nr_reclaimed", 4, d::Kind::Uint64),
+        d::optional("nr_mapped", 5, d::Kind::Uint64),
+        d::optional("migratetype", 6, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DmabufRssStatFtraceEvent`.
@@ -1857,12 +1733,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DmabufRssStatFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DmabufRssStatFtraceEvent",
-        &[
-            d::optional("rss", 1, d::Kind::Uint64),
-            d::optional("rss_delta", 2, d::Kind::Int64),
-            d::optional("i_ino", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DmabufRssStatFtraceEvent", &[
+        d::optional("rss", 1, d::Kind::Uint64),
+        d::optional("rss_delta", 2, d::Kind::Int64),
+        d::optional("i_ino", 3, d::Kind::Uint64),
+    ]);
 }

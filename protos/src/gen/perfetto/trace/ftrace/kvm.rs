@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/kvm.proto`.
 //!
 //! Tracepoints of the kernel's group `kvm`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -69,13 +62,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmAckIrqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmAckIrqFtraceEvent",
-        &[
-            d::optional("irqchip", 1, d::Kind::Uint32),
-            d::optional("pin", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmAckIrqFtraceEvent", &[
+        d::optional("irqchip", 1, d::Kind::Uint32),
+        d::optional("pin", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KvmAgeHvaFtraceEvent`.
@@ -104,13 +94,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmAgeHvaFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmAgeHvaFtraceEvent",
-        &[
-            d::optional("end", 1, d::Kind::Uint64),
-            d::optional("start", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmAgeHvaFtraceEvent", &[
+        d::optional("end", 1, d::Kind::Uint64),
+        d::optional("start", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmAgePageFtraceEvent`.
@@ -145,15 +132,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmAgePageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmAgePageFtraceEvent",
-        &[
-            d::optional("gfn", 1, d::Kind::Uint64),
-            d::optional("hva", 2, d::Kind::Uint64),
-            d::optional("level", 3, d::Kind::Uint32),
-            d::optional("referenced", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmAgePageFtraceEvent", &[
+        d::optional("gfn", 1, d::Kind::Uint64),
+        d::optional("hva", 2, d::Kind::Uint64),
+        d::optional("level", 3, d::Kind::Uint32),
+        d::optional("referenced", 4, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KvmArmClearDebugFtraceEvent`.
@@ -211,13 +195,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmArmSetDreg32FtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmArmSetDreg32FtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmArmSetDreg32FtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
@@ -278,13 +259,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmArmSetupDebugFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmArmSetupDebugFtraceEvent",
-        &[
-            d::optional("guest_debug", 1, d::Kind::Uint32),
-            d::optional("vcpu", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmArmSetupDebugFtraceEvent", &[
+        d::optional("guest_debug", 1, d::Kind::Uint32),
+        d::optional("vcpu", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmEntryFtraceEvent`.
@@ -345,14 +323,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmExitFtraceEvent",
-        &[
-            d::optional("esr_ec", 1, d::Kind::Uint32),
-            d::optional("ret", 2, d::Kind::Int32),
-            d::optional("vcpu_pc", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmExitFtraceEvent", &[
+        d::optional("esr_ec", 1, d::Kind::Uint32),
+        d::optional("ret", 2, d::Kind::Int32),
+        d::optional("vcpu_pc", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmFpuFtraceEvent`.
@@ -416,15 +391,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmGetTimerMapFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmGetTimerMapFtraceEvent",
-        &[
-            d::optional("direct_ptimer", 1, d::Kind::Int32),
-            d::optional("direct_vtimer", 2, d::Kind::Int32),
-            d::optional("emul_ptimer", 3, d::Kind::Int32),
-            d::optional("vcpu_id", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmGetTimerMapFtraceEvent", &[
+        d::optional("direct_ptimer", 1, d::Kind::Int32),
+        d::optional("direct_vtimer", 2, d::Kind::Int32),
+        d::optional("emul_ptimer", 3, d::Kind::Int32),
+        d::optional("vcpu_id", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmGuestFaultFtraceEvent`.
@@ -459,15 +431,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmGuestFaultFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmGuestFaultFtraceEvent",
-        &[
-            d::optional("hsr", 1, d::Kind::Uint64),
-            d::optional("hxfar", 2, d::Kind::Uint64),
-            d::optional("ipa", 3, d::Kind::Uint64),
-            d::optional("vcpu_pc", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmGuestFaultFtraceEvent", &[
+        d::optional("hsr", 1, d::Kind::Uint64),
+        d::optional("hxfar", 2, d::Kind::Uint64),
+        d::optional("ipa", 3, d::Kind::Uint64),
+        d::optional("vcpu_pc", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmHandleSysRegFtraceEvent`.
@@ -528,14 +497,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmHvcArm64FtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmHvcArm64FtraceEvent",
-        &[
-            d::optional("imm", 1, d::Kind::Uint64),
-            d::optional("r0", 2, d::Kind::Uint64),
-            d::optional("vcpu_pc", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmHvcArm64FtraceEvent", &[
+        d::optional("imm", 1, d::Kind::Uint64),
+        d::optional("r0", 2, d::Kind::Uint64),
+        d::optional("vcpu_pc", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmIrqLineFtraceEvent`.
@@ -570,15 +536,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmIrqLineFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmIrqLineFtraceEvent",
-        &[
-            d::optional("irq_num", 1, d::Kind::Int32),
-            d::optional("level", 2, d::Kind::Int32),
-            d::optional("type", 3, d::Kind::Uint32),
-            d::optional("vcpu_idx", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmIrqLineFtraceEvent", &[
+        d::optional("irq_num", 1, d::Kind::Int32),
+        d::optional("level", 2, d::Kind::Int32),
+        d::optional("type", 3, d::Kind::Uint32),
+        d::optional("vcpu_idx", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KvmMmioFtraceEvent`.
@@ -613,15 +576,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmMmioFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmMmioFtraceEvent",
-        &[
-            d::optional("gpa", 1, d::Kind::Uint64),
-            d::optional("len", 2, d::Kind::Uint32),
-            d::optional("type", 3, d::Kind::Uint32),
-            d::optional("val", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmMmioFtraceEvent", &[
+        d::optional("gpa", 1, d::Kind::Uint64),
+        d::optional("len", 2, d::Kind::Uint32),
+        d::optional("type", 3, d::Kind::Uint32),
+        d::optional("val", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmMmioEmulateFtraceEvent`.
@@ -653,14 +613,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmMmioEmulateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmMmioEmulateFtraceEvent",
-        &[
-            d::optional("cpsr", 1, d::Kind::Uint64),
-            d::optional("instr", 2, d::Kind::Uint64),
-            d::optional("vcpu_pc", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmMmioEmulateFtraceEvent", &[
+        d::optional("cpsr", 1, d::Kind::Uint64),
+        d::optional("instr", 2, d::Kind::Uint64),
+        d::optional("vcpu_pc", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
@@ -689,13 +646,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmSetGuestDebugFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmSetGuestDebugFtraceEvent",
-        &[
-            d::optional("guest_debug", 1, d::Kind::Uint32),
-            d::optional("vcpu", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSetGuestDebugFtraceEvent", &[
+        d::optional("guest_debug", 1, d::Kind::Uint32),
+        d::optional("vcpu", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmSetIrqFtraceEvent`.
@@ -727,14 +681,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmSetIrqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmSetIrqFtraceEvent",
-        &[
-            d::optional("gsi", 1, d::Kind::Uint32),
-            d::optional("irq_source_id", 2, d::Kind::Int32),
-            d::optional("level", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSetIrqFtraceEvent", &[
+        d::optional("gsi", 1, d::Kind::Uint32),
+        d::optional("irq_source_id", 2, d::Kind::Int32),
+        d::optional("level", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
@@ -792,13 +743,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmSetWayFlushFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmSetWayFlushFtraceEvent",
-        &[
-            d::optional("cache", 1, d::Kind::Uint32),
-            d::optional("vcpu_pc", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSetWayFlushFtraceEvent", &[
+        d::optional("cache", 1, d::Kind::Uint32),
+        d::optional("vcpu_pc", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmSysAccessFtraceEvent`.
@@ -845,19 +793,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmSysAccessFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmSysAccessFtraceEvent",
-        &[
-            d::optional("CRm", 1, d::Kind::Uint32),
-            d::optional("CRn", 2, d::Kind::Uint32),
-            d::optional("Op0", 3, d::Kind::Uint32),
-            d::optional("Op1", 4, d::Kind::Uint32),
-            d::optional("Op2", 5, d::Kind::Uint32),
-            d::optional("is_write", 6, d::Kind::Uint32),
-            d::optional("name", 7, d::Kind::String),
-            d::optional("vcpu_pc", 8, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmSysAccessFtraceEvent", &[
+        d::optional("CRm", 1, d::Kind::Uint32),
+        d::optional("CRn", 2, d::Kind::Uint32),
+        d::optional("Op0", 3, d::Kind::Uint32),
+        d::optional("Op1", 4, d::Kind::Uint32),
+        d::optional("Op2", 5, d::Kind::Uint32),
+        d::optional("is_write", 6, d::Kind::Uint32),
+        d::optional("name", 7, d::Kind::String),
+        d::optional("vcpu_pc", 8, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
@@ -915,13 +860,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmTimerEmulateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmTimerEmulateFtraceEvent",
-        &[
-            d::optional("should_fire", 1, d::Kind::Uint32),
-            d::optional("timer_idx", 2, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerEmulateFtraceEvent", &[
+        d::optional("should_fire", 1, d::Kind::Uint32),
+        d::optional("timer_idx", 2, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
@@ -982,14 +924,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmTimerRestoreStateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmTimerRestoreStateFtraceEvent",
-        &[
-            d::optional("ctl", 1, d::Kind::Uint64),
-            d::optional("cval", 2, d::Kind::Uint64),
-            d::optional("timer_idx", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerRestoreStateFtraceEvent", &[
+        d::optional("ctl", 1, d::Kind::Uint64),
+        d::optional("cval", 2, d::Kind::Uint64),
+        d::optional("timer_idx", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
@@ -1021,14 +960,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmTimerSaveStateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmTimerSaveStateFtraceEvent",
-        &[
-            d::optional("ctl", 1, d::Kind::Uint64),
-            d::optional("cval", 2, d::Kind::Uint64),
-            d::optional("timer_idx", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerSaveStateFtraceEvent", &[
+        d::optional("ctl", 1, d::Kind::Uint64),
+        d::optional("cval", 2, d::Kind::Uint64),
+        d::optional("timer_idx", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
@@ -1060,14 +996,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmTimerUpdateIrqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmTimerUpdateIrqFtraceEvent",
-        &[
-            d::optional("irq", 1, d::Kind::Uint32),
-            d::optional("level", 2, d::Kind::Int32),
-            d::optional("vcpu_id", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmTimerUpdateIrqFtraceEvent", &[
+        d::optional("irq", 1, d::Kind::Uint32),
+        d::optional("level", 2, d::Kind::Int32),
+        d::optional("vcpu_id", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmToggleCacheFtraceEvent`.
@@ -1099,14 +1032,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmToggleCacheFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmToggleCacheFtraceEvent",
-        &[
-            d::optional("now", 1, d::Kind::Uint32),
-            d::optional("vcpu_pc", 2, d::Kind::Uint64),
-            d::optional("was", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmToggleCacheFtraceEvent", &[
+        d::optional("now", 1, d::Kind::Uint32),
+        d::optional("vcpu_pc", 2, d::Kind::Uint64),
+        d::optional("was", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
@@ -1135,13 +1065,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmUnmapHvaRangeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmUnmapHvaRangeFtraceEvent",
-        &[
-            d::optional("end", 1, d::Kind::Uint64),
-            d::optional("start", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmUnmapHvaRangeFtraceEvent", &[
+        d::optional("end", 1, d::Kind::Uint64),
+        d::optional("start", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.KvmUserspaceExitFtraceEvent`.
@@ -1202,14 +1129,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmVcpuWakeupFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmVcpuWakeupFtraceEvent",
-        &[
-            d::optional("ns", 1, d::Kind::Uint64),
-            d::optional("valid", 2, d::Kind::Uint32),
-            d::optional("waited", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmVcpuWakeupFtraceEvent", &[
+        d::optional("ns", 1, d::Kind::Uint64),
+        d::optional("valid", 2, d::Kind::Uint32),
+        d::optional("waited", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.KvmWfxArm64FtraceEvent`.
@@ -1238,13 +1162,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KvmWfxArm64FtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KvmWfxArm64FtraceEvent",
-        &[
-            d::optional("is_wfe", 1, d::Kind::Uint32),
-            d::optional("vcpu_pc", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KvmWfxArm64FtraceEvent", &[
+        d::optional("is_wfe", 1, d::Kind::Uint32),
+        d::optional("vcpu_pc", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.TrapRegFtraceEvent`.
@@ -1279,15 +1200,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrapRegFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrapRegFtraceEvent",
-        &[
-            d::optional("fn", 1, d::Kind::String),
-            d::optional("is_write", 2, d::Kind::Uint32),
-            d::optional("reg", 3, d::Kind::Int32),
-            d::optional("write_value", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrapRegFtraceEvent", &[
+        d::optional("fn", 1, d::Kind::String),
+        d::optional("is_write", 2, d::Kind::Uint32),
+        d::optional("reg", 3, d::Kind::Int32),
+        d::optional("write_value", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
@@ -1319,12 +1237,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VgicUpdateIrqPendingFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VgicUpdateIrqPendingFtraceEvent",
-        &[
-            d::optional("irq", 1, d::Kind::Uint32),
-            d::optional("level", 2, d::Kind::Uint32),
-            d::optional("vcpu_id", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VgicUpdateIrqPendingFtraceEvent", &[
+        d::optional("irq", 1, d::Kind::Uint32),
+        d::optional("level", 2, d::Kind::Uint32),
+        d::optional("vcpu_id", 3, d::Kind::Uint64),
+    ]);
 }

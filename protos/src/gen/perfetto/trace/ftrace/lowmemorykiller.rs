@@ -4,14 +4,7 @@
 //!
 //! Tracepoints of the kernel's group `lowmemorykiller`, one message each; fields are the event's
 //! own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -50,14 +43,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl LowmemoryKillFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LowmemoryKillFtraceEvent",
-        &[
-            d::optional("comm", 1, d::Kind::String),
-            d::optional("pid", 2, d::Kind::Int32),
-            d::optional("pagecache_size", 3, d::Kind::Int64),
-            d::optional("pagecache_limit", 4, d::Kind::Int64),
-            d::optional("free", 5, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LowmemoryKillFtraceEvent", &[
+        d::optional("comm", 1, d::Kind::String),
+        d::optional("pid", 2, d::Kind::Int32),
+        d::optional("pagecache_size", 3, d::Kind::Int64),
+        d::optional("pagecache_limit", 4, d::Kind::Int64),
+        d::optional("free", 5, d::Kind::Int64),
+    ]);
 }

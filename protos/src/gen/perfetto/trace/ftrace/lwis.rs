@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/lwis.proto`.
 //!
 //! Tracepoints of the kernel's group `lwis`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,14 +42,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl LwisTracingMarkWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LwisTracingMarkWriteFtraceEvent",
-        &[
-            d::optional("lwis_name", 1, d::Kind::String),
-            d::optional("type", 2, d::Kind::Uint32),
-            d::optional("pid", 3, d::Kind::Int32),
-            d::optional("func_name", 4, d::Kind::String),
-            d::optional("value", 5, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LwisTracingMarkWriteFtraceEvent", &[
+        d::optional("lwis_name", 1, d::Kind::String),
+        d::optional("type", 2, d::Kind::Uint32),
+        d::optional("pid", 3, d::Kind::Int32),
+        d::optional("func_name", 4, d::Kind::String),
+        d::optional("value", 5, d::Kind::Int64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/mali.proto`.
 //!
 //! Tracepoints of the kernel's group `mali`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliTracingMarkWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliTracingMarkWriteFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("pid", 2, d::Kind::Int32),
-            d::optional("type", 3, d::Kind::Uint32),
-            d::optional("value", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliTracingMarkWriteFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("pid", 2, d::Kind::Int32),
+        d::optional("type", 3, d::Kind::Uint32),
+        d::optional("value", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
@@ -92,16 +82,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliKCPUCQSSETFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("info_val1", 2, d::Kind::Uint64),
-            d::optional("info_val2", 3, d::Kind::Uint64),
-            d::optional("kctx_id", 4, d::Kind::Uint32),
-            d::optional("kctx_tgid", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("info_val1", 2, d::Kind::Uint64),
+        d::optional("info_val2", 3, d::Kind::Uint64),
+        d::optional("kctx_id", 4, d::Kind::Uint32),
+        d::optional("kctx_tgid", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
@@ -139,16 +126,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliKCPUCQSWAITSTARTFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("info_val1", 2, d::Kind::Uint64),
-            d::optional("info_val2", 3, d::Kind::Uint64),
-            d::optional("kctx_id", 4, d::Kind::Uint32),
-            d::optional("kctx_tgid", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("info_val1", 2, d::Kind::Uint64),
+        d::optional("info_val2", 3, d::Kind::Uint64),
+        d::optional("kctx_id", 4, d::Kind::Uint32),
+        d::optional("kctx_tgid", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
@@ -186,16 +170,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliKCPUCQSWAITENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Uint32),
-            d::optional("info_val1", 2, d::Kind::Uint64),
-            d::optional("info_val2", 3, d::Kind::Uint64),
-            d::optional("kctx_id", 4, d::Kind::Uint32),
-            d::optional("kctx_tgid", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Uint32),
+        d::optional("info_val1", 2, d::Kind::Uint64),
+        d::optional("info_val2", 3, d::Kind::Uint64),
+        d::optional("kctx_id", 4, d::Kind::Uint32),
+        d::optional("kctx_tgid", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
@@ -233,16 +214,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliKCPUFENCESIGNALFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent",
-        &[
-            d::optional("info_val1", 1, d::Kind::Uint64),
-            d::optional("info_val2", 2, d::Kind::Uint64),
-            d::optional("kctx_tgid", 3, d::Kind::Int32),
-            d::optional("kctx_id", 4, d::Kind::Uint32),
-            d::optional("id", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent", &[
+        d::optional("info_val1", 1, d::Kind::Uint64),
+        d::optional("info_val2", 2, d::Kind::Uint64),
+        d::optional("kctx_tgid", 3, d::Kind::Int32),
+        d::optional("kctx_id", 4, d::Kind::Uint32),
+        d::optional("id", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
@@ -280,16 +258,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent",
-        &[
-            d::optional("info_val1", 1, d::Kind::Uint64),
-            d::optional("info_val2", 2, d::Kind::Uint64),
-            d::optional("kctx_tgid", 3, d::Kind::Int32),
-            d::optional("kctx_id", 4, d::Kind::Uint32),
-            d::optional("id", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent", &[
+        d::optional("info_val1", 1, d::Kind::Uint64),
+        d::optional("info_val2", 2, d::Kind::Uint64),
+        d::optional("kctx_tgid", 3, d::Kind::Int32),
+        d::optional("kctx_id", 4, d::Kind::Uint32),
+        d::optional("id", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
@@ -327,16 +302,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliKCPUFENCEWAITENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent",
-        &[
-            d::optional("info_val1", 1, d::Kind::Uint64),
-            d::optional("info_val2", 2, d::Kind::Uint64),
-            d::optional("kctx_tgid", 3, d::Kind::Int32),
-            d::optional("kctx_id", 4, d::Kind::Uint32),
-            d::optional("id", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent", &[
+        d::optional("info_val1", 1, d::Kind::Uint64),
+        d::optional("info_val2", 2, d::Kind::Uint64),
+        d::optional("kctx_tgid", 3, d::Kind::Int32),
+        d::optional("kctx_id", 4, d::Kind::Uint32),
+        d::optional("id", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
@@ -368,14 +340,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliCSFINTERRUPTSTARTFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
@@ -407,14 +376,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliCSFINTERRUPTENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
@@ -446,14 +412,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
@@ -485,14 +448,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
@@ -524,14 +484,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
@@ -563,14 +520,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
@@ -602,14 +556,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
@@ -641,14 +592,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
@@ -680,14 +628,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
@@ -719,14 +664,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
@@ -758,14 +700,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUINSLEEPFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
@@ -797,14 +736,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUOFFFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUOFFFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
@@ -836,14 +772,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
@@ -875,14 +808,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
@@ -914,14 +844,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
@@ -953,14 +880,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONHALTFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
@@ -992,14 +916,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
@@ -1031,14 +952,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
@@ -1070,14 +988,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONPENDHALTFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
@@ -1109,14 +1024,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONPENDSLEEPFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
@@ -1148,14 +1060,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
@@ -1187,14 +1096,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUPENDOFFFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
@@ -1226,14 +1132,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUPENDONRELOADFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
@@ -1265,14 +1168,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCUPOWERDOWNFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
@@ -1304,14 +1204,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliMaliPMMCURESETWAITFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent",
-        &[
-            d::optional("kctx_tgid", 1, d::Kind::Int32),
-            d::optional("kctx_id", 2, d::Kind::Uint32),
-            d::optional("info_val", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent", &[
+        d::optional("kctx_tgid", 1, d::Kind::Int32),
+        d::optional("kctx_id", 2, d::Kind::Uint32),
+        d::optional("info_val", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
@@ -1343,12 +1240,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MaliGpuPowerStateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MaliGpuPowerStateFtraceEvent",
-        &[
-            d::optional("change_ns", 1, d::Kind::Uint64),
-            d::optional("from_state", 2, d::Kind::Int32),
-            d::optional("to_state", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MaliGpuPowerStateFtraceEvent", &[
+        d::optional("change_ns", 1, d::Kind::Uint64),
+        d::optional("from_state", 2, d::Kind::Int32),
+        d::optional("to_state", 3, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/mm_event.proto`.
 //!
 //! Samples of memory-management latencies.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,13 +39,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmEventRecordFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmEventRecordFtraceEvent",
-        &[
-            d::optional("avg_lat", 1, d::Kind::Uint32),
-            d::optional("count", 2, d::Kind::Uint32),
-            d::optional("max_lat", 3, d::Kind::Uint32),
-            d::optional("type", 4, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmEventRecordFtraceEvent", &[
+        d::optional("avg_lat", 1, d::Kind::Uint32),
+        d::optional("count", 2, d::Kind::Uint32),
+        d::optional("max_lat", 3, d::Kind::Uint32),
+        d::optional("type", 4, d::Kind::Uint32),
+    ]);
 }

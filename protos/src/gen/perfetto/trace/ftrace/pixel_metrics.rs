@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/pixel_metrics.proto`.
 //!
 //! Tracepoints of the kernel's group `pixel_metrics`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl LongIrqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LongIrqFtraceEvent",
-        &[
-            d::optional("irq", 1, d::Kind::Int32),
-            d::optional("latency", 2, d::Kind::Uint32),
-            d::optional("count", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LongIrqFtraceEvent", &[
+        d::optional("irq", 1, d::Kind::Int32),
+        d::optional("latency", 2, d::Kind::Uint32),
+        d::optional("count", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.LongSoftirqFtraceEvent`.
@@ -82,12 +72,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl LongSoftirqFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.LongSoftirqFtraceEvent",
-        &[
-            d::optional("vec_nr", 1, d::Kind::Int32),
-            d::optional("latency", 2, d::Kind::Uint32),
-            d::optional("count", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.LongSoftirqFtraceEvent", &[
+        d::optional("vec_nr", 1, d::Kind::Int32),
+        d::optional("latency", 2, d::Kind::Uint32),
+        d::optional("count", 3, d::Kind::Uint32),
+    ]);
 }

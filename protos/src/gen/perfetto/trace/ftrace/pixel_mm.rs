@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/pixel_mm.proto`.
 //!
 //! Tracepoints of the kernel's group `pixel_mm`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -81,13 +74,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl PixelMmKswapdDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PixelMmKswapdDoneFtraceEvent",
-        &[
-            d::optional("delta_nr_scanned", 1, d::Kind::Uint64),
-            d::optional("delta_nr_reclaimed", 2, d::Kind::Uint64),
-            d::optional("delta_nr_allocated", 3, d::Kind::Uint64),
-            d::optional("duration_ns", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PixelMmKswapdDoneFtraceEvent", &[
+        d::optional("delta_nr_scanned", 1, d::Kind::Uint64),
+        d::optional("delta_nr_reclaimed", 2, d::Kind::Uint64),
+        d::optional("delta_nr_allocated", 3, d::Kind::Uint64),
+        d::optional("duration_ns", 4, d::Kind::Uint64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/power.proto`.
 //!
 //! Tracepoints of the kernel's group `power`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuFrequencyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuFrequencyFtraceEvent",
-        &[
-            d::optional("state", 1, d::Kind::Uint32),
-            d::optional("cpu_id", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuFrequencyFtraceEvent", &[
+        d::optional("state", 1, d::Kind::Uint32),
+        d::optional("cpu_id", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
@@ -78,14 +68,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuFrequencyLimitsFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuFrequencyLimitsFtraceEvent",
-        &[
-            d::optional("min_freq", 1, d::Kind::Uint32),
-            d::optional("max_freq", 2, d::Kind::Uint32),
-            d::optional("cpu_id", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuFrequencyLimitsFtraceEvent", &[
+        d::optional("min_freq", 1, d::Kind::Uint32),
+        d::optional("max_freq", 2, d::Kind::Uint32),
+        d::optional("cpu_id", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.CpuIdleFtraceEvent`.
@@ -114,13 +101,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CpuIdleFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CpuIdleFtraceEvent",
-        &[
-            d::optional("state", 1, d::Kind::Uint32),
-            d::optional("cpu_id", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CpuIdleFtraceEvent", &[
+        d::optional("state", 1, d::Kind::Uint32),
+        d::optional("cpu_id", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.ClockEnableFtraceEvent`.
@@ -152,14 +136,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ClockEnableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ClockEnableFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("state", 2, d::Kind::Uint64),
-            d::optional("cpu_id", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockEnableFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("state", 2, d::Kind::Uint64),
+        d::optional("cpu_id", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.ClockDisableFtraceEvent`.
@@ -191,14 +172,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ClockDisableFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ClockDisableFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("state", 2, d::Kind::Uint64),
-            d::optional("cpu_id", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockDisableFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("state", 2, d::Kind::Uint64),
+        d::optional("cpu_id", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.ClockSetRateFtraceEvent`.
@@ -230,14 +208,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ClockSetRateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ClockSetRateFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("state", 2, d::Kind::Uint64),
-            d::optional("cpu_id", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ClockSetRateFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("state", 2, d::Kind::Uint64),
+        d::optional("cpu_id", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.SuspendResumeFtraceEvent`.
@@ -269,14 +244,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SuspendResumeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SuspendResumeFtraceEvent",
-        &[
-            d::optional("action", 1, d::Kind::String),
-            d::optional("val", 2, d::Kind::Int32),
-            d::optional("start", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SuspendResumeFtraceEvent", &[
+        d::optional("action", 1, d::Kind::String),
+        d::optional("val", 2, d::Kind::Int32),
+        d::optional("start", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.GpuFrequencyFtraceEvent`.
@@ -305,13 +277,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuFrequencyFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuFrequencyFtraceEvent",
-        &[
-            d::optional("gpu_id", 1, d::Kind::Uint32),
-            d::optional("state", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuFrequencyFtraceEvent", &[
+        d::optional("gpu_id", 1, d::Kind::Uint32),
+        d::optional("state", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.WakeupSourceActivateFtraceEvent`.
@@ -340,13 +309,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl WakeupSourceActivateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.WakeupSourceActivateFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("state", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WakeupSourceActivateFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("state", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
@@ -375,13 +341,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl WakeupSourceDeactivateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.WakeupSourceDeactivateFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("state", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WakeupSourceDeactivateFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("state", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.GpuWorkPeriodFtraceEvent`.
@@ -422,16 +385,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuWorkPeriodFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuWorkPeriodFtraceEvent",
-        &[
-            d::optional("gpu_id", 1, d::Kind::Uint32),
-            d::optional("uid", 2, d::Kind::Uint32),
-            d::optional("start_time_ns", 3, d::Kind::Uint64),
-            d::optional("end_time_ns", 4, d::Kind::Uint64),
-            d::optional("total_active_duration_ns", 5, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuWorkPeriodFtraceEvent", &[
+        d::optional("gpu_id", 1, d::Kind::Uint32),
+        d::optional("uid", 2, d::Kind::Uint32),
+        d::optional("start_time_ns", 3, d::Kind::Uint64),
+        d::optional("end_time_ns", 4, d::Kind::Uint64),
+        d::optional("total_active_duration_ns", 5, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
@@ -469,16 +429,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DevicePmCallbackStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DevicePmCallbackStartFtraceEvent",
-        &[
-            d::optional("device", 1, d::Kind::String),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("parent", 3, d::Kind::String),
-            d::optional("pm_ops", 4, d::Kind::String),
-            d::optional("event", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DevicePmCallbackStartFtraceEvent", &[
+        d::optional("device", 1, d::Kind::String),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("parent", 3, d::Kind::String),
+        d::optional("pm_ops", 4, d::Kind::String),
+        d::optional("event", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
@@ -510,14 +467,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DevicePmCallbackEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DevicePmCallbackEndFtraceEvent",
-        &[
-            d::optional("device", 1, d::Kind::String),
-            d::optional("driver", 2, d::Kind::String),
-            d::optional("error", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DevicePmCallbackEndFtraceEvent", &[
+        d::optional("device", 1, d::Kind::String),
+        d::optional("driver", 2, d::Kind::String),
+        d::optional("error", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.GpuPowerStateFtraceEvent`.
@@ -546,13 +500,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuPowerStateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuPowerStateFtraceEvent",
-        &[
-            d::optional("old_state", 1, d::Kind::Int32),
-            d::optional("new_state", 2, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuPowerStateFtraceEvent", &[
+        d::optional("old_state", 1, d::Kind::Int32),
+        d::optional("new_state", 2, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
@@ -584,14 +535,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl PsciDomainIdleExitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PsciDomainIdleExitFtraceEvent",
-        &[
-            d::optional("cpu_id", 1, d::Kind::Uint32),
-            d::optional("state", 2, d::Kind::Uint32),
-            d::optional("s2idle", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PsciDomainIdleExitFtraceEvent", &[
+        d::optional("cpu_id", 1, d::Kind::Uint32),
+        d::optional("state", 2, d::Kind::Uint32),
+        d::optional("s2idle", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
@@ -623,12 +571,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl PsciDomainIdleEnterFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.PsciDomainIdleEnterFtraceEvent",
-        &[
-            d::optional("cpu_id", 1, d::Kind::Uint32),
-            d::optional("state", 2, d::Kind::Uint32),
-            d::optional("s2idle", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.PsciDomainIdleEnterFtraceEvent", &[
+        d::optional("cpu_id", 1, d::Kind::Uint32),
+        d::optional("state", 2, d::Kind::Uint32),
+        d::optional("s2idle", 3, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/regulator.proto`.
 //!
 //! Tracepoints of the kernel's group `regulator`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -188,14 +181,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl RegulatorSetVoltageFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorSetVoltageFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("min", 2, d::Kind::Int32),
-            d::optional("max", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RegulatorSetVoltageFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("min", 2, d::Kind::Int32),
+        d::optional("max", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
@@ -224,11 +214,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl RegulatorSetVoltageCompleteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("val", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("val", 2, d::Kind::Uint32),
+    ]);
 }

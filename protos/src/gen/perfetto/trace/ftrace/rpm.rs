@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/rpm.proto`.
 //!
 //! Tracepoints of the kernel's group `rpm`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,11 +33,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl RpmStatusFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RpmStatusFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("status", 2, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RpmStatusFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("status", 2, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/samsung.proto`.
 //!
 //! Tracepoints of the kernel's group `samsung`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,14 +42,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SamsungTracingMarkWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SamsungTracingMarkWriteFtraceEvent",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::optional("trace_name", 2, d::Kind::String),
-            d::optional("trace_begin", 3, d::Kind::Uint32),
-            d::optional("trace_type", 4, d::Kind::Uint32),
-            d::optional("value", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SamsungTracingMarkWriteFtraceEvent", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::optional("trace_name", 2, d::Kind::String),
+        d::optional("trace_begin", 3, d::Kind::Uint32),
+        d::optional("trace_type", 4, d::Kind::Uint32),
+        d::optional("value", 5, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/scm.proto`.
 //!
 //! Tracepoints of the kernel's group `scm`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ScmCallStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ScmCallStartFtraceEvent",
-        &[
-            d::optional("arginfo", 1, d::Kind::Uint32),
-            d::optional("x0", 2, d::Kind::Uint64),
-            d::optional("x5", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ScmCallStartFtraceEvent", &[
+        d::optional("arginfo", 1, d::Kind::Uint32),
+        d::optional("x0", 2, d::Kind::Uint64),
+        d::optional("x5", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.ScmCallEndFtraceEvent`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/signal.proto`.
 //!
 //! Tracepoints of the kernel's group `signal`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SignalDeliverFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SignalDeliverFtraceEvent",
-        &[
-            d::optional("code", 1, d::Kind::Int32),
-            d::optional("sa_flags", 2, d::Kind::Uint64),
-            d::optional("sig", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SignalDeliverFtraceEvent", &[
+        d::optional("code", 1, d::Kind::Int32),
+        d::optional("sa_flags", 2, d::Kind::Uint64),
+        d::optional("sig", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.SignalGenerateFtraceEvent`.
@@ -91,15 +81,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SignalGenerateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SignalGenerateFtraceEvent",
-        &[
-            d::optional("code", 1, d::Kind::Int32),
-            d::optional("comm", 2, d::Kind::String),
-            d::optional("group", 3, d::Kind::Int32),
-            d::optional("pid", 4, d::Kind::Int32),
-            d::optional("result", 5, d::Kind::Int32),
-            d::optional("sig", 6, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SignalGenerateFtraceEvent", &[
+        d::optional("code", 1, d::Kind::Int32),
+        d::optional("comm", 2, d::Kind::String),
+        d::optional("group", 3, d::Kind::Int32),
+        d::optional("pid", 4, d::Kind::Int32),
+        d::optional("result", 5, d::Kind::Int32),
+        d::optional("sig", 6, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/skb.proto`.
 //!
 //! Tracepoints of the kernel's group `skb`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,12 +36,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl KfreeSkbFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.KfreeSkbFtraceEvent",
-        &[
-            d::optional("location", 1, d::Kind::Uint64),
-            d::optional("protocol", 2, d::Kind::Uint32),
-            d::optional("skbaddr", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.KfreeSkbFtraceEvent", &[
+        d::optional("location", 1, d::Kind::Uint64),
+        d::optional("protocol", 2, d::Kind::Uint32),
+        d::optional("skbaddr", 3, d::Kind::Uint64),
+    ]);
 }

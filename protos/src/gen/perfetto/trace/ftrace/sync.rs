@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/sync.proto`.
 //!
 //! Tracepoints of the kernel's group `sync`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SyncPtFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SyncPtFtraceEvent",
-        &[
-            d::optional("timeline", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncPtFtraceEvent", &[
+        d::optional("timeline", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.SyncTimelineFtraceEvent`.
@@ -75,13 +65,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SyncTimelineFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SyncTimelineFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncTimelineFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.SyncWaitFtraceEvent`.
@@ -113,12 +100,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SyncWaitFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SyncWaitFtraceEvent",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("status", 2, d::Kind::Int32),
-            d::optional("begin", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SyncWaitFtraceEvent", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("status", 2, d::Kind::Int32),
+        d::optional("begin", 3, d::Kind::Uint32),
+    ]);
 }

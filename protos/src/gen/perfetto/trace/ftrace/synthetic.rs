@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/synthetic.proto`.
 //!
 //! Events the kernel derives from others.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl RssStatThrottledFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.RssStatThrottledFtraceEvent",
-        &[
-            d::optional("curr", 1, d::Kind::Uint32),
-            d::optional("member", 2, d::Kind::Int32),
-            d::optional("mm_id", 3, d::Kind::Uint32),
-            d::optional("size", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.RssStatThrottledFtraceEvent", &[
+        d::optional("curr", 1, d::Kind::Uint32),
+        d::optional("member", 2, d::Kind::Int32),
+        d::optional("mm_id", 3, d::Kind::Uint32),
+        d::optional("size", 4, d::Kind::Int64),
+    ]);
 }
 
 /// `perfetto.protos.SuspendResumeMinimalFtraceEvent`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/systrace.proto`.
 //!
 //! Tracepoints of the kernel's group `systrace`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,13 +39,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ZeroFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ZeroFtraceEvent",
-        &[
-            d::optional("flag", 1, d::Kind::Int32),
-            d::optional("name", 2, d::Kind::String),
-            d::optional("pid", 3, d::Kind::Int32),
-            d::optional("value", 4, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ZeroFtraceEvent", &[
+        d::optional("flag", 1, d::Kind::Int32),
+        d::optional("name", 2, d::Kind::String),
+        d::optional("pid", 3, d::Kind::Int32),
+        d::optional("value", 4, d::Kind::Int64),
+    ]);
 }

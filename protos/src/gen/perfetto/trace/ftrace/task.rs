@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/task.proto`.
 //!
 //! Tracepoints of the kernel's group `task`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TaskNewtaskFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TaskNewtaskFtraceEvent",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::optional("comm", 2, d::Kind::String),
-            d::optional("clone_flags", 3, d::Kind::Uint64),
-            d::optional("oom_score_adj", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TaskNewtaskFtraceEvent", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::optional("comm", 2, d::Kind::String),
+        d::optional("clone_flags", 3, d::Kind::Uint64),
+        d::optional("oom_score_adj", 4, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.TaskRenameFtraceEvent`.
@@ -89,13 +79,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TaskRenameFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TaskRenameFtraceEvent",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::optional("oldcomm", 2, d::Kind::String),
-            d::optional("newcomm", 3, d::Kind::String),
-            d::optional("oom_score_adj", 4, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TaskRenameFtraceEvent", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::optional("oldcomm", 2, d::Kind::String),
+        d::optional("newcomm", 3, d::Kind::String),
+        d::optional("oom_score_adj", 4, d::Kind::Int32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/tcp.proto`.
 //!
 //! Tracepoints of the kernel's group `tcp`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -55,16 +48,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TcpRetransmitSkbFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TcpRetransmitSkbFtraceEvent",
-        &[
-            d::optional("daddr", 1, d::Kind::Uint32),
-            d::optional("dport", 2, d::Kind::Uint32),
-            d::optional("saddr", 3, d::Kind::Uint32),
-            d::optional("skaddr", 4, d::Kind::Uint64),
-            d::optional("skbaddr", 5, d::Kind::Uint64),
-            d::optional("sport", 6, d::Kind::Uint32),
-            d::optional("state", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TcpRetransmitSkbFtraceEvent", &[
+        d::optional("daddr", 1, d::Kind::Uint32),
+        d::optional("dport", 2, d::Kind::Uint32),
+        d::optional("saddr", 3, d::Kind::Uint32),
+        d::optional("skaddr", 4, d::Kind::Uint64),
+        d::optional("skbaddr", 5, d::Kind::Uint64),
+        d::optional("sport", 6, d::Kind::Uint32),
+        d::optional("state", 7, d::Kind::Int32),
+    ]);
 }

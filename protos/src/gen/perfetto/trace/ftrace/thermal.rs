@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/thermal.proto`.
 //!
 //! Tracepoints of the kernel's group `thermal`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ThermalTemperatureFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ThermalTemperatureFtraceEvent",
-        &[
-            d::optional("id", 1, d::Kind::Int32),
-            d::optional("temp", 2, d::Kind::Int32),
-            d::optional("temp_prev", 3, d::Kind::Int32),
-            d::optional("thermal_zone", 4, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ThermalTemperatureFtraceEvent", &[
+        d::optional("id", 1, d::Kind::Int32),
+        d::optional("temp", 2, d::Kind::Int32),
+        d::optional("temp_prev", 3, d::Kind::Int32),
+        d::optional("thermal_zone", 4, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.CdevUpdateFtraceEvent`.
@@ -83,11 +73,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl CdevUpdateFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.CdevUpdateFtraceEvent",
-        &[
-            d::optional("target", 1, d::Kind::Uint64),
-            d::optional("type", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.CdevUpdateFtraceEvent", &[
+        d::optional("target", 1, d::Kind::Uint64),
+        d::optional("type", 2, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/timer.proto`.
 //!
 //! Tracepoints of the kernel's group `timer`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -49,16 +42,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HrtimerStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HrtimerStartFtraceEvent",
-        &[
-            d::optional("hrtimer", 1, d::Kind::Uint64),
-            d::optional("function", 2, d::Kind::Uint64),
-            d::optional("expires", 3, d::Kind::Int64),
-            d::optional("softexpires", 4, d::Kind::Int64),
-            d::optional("mode", 5, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HrtimerStartFtraceEvent", &[
+        d::optional("hrtimer", 1, d::Kind::Uint64),
+        d::optional("function", 2, d::Kind::Uint64),
+        d::optional("expires", 3, d::Kind::Int64),
+        d::optional("softexpires", 4, d::Kind::Int64),
+        d::optional("mode", 5, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.HrtimerCancelFtraceEvent`.
@@ -119,14 +109,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl HrtimerExpireEntryFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.HrtimerExpireEntryFtraceEvent",
-        &[
-            d::optional("hrtimer", 1, d::Kind::Uint64),
-            d::optional("now", 2, d::Kind::Int64),
-            d::optional("function", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.HrtimerExpireEntryFtraceEvent", &[
+        d::optional("hrtimer", 1, d::Kind::Uint64),
+        d::optional("now", 2, d::Kind::Int64),
+        d::optional("function", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.HrtimerExpireExitFtraceEvent`.
@@ -199,18 +186,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TimerStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TimerStartFtraceEvent",
-        &[
-            d::optional("timer", 1, d::Kind::Uint64),
-            d::optional("function", 2, d::Kind::Uint64),
-            d::optional("expires", 3, d::Kind::Uint64),
-            d::optional("now", 4, d::Kind::Uint64),
-            d::optional("deferrable", 5, d::Kind::Uint32),
-            d::optional("flags", 6, d::Kind::Uint32),
-            d::optional("bucket_expiry", 7, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TimerStartFtraceEvent", &[
+        d::optional("timer", 1, d::Kind::Uint64),
+        d::optional("function", 2, d::Kind::Uint64),
+        d::optional("expires", 3, d::Kind::Uint64),
+        d::optional("now", 4, d::Kind::Uint64),
+        d::optional("deferrable", 5, d::Kind::Uint32),
+        d::optional("flags", 6, d::Kind::Uint32),
+        d::optional("bucket_expiry", 7, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.TimerCancelFtraceEvent`.
@@ -274,15 +258,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TimerExpireEntryFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TimerExpireEntryFtraceEvent",
-        &[
-            d::optional("timer", 1, d::Kind::Uint64),
-            d::optional("now", 2, d::Kind::Uint64),
-            d::optional("function", 3, d::Kind::Uint64),
-            d::optional("baseclk", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TimerExpireEntryFtraceEvent", &[
+        d::optional("timer", 1, d::Kind::Uint64),
+        d::optional("now", 2, d::Kind::Uint64),
+        d::optional("function", 3, d::Kind::Uint64),
+        d::optional("baseclk", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.TimerExpireExitFtraceEvent`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/trusty.proto`.
 //!
 //! Tracepoints of the kernel's group `trusty`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -46,15 +39,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustySmcFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustySmcFtraceEvent",
-        &[
-            d::optional("r0", 1, d::Kind::Uint64),
-            d::optional("r1", 2, d::Kind::Uint64),
-            d::optional("r2", 3, d::Kind::Uint64),
-            d::optional("r3", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustySmcFtraceEvent", &[
+        d::optional("r0", 1, d::Kind::Uint64),
+        d::optional("r1", 2, d::Kind::Uint64),
+        d::optional("r2", 3, d::Kind::Uint64),
+        d::optional("r3", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.TrustySmcDoneFtraceEvent`.
@@ -118,15 +108,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyStdCall32FtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyStdCall32FtraceEvent",
-        &[
-            d::optional("r0", 1, d::Kind::Uint64),
-            d::optional("r1", 2, d::Kind::Uint64),
-            d::optional("r2", 3, d::Kind::Uint64),
-            d::optional("r3", 4, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyStdCall32FtraceEvent", &[
+        d::optional("r0", 1, d::Kind::Uint64),
+        d::optional("r1", 2, d::Kind::Uint64),
+        d::optional("r2", 3, d::Kind::Uint64),
+        d::optional("r3", 4, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
@@ -187,14 +174,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyShareMemoryFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyShareMemoryFtraceEvent",
-        &[
-            d::optional("len", 1, d::Kind::Uint64),
-            d::optional("lend", 2, d::Kind::Uint32),
-            d::optional("nents", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyShareMemoryFtraceEvent", &[
+        d::optional("len", 1, d::Kind::Uint64),
+        d::optional("lend", 2, d::Kind::Uint32),
+        d::optional("nents", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
@@ -232,16 +216,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyShareMemoryDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyShareMemoryDoneFtraceEvent",
-        &[
-            d::optional("handle", 1, d::Kind::Uint64),
-            d::optional("len", 2, d::Kind::Uint64),
-            d::optional("lend", 3, d::Kind::Uint32),
-            d::optional("nents", 4, d::Kind::Uint32),
-            d::optional("ret", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyShareMemoryDoneFtraceEvent", &[
+        d::optional("handle", 1, d::Kind::Uint64),
+        d::optional("len", 2, d::Kind::Uint64),
+        d::optional("lend", 3, d::Kind::Uint32),
+        d::optional("nents", 4, d::Kind::Uint32),
+        d::optional("ret", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
@@ -363,14 +344,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcHandleEventFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcHandleEventFtraceEvent",
-        &[
-            d::optional("chan", 1, d::Kind::Uint32),
-            d::optional("event_id", 2, d::Kind::Uint32),
-            d::optional("srv_name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcHandleEventFtraceEvent", &[
+        d::optional("chan", 1, d::Kind::Uint32),
+        d::optional("event_id", 2, d::Kind::Uint32),
+        d::optional("srv_name", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcConnectFtraceEvent`.
@@ -402,14 +380,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcConnectFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcConnectFtraceEvent",
-        &[
-            d::optional("chan", 1, d::Kind::Uint32),
-            d::optional("port", 2, d::Kind::String),
-            d::optional("state", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcConnectFtraceEvent", &[
+        d::optional("chan", 1, d::Kind::Uint32),
+        d::optional("port", 2, d::Kind::String),
+        d::optional("state", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
@@ -441,14 +416,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcConnectEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcConnectEndFtraceEvent",
-        &[
-            d::optional("chan", 1, d::Kind::Uint32),
-            d::optional("err", 2, d::Kind::Int32),
-            d::optional("state", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcConnectEndFtraceEvent", &[
+        d::optional("chan", 1, d::Kind::Uint32),
+        d::optional("err", 2, d::Kind::Int32),
+        d::optional("state", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcWriteFtraceEvent`.
@@ -489,17 +461,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcWriteFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcWriteFtraceEvent",
-        &[
-            d::optional("buf_id", 1, d::Kind::Uint64),
-            d::optional("chan", 2, d::Kind::Uint32),
-            d::optional("kind_shm", 3, d::Kind::Int32),
-            d::optional("len_or_err", 4, d::Kind::Int32),
-            d::optional("shm_cnt", 5, d::Kind::Uint64),
-            d::optional("srv_name", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcWriteFtraceEvent", &[
+        d::optional("buf_id", 1, d::Kind::Uint64),
+        d::optional("chan", 2, d::Kind::Uint32),
+        d::optional("kind_shm", 3, d::Kind::Int32),
+        d::optional("len_or_err", 4, d::Kind::Int32),
+        d::optional("shm_cnt", 5, d::Kind::Uint64),
+        d::optional("srv_name", 6, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcPollFtraceEvent`.
@@ -531,14 +500,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcPollFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcPollFtraceEvent",
-        &[
-            d::optional("chan", 1, d::Kind::Uint32),
-            d::optional("poll_mask", 2, d::Kind::Uint32),
-            d::optional("srv_name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcPollFtraceEvent", &[
+        d::optional("chan", 1, d::Kind::Uint32),
+        d::optional("poll_mask", 2, d::Kind::Uint32),
+        d::optional("srv_name", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcReadFtraceEvent`.
@@ -567,13 +533,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcReadFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcReadFtraceEvent",
-        &[
-            d::optional("chan", 1, d::Kind::Uint32),
-            d::optional("srv_name", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcReadFtraceEvent", &[
+        d::optional("chan", 1, d::Kind::Uint32),
+        d::optional("srv_name", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
@@ -611,16 +574,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcReadEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcReadEndFtraceEvent",
-        &[
-            d::optional("buf_id", 1, d::Kind::Uint64),
-            d::optional("chan", 2, d::Kind::Uint32),
-            d::optional("len_or_err", 3, d::Kind::Int32),
-            d::optional("shm_cnt", 4, d::Kind::Uint64),
-            d::optional("srv_name", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcReadEndFtraceEvent", &[
+        d::optional("buf_id", 1, d::Kind::Uint64),
+        d::optional("chan", 2, d::Kind::Uint32),
+        d::optional("len_or_err", 3, d::Kind::Int32),
+        d::optional("shm_cnt", 4, d::Kind::Uint64),
+        d::optional("srv_name", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.TrustyIpcRxFtraceEvent`.
@@ -652,14 +612,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyIpcRxFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyIpcRxFtraceEvent",
-        &[
-            d::optional("buf_id", 1, d::Kind::Uint64),
-            d::optional("chan", 2, d::Kind::Uint32),
-            d::optional("srv_name", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyIpcRxFtraceEvent", &[
+        d::optional("buf_id", 1, d::Kind::Uint64),
+        d::optional("chan", 2, d::Kind::Uint32),
+        d::optional("srv_name", 3, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
@@ -691,12 +648,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TrustyEnqueueNopFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TrustyEnqueueNopFtraceEvent",
-        &[
-            d::optional("arg1", 1, d::Kind::Uint32),
-            d::optional("arg2", 2, d::Kind::Uint32),
-            d::optional("arg3", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TrustyEnqueueNopFtraceEvent", &[
+        d::optional("arg1", 1, d::Kind::Uint32),
+        d::optional("arg2", 2, d::Kind::Uint32),
+        d::optional("arg3", 3, d::Kind::Uint32),
+    ]);
 }

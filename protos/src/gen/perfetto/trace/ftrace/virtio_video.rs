@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/virtio_video.proto`.
 //!
 //! Tracepoints of the kernel's group `virtio_video`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VirtioVideoCmdFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VirtioVideoCmdFtraceEvent",
-        &[
-            d::optional("stream_id", 1, d::Kind::Uint32),
-            d::optional("type", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoCmdFtraceEvent", &[
+        d::optional("stream_id", 1, d::Kind::Uint32),
+        d::optional("type", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
@@ -75,13 +65,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VirtioVideoCmdDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VirtioVideoCmdDoneFtraceEvent",
-        &[
-            d::optional("stream_id", 1, d::Kind::Uint32),
-            d::optional("type", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoCmdDoneFtraceEvent", &[
+        d::optional("stream_id", 1, d::Kind::Uint32),
+        d::optional("type", 2, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
@@ -128,19 +115,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VirtioVideoResourceQueueFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VirtioVideoResourceQueueFtraceEvent",
-        &[
-            d::optional("data_size0", 1, d::Kind::Uint32),
-            d::optional("data_size1", 2, d::Kind::Uint32),
-            d::optional("data_size2", 3, d::Kind::Uint32),
-            d::optional("data_size3", 4, d::Kind::Uint32),
-            d::optional("queue_type", 5, d::Kind::Uint32),
-            d::optional("resource_id", 6, d::Kind::Int32),
-            d::optional("stream_id", 7, d::Kind::Int32),
-            d::optional("timestamp", 8, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoResourceQueueFtraceEvent", &[
+        d::optional("data_size0", 1, d::Kind::Uint32),
+        d::optional("data_size1", 2, d::Kind::Uint32),
+        d::optional("data_size2", 3, d::Kind::Uint32),
+        d::optional("data_size3", 4, d::Kind::Uint32),
+        d::optional("queue_type", 5, d::Kind::Uint32),
+        d::optional("resource_id", 6, d::Kind::Int32),
+        d::optional("stream_id", 7, d::Kind::Int32),
+        d::optional("timestamp", 8, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
@@ -187,17 +171,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VirtioVideoResourceQueueDoneFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent",
-        &[
-            d::optional("data_size0", 1, d::Kind::Uint32),
-            d::optional("data_size1", 2, d::Kind::Uint32),
-            d::optional("data_size2", 3, d::Kind::Uint32),
-            d::optional("data_size3", 4, d::Kind::Uint32),
-            d::optional("queue_type", 5, d::Kind::Uint32),
-            d::optional("resource_id", 6, d::Kind::Int32),
-            d::optional("stream_id", 7, d::Kind::Int32),
-            d::optional("timestamp", 8, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent", &[
+        d::optional("data_size0", 1, d::Kind::Uint32),
+        d::optional("data_size1", 2, d::Kind::Uint32),
+        d::optional("data_size2", 3, d::Kind::Uint32),
+        d::optional("data_size3", 4, d::Kind::Uint32),
+        d::optional("queue_type", 5, d::Kind::Uint32),
+        d::optional("resource_id", 6, d::Kind::Int32),
+        d::optional("stream_id", 7, d::Kind::Int32),
+        d::optional("timestamp", 8, d::Kind::Uint64),
+    ]);
 }

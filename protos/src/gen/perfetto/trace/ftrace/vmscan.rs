@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/vmscan.proto`.
 //!
 //! Tracepoints of the kernel's group `vmscan`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmVmscanDirectReclaimBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent",
-        &[
-            d::optional("order", 1, d::Kind::Int32),
-            d::optional("may_writepage", 2, d::Kind::Int32),
-            d::optional("gfp_flags", 3, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent", &[
+        d::optional("order", 1, d::Kind::Int32),
+        d::optional("may_writepage", 2, d::Kind::Int32),
+        d::optional("gfp_flags", 3, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
@@ -111,14 +101,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmVmscanKswapdWakeFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmVmscanKswapdWakeFtraceEvent",
-        &[
-            d::optional("nid", 1, d::Kind::Int32),
-            d::optional("order", 2, d::Kind::Int32),
-            d::optional("zid", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmVmscanKswapdWakeFtraceEvent", &[
+        d::optional("nid", 1, d::Kind::Int32),
+        d::optional("order", 2, d::Kind::Int32),
+        d::optional("zid", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
@@ -206,22 +193,19 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmShrinkSlabStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmShrinkSlabStartFtraceEvent",
-        &[
-            d::optional("cache_items", 1, d::Kind::Uint64),
-            d::optional("delta", 2, d::Kind::Uint64),
-            d::optional("gfp_flags", 3, d::Kind::Uint32),
-            d::optional("lru_pgs", 4, d::Kind::Uint64),
-            d::optional("nr_objects_to_shrink", 5, d::Kind::Int64),
-            d::optional("pgs_scanned", 6, d::Kind::Uint64),
-            d::optional("shr", 7, d::Kind::Uint64),
-            d::optional("shrink", 8, d::Kind::Uint64),
-            d::optional("total_scan", 9, d::Kind::Uint64),
-            d::optional("nid", 10, d::Kind::Int32),
-            d::optional("priority", 11, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmShrinkSlabStartFtraceEvent", &[
+        d::optional("cache_items", 1, d::Kind::Uint64),
+        d::optional("delta", 2, d::Kind::Uint64),
+        d::optional("gfp_flags", 3, d::Kind::Uint32),
+        d::optional("lru_pgs", 4, d::Kind::Uint64),
+        d::optional("nr_objects_to_shrink", 5, d::Kind::Int64),
+        d::optional("pgs_scanned", 6, d::Kind::Uint64),
+        d::optional("shr", 7, d::Kind::Uint64),
+        d::optional("shrink", 8, d::Kind::Uint64),
+        d::optional("total_scan", 9, d::Kind::Uint64),
+        d::optional("nid", 10, d::Kind::Int32),
+        d::optional("priority", 11, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
@@ -265,18 +249,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmShrinkSlabEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmShrinkSlabEndFtraceEvent",
-        &[
-            d::optional("new_scan", 1, d::Kind::Int64),
-            d::optional("retval", 2, d::Kind::Int32),
-            d::optional("shr", 3, d::Kind::Uint64),
-            d::optional("shrink", 4, d::Kind::Uint64),
-            d::optional("total_scan", 5, d::Kind::Int64),
-            d::optional("unused_scan", 6, d::Kind::Int64),
-            d::optional("nid", 7, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmShrinkSlabEndFtraceEvent", &[
+        d::optional("new_scan", 1, d::Kind::Int64),
+        d::optional("retval", 2, d::Kind::Int32),
+        d::optional("shr", 3, d::Kind::Uint64),
+        d::optional("shrink", 4, d::Kind::Uint64),
+        d::optional("total_scan", 5, d::Kind::Int64),
+        d::optional("unused_scan", 6, d::Kind::Int64),
+        d::optional("nid", 7, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
@@ -308,14 +289,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl MmVmscanMemcgReclaimBeginFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent",
-        &[
-            d::optional("order", 1, d::Kind::Int32),
-            d::optional("may_writepage", 2, d::Kind::Int32),
-            d::optional("gfp_flags", 3, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent", &[
+        d::optional("order", 1, d::Kind::Int32),
+        d::optional("may_writepage", 2, d::Kind::Int32),
+        d::optional("gfp_flags", 3, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.

@@ -3,14 +3,7 @@
 //! `perfetto/trace/ftrace/workqueue.proto`.
 //!
 //! Tracepoints of the kernel's group `workqueue`, one message each; fields are the event's own.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,13 +33,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl WorkqueueActivateWorkFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.WorkqueueActivateWorkFtraceEvent",
-        &[
-            d::optional("work", 1, d::Kind::Uint64),
-            d::optional("function", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueActivateWorkFtraceEvent", &[
+        d::optional("work", 1, d::Kind::Uint64),
+        d::optional("function", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
@@ -75,13 +65,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl WorkqueueExecuteEndFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.WorkqueueExecuteEndFtraceEvent",
-        &[
-            d::optional("work", 1, d::Kind::Uint64),
-            d::optional("function", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueExecuteEndFtraceEvent", &[
+        d::optional("work", 1, d::Kind::Uint64),
+        d::optional("function", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
@@ -110,13 +97,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl WorkqueueExecuteStartFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.WorkqueueExecuteStartFtraceEvent",
-        &[
-            d::optional("work", 1, d::Kind::Uint64),
-            d::optional("function", 2, d::Kind::Uint64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueExecuteStartFtraceEvent", &[
+        d::optional("work", 1, d::Kind::Uint64),
+        d::optional("function", 2, d::Kind::Uint64),
+    ]);
 }
 
 /// `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
@@ -154,14 +138,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl WorkqueueQueueWorkFtraceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.WorkqueueQueueWorkFtraceEvent",
-        &[
-            d::optional("work", 1, d::Kind::Uint64),
-            d::optional("function", 2, d::Kind::Uint64),
-            d::optional("req_cpu", 4, d::Kind::Int32),
-            d::optional("cpu", 5, d::Kind::Int32),
-            d::optional("workqueue", 6, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.WorkqueueQueueWorkFtraceEvent", &[
+        d::optional("work", 1, d::Kind::Uint64),
+        d::optional("function", 2, d::Kind::Uint64),
+        d::optional("req_cpu", 4, d::Kind::Int32),
+        d::optional("cpu", 5, d::Kind::Int32),
+        d::optional("workqueue", 6, d::Kind::String),
+    ]);
 }

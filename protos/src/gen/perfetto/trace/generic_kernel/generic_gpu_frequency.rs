@@ -3,14 +3,7 @@
 //! `perfetto/trace/generic_kernel/generic_gpu_frequency.proto`.
 //!
 //! Frequencies of the GPU, on any kernel.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,11 +33,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericGpuFrequencyEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericGpuFrequencyEvent",
-        &[
-            d::optional("gpu_id", 1, d::Kind::Uint32),
-            d::optional("frequency_khz", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericGpuFrequencyEvent", &[
+        d::optional("gpu_id", 1, d::Kind::Uint32),
+        d::optional("frequency_khz", 2, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/generic_kernel/generic_power.proto`.
 //!
 //! Frequencies of CPUs, on any kernel.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -40,11 +33,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericKernelCpuFrequencyEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericKernelCpuFrequencyEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Int32),
-            d::optional("freq_hz", 2, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelCpuFrequencyEvent", &[
+        d::optional("cpu", 1, d::Kind::Int32),
+        d::optional("freq_hz", 2, d::Kind::Int64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/generic_kernel/generic_task.proto`.
 //!
 //! Threads, their states and names, on any kernel.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -88,20 +81,17 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericKernelTaskStateEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericKernelTaskStateEvent",
-        &[
-            d::optional("cpu", 1, d::Kind::Int32),
-            d::optional("comm", 2, d::Kind::String),
-            d::optional("tid", 3, d::Kind::Int64),
-            d::optional(
-                "state",
-                4,
-                d::enum_kind::<GenericKernelTaskStateEventTaskStateEnum>(),
-            ),
-            d::optional("prio", 5, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelTaskStateEvent", &[
+        d::optional("cpu", 1, d::Kind::Int32),
+        d::optional("comm", 2, d::Kind::String),
+        d::optional("tid", 3, d::Kind::Int64),
+        d::optional(
+            "state",
+            4,
+            d::enum_kind::<GenericKernelTaskStateEventTaskStateEnum>(),
+        ),
+        d::optional("prio", 5, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.GenericKernelTaskRenameEvent`.
@@ -169,13 +159,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericKernelProcessTree {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericKernelProcessTree",
-        &[
-            d::repeated("processes", 1, d::of!(GenericKernelProcessTreeProcess)),
-            d::repeated("threads", 2, d::of!(GenericKernelProcessTreeThread)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelProcessTree", &[
+        d::repeated("processes", 1, d::of!(GenericKernelProcessTreeProcess)),
+        d::repeated("threads", 2, d::of!(GenericKernelProcessTreeThread)),
+    ]);
 }
 
 /// `perfetto.protos.GenericKernelProcessTree.Thread`.
@@ -213,16 +200,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericKernelProcessTreeThread {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericKernelProcessTree.Thread",
-        &[
-            d::optional("tid", 1, d::Kind::Int64),
-            d::optional("pid", 2, d::Kind::Int64),
-            d::optional("comm", 3, d::Kind::String),
-            d::optional("is_main_thread", 4, d::Kind::Bool),
-            d::optional("is_idle", 5, d::Kind::Bool),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelProcessTree.Thread", &[
+        d::optional("tid", 1, d::Kind::Int64),
+        d::optional("pid", 2, d::Kind::Int64),
+        d::optional("comm", 3, d::Kind::String),
+        d::optional("is_main_thread", 4, d::Kind::Bool),
+        d::optional("is_idle", 5, d::Kind::Bool),
+    ]);
 }
 
 /// `perfetto.protos.GenericKernelProcessTree.Process`.
@@ -254,12 +238,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GenericKernelProcessTreeProcess {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GenericKernelProcessTree.Process",
-        &[
-            d::optional("pid", 1, d::Kind::Int64),
-            d::optional("ppid", 2, d::Kind::Int64),
-            d::optional("cmdline", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GenericKernelProcessTree.Process", &[
+        d::optional("pid", 1, d::Kind::Int64),
+        d::optional("ppid", 2, d::Kind::Int64),
+        d::optional("cmdline", 3, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/gpu/gpu_log.proto`.
 //!
 //! Messages of the GPU's driver.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -73,12 +66,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuLog {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuLog",
-        &[
-            d::optional("severity", 1, d::enum_kind::<GpuLogSeverity>()),
-            d::optional("tag", 2, d::Kind::String),
-            d::optional("log_message", 3, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuLog", &[
+        d::optional("severity", 1, d::enum_kind::<GpuLogSeverity>()),
+        d::optional("tag", 2, d::Kind::String),
+        d::optional("log_message", 3, d::Kind::String),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/gpu/vulkan_api_event.proto`.
 //!
 //! Calls into Vulkan.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -61,19 +54,16 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VulkanApiEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VulkanApiEvent",
-        &[
-            d::optional(
-                    "vk_debug_utils_object_name",
-                    1,
-                    d::of!(VulkanApiEventVkDebugUtilsObjectName),
-                )
-                .of("event"),
-            d::optional("vk_queue_submit", 2, d::of!(VulkanApiEventVkQueueSubmit))
-                .of("event"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanApiEvent", &[
+        d::optional(
+                "vk_debug_utils_object_name",
+                1,
+                d::of!(VulkanApiEventVkDebugUtilsObjectName),
+            )
+            .of("event"),
+        d::optional("vk_queue_submit", 2, d::of!(VulkanApiEventVkQueueSubmit))
+            .of("event"),
+    ]);
 }
 
 /// `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
@@ -111,16 +101,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VulkanApiEventVkDebugUtilsObjectName {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName",
-        &[
-            d::optional("pid", 1, d::Kind::Uint32),
-            d::optional("vk_device", 2, d::Kind::Uint64),
-            d::optional("object_type", 3, d::Kind::Int32),
-            d::optional("object", 4, d::Kind::Uint64),
-            d::optional("object_name", 5, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName", &[
+        d::optional("pid", 1, d::Kind::Uint32),
+        d::optional("vk_device", 2, d::Kind::Uint64),
+        d::optional("object_type", 3, d::Kind::Int32),
+        d::optional("object", 4, d::Kind::Uint64),
+        d::optional("object_name", 5, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
@@ -166,15 +153,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl VulkanApiEventVkQueueSubmit {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.VulkanApiEvent.VkQueueSubmit",
-        &[
-            d::optional("duration_ns", 1, d::Kind::Uint64),
-            d::optional("pid", 2, d::Kind::Uint32),
-            d::optional("tid", 3, d::Kind::Uint32),
-            d::optional("vk_queue", 4, d::Kind::Uint64),
-            d::repeated("vk_command_buffers", 5, d::Kind::Uint64),
-            d::optional("submission_id", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.VulkanApiEvent.VkQueueSubmit", &[
+        d::optional("duration_ns", 1, d::Kind::Uint64),
+        d::optional("pid", 2, d::Kind::Uint32),
+        d::optional("tid", 3, d::Kind::Uint32),
+        d::optional("vk_queue", 4, d::Kind::Uint64),
+        d::repeated("vk_command_buffers", 5, d::Kind::Uint64),
+        d::optional("submission_id", 6, d::Kind::Uint32),
+    ]);
 }

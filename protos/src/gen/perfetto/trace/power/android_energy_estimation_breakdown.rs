@@ -3,14 +3,7 @@
 //! `perfetto/trace/power/android_energy_estimation_breakdown.proto`.
 //!
 //! Estimated energy by consumer and by user id.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -64,23 +57,20 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidEnergyEstimationBreakdown {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidEnergyEstimationBreakdown",
-        &[
-            d::optional(
-                "energy_consumer_descriptor",
-                1,
-                d::of!(crate ::AndroidEnergyConsumerDescriptor),
-            ),
-            d::optional("energy_consumer_id", 2, d::Kind::Int32),
-            d::optional("energy_uws", 3, d::Kind::Int64),
-            d::repeated(
-                "per_uid_breakdown",
-                4,
-                d::of!(AndroidEnergyEstimationBreakdownEnergyUidBreakdown),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidEnergyEstimationBreakdown", &[
+        d::optional(
+            "energy_consumer_descriptor",
+            1,
+            d::of!(crate ::AndroidEnergyConsumerDescriptor),
+        ),
+        d::optional("energy_consumer_id", 2, d::Kind::Int32),
+        d::optional("energy_uws", 3, d::Kind::Int64),
+        d::repeated(
+            "per_uid_breakdown",
+            4,
+            d::of!(AndroidEnergyEstimationBreakdownEnergyUidBreakdown),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
@@ -109,11 +99,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown",
-        &[
-            d::optional("uid", 1, d::Kind::Int32),
-            d::optional("energy_uws", 2, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown", &[
+        d::optional("uid", 1, d::Kind::Int32),
+        d::optional("energy_uws", 2, d::Kind::Int64),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/profiling/art_process_metadata.proto`.
 //!
 //! About a process of the Android runtime whose heap was dumped.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -43,14 +36,11 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl JavaFrame {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.JavaFrame",
-        &[
-            d::optional("method_name", 1, d::Kind::String),
-            d::optional("source_file", 2, d::Kind::String),
-            d::optional("line_number", 3, d::Kind::Int32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.JavaFrame", &[
+        d::optional("method_name", 1, d::Kind::String),
+        d::optional("source_file", 2, d::Kind::String),
+        d::optional("line_number", 3, d::Kind::Int32),
+    ]);
 }
 
 /// `perfetto.protos.JavaStack`.
@@ -143,18 +133,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ArtProcessMetadata {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ArtProcessMetadata",
-        &[
-            d::optional("pid", 1, d::Kind::Int32),
-            d::optional("uid", 2, d::Kind::Int32),
-            d::optional("process_name", 3, d::Kind::String),
-            d::optional("package_name", 4, d::Kind::String),
-            d::optional("oom_allocation_size", 5, d::Kind::Uint64),
-            d::optional("oom_total_bytes_free", 6, d::Kind::Uint64),
-            d::optional("oom_free_bytes_until_oom", 7, d::Kind::Uint64),
-            d::optional("oom_thread_java_stack", 8, d::of!(JavaStack)),
-            d::optional("oom_error_msg", 9, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ArtProcessMetadata", &[
+        d::optional("pid", 1, d::Kind::Int32),
+        d::optional("uid", 2, d::Kind::Int32),
+        d::optional("process_name", 3, d::Kind::String),
+        d::optional("package_name", 4, d::Kind::String),
+        d::optional("oom_allocation_size", 5, d::Kind::Uint64),
+        d::optional("oom_total_bytes_free", 6, d::Kind::Uint64),
+        d::optional("oom_free_bytes_until_oom", 7, d::Kind::Uint64),
+        d::optional("oom_thread_java_stack", 8, d::of!(JavaStack)),
+        d::optional("oom_error_msg", 9, d::Kind::String),
+    ]);
 }

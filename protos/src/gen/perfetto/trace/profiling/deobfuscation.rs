@@ -3,14 +3,7 @@
 //! `perfetto/trace/profiling/deobfuscation.proto`.
 //!
 //! Readable names of obfuscated classes and members.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -61,17 +54,14 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ObfuscatedMember {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ObfuscatedMember",
-        &[
-            d::optional("obfuscated_name", 1, d::Kind::String),
-            d::optional("deobfuscated_name", 2, d::Kind::String),
-            d::optional("obfuscated_line_start", 3, d::Kind::Uint32),
-            d::optional("obfuscated_line_end", 4, d::Kind::Uint32),
-            d::optional("source_line_start", 5, d::Kind::Uint32),
-            d::optional("source_line_end", 6, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObfuscatedMember", &[
+        d::optional("obfuscated_name", 1, d::Kind::String),
+        d::optional("deobfuscated_name", 2, d::Kind::String),
+        d::optional("obfuscated_line_start", 3, d::Kind::Uint32),
+        d::optional("obfuscated_line_end", 4, d::Kind::Uint32),
+        d::optional("source_line_start", 5, d::Kind::Uint32),
+        d::optional("source_line_end", 6, d::Kind::Uint32),
+    ]);
 }
 
 /// `perfetto.protos.ObfuscatedClass`.
@@ -119,15 +109,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ObfuscatedClass {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ObfuscatedClass",
-        &[
-            d::optional("obfuscated_name", 1, d::Kind::String),
-            d::optional("deobfuscated_name", 2, d::Kind::String),
-            d::repeated("obfuscated_members", 3, d::of!(ObfuscatedMember)),
-            d::repeated("obfuscated_methods", 4, d::of!(ObfuscatedMember)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ObfuscatedClass", &[
+        d::optional("obfuscated_name", 1, d::Kind::String),
+        d::optional("deobfuscated_name", 2, d::Kind::String),
+        d::repeated("obfuscated_members", 3, d::of!(ObfuscatedMember)),
+        d::repeated("obfuscated_methods", 4, d::of!(ObfuscatedMember)),
+    ]);
 }
 
 /// `perfetto.protos.DeobfuscationMapping`.
@@ -165,12 +152,9 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl DeobfuscationMapping {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.DeobfuscationMapping",
-        &[
-            d::optional("package_name", 1, d::Kind::String),
-            d::optional("version_code", 2, d::Kind::Int64),
-            d::repeated("obfuscated_classes", 3, d::of!(ObfuscatedClass)),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.DeobfuscationMapping", &[
+        d::optional("package_name", 1, d::Kind::String),
+        d::optional("version_code", 2, d::Kind::Int64),
+        d::repeated("obfuscated_classes", 3, d::of!(ObfuscatedClass)),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/statsd/statsd_atom.proto`.
 //!
 //! Atoms of statsd and their timestamps.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -64,11 +57,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl StatsdAtom {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.StatsdAtom",
-        &[
-            d::repeated("atom", 1, d::of!(Atom)),
-            d::repeated("timestamp_nanos", 2, d::Kind::Int64),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.StatsdAtom", &[
+        d::repeated("atom", 1, d::of!(Atom)),
+        d::repeated("timestamp_nanos", 2, d::Kind::Int64),
+    ]);
 }

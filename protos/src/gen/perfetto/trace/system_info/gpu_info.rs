@@ -3,14 +3,7 @@
 //! `perfetto/trace/system_info/gpu_info.proto`.
 //!
 //! Which GPUs the machine has.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -95,18 +88,15 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuInfoGpu {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuInfo.Gpu",
-        &[
-            d::optional("name", 1, d::Kind::String),
-            d::optional("vendor", 2, d::Kind::String),
-            d::optional("model", 3, d::Kind::String),
-            d::optional("architecture", 4, d::Kind::String),
-            d::optional("uuid", 5, d::Kind::Bytes),
-            d::repeated("extra_info", 6, d::of!(GpuInfoGpuKeyValue)),
-            d::optional("pci_bdf", 7, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuInfo.Gpu", &[
+        d::optional("name", 1, d::Kind::String),
+        d::optional("vendor", 2, d::Kind::String),
+        d::optional("model", 3, d::Kind::String),
+        d::optional("architecture", 4, d::Kind::String),
+        d::optional("uuid", 5, d::Kind::Bytes),
+        d::repeated("extra_info", 6, d::of!(GpuInfoGpuKeyValue)),
+        d::optional("pci_bdf", 7, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.GpuInfo.Gpu.KeyValue`.
@@ -135,11 +125,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl GpuInfoGpuKeyValue {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.GpuInfo.Gpu.KeyValue",
-        &[
-            d::optional("key", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.GpuInfo.Gpu.KeyValue", &[
+        d::optional("key", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }

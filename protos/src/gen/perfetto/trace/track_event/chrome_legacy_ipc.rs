@@ -3,14 +3,7 @@
 //! `perfetto/trace/track_event/chrome_legacy_ipc.proto`.
 //!
 //! An old IPC message of the browser.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -134,15 +127,12 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeLegacyIpc {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeLegacyIpc",
-        &[
-            d::optional(
-                "message_class",
-                1,
-                d::enum_kind::<ChromeLegacyIpcMessageClass>(),
-            ),
-            d::optional("message_line", 2, d::Kind::Uint32),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeLegacyIpc", &[
+        d::optional(
+            "message_class",
+            1,
+            d::enum_kind::<ChromeLegacyIpcMessageClass>(),
+        ),
+        d::optional("message_line", 2, d::Kind::Uint32),
+    ]);
 }

@@ -3,14 +3,7 @@
 //! `perfetto/trace/translation/translation_table.proto`.
 //!
 //! Readable names for hashed or obfuscated ones in the trace.
-#![allow(
-    clippy::all,
-    dead_code,
-    deprecated,
-    missing_docs,
-    nonstandard_style,
-    unused_imports
-)]
+#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -95,30 +88,27 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl TranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.TranslationTable",
-        &[
-            d::optional("chrome_histogram", 1, d::of!(ChromeHistorgramTranslationTable))
-                .of("table"),
-            d::optional("chrome_user_event", 2, d::of!(ChromeUserEventTranslationTable))
-                .of("table"),
-            d::optional(
-                    "chrome_performance_mark",
-                    3,
-                    d::of!(ChromePerformanceMarkTranslationTable),
-                )
-                .of("table"),
-            d::optional("slice_name", 4, d::of!(SliceNameTranslationTable)).of("table"),
-            d::optional(
-                    "process_track_name",
-                    5,
-                    d::of!(ProcessTrackNameTranslationTable),
-                )
-                .of("table"),
-            d::optional("chrome_study", 6, d::of!(ChromeStudyTranslationTable))
-                .of("table"),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TranslationTable", &[
+        d::optional("chrome_histogram", 1, d::of!(ChromeHistorgramTranslationTable))
+            .of("table"),
+        d::optional("chrome_user_event", 2, d::of!(ChromeUserEventTranslationTable))
+            .of("table"),
+        d::optional(
+                "chrome_performance_mark",
+                3,
+                d::of!(ChromePerformanceMarkTranslationTable),
+            )
+            .of("table"),
+        d::optional("slice_name", 4, d::of!(SliceNameTranslationTable)).of("table"),
+        d::optional(
+                "process_track_name",
+                5,
+                d::of!(ProcessTrackNameTranslationTable),
+            )
+            .of("table"),
+        d::optional("chrome_study", 6, d::of!(ChromeStudyTranslationTable))
+            .of("table"),
+    ]);
 }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable`.
@@ -152,16 +142,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeHistorgramTranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeHistorgramTranslationTable",
-        &[
-            d::repeated(
-                "hash_to_name",
-                1,
-                d::of!(ChromeHistorgramTranslationTableHashToNameEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeHistorgramTranslationTable", &[
+        d::repeated(
+            "hash_to_name",
+            1,
+            d::of!(ChromeHistorgramTranslationTableHashToNameEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
@@ -190,13 +177,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeHistorgramTranslationTableHashToNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::Uint64),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry", &[
+        d::optional("key", 1, d::Kind::Uint64),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable`.
@@ -230,16 +214,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeUserEventTranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeUserEventTranslationTable",
-        &[
-            d::repeated(
-                "action_hash_to_name",
-                1,
-                d::of!(ChromeUserEventTranslationTableActionHashToNameEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeUserEventTranslationTable", &[
+        d::repeated(
+            "action_hash_to_name",
+            1,
+            d::of!(ChromeUserEventTranslationTableActionHashToNameEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
@@ -268,13 +249,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeUserEventTranslationTableActionHashToNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::Uint64),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry", &[
+        d::optional("key", 1, d::Kind::Uint64),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable`.
@@ -319,21 +297,18 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromePerformanceMarkTranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromePerformanceMarkTranslationTable",
-        &[
-            d::repeated(
-                "site_hash_to_name",
-                1,
-                d::of!(ChromePerformanceMarkTranslationTableSiteHashToNameEntry),
-            ),
-            d::repeated(
-                "mark_hash_to_name",
-                2,
-                d::of!(ChromePerformanceMarkTranslationTableMarkHashToNameEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromePerformanceMarkTranslationTable", &[
+        d::repeated(
+            "site_hash_to_name",
+            1,
+            d::of!(ChromePerformanceMarkTranslationTableSiteHashToNameEntry),
+        ),
+        d::repeated(
+            "mark_hash_to_name",
+            2,
+            d::of!(ChromePerformanceMarkTranslationTableMarkHashToNameEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
@@ -362,13 +337,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::Uint32),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry", &[
+        d::optional("key", 1, d::Kind::Uint32),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
@@ -397,13 +369,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::Uint32),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry", &[
+        d::optional("key", 1, d::Kind::Uint32),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.SliceNameTranslationTable`.
@@ -439,16 +408,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SliceNameTranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SliceNameTranslationTable",
-        &[
-            d::repeated(
-                "raw_to_deobfuscated_name",
-                1,
-                d::of!(SliceNameTranslationTableRawToDeobfuscatedNameEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SliceNameTranslationTable", &[
+        d::repeated(
+            "raw_to_deobfuscated_name",
+            1,
+            d::of!(SliceNameTranslationTableRawToDeobfuscatedNameEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
@@ -477,13 +443,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl SliceNameTranslationTableRawToDeobfuscatedNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry", &[
+        d::optional("key", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable`.
@@ -519,16 +482,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ProcessTrackNameTranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ProcessTrackNameTranslationTable",
-        &[
-            d::repeated(
-                "raw_to_deobfuscated_name",
-                1,
-                d::of!(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTrackNameTranslationTable", &[
+        d::repeated(
+            "raw_to_deobfuscated_name",
+            1,
+            d::of!(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
@@ -557,13 +517,10 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry", &[
+        d::optional("key", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
 
 /// `perfetto.protos.ChromeStudyTranslationTable`.
@@ -597,16 +554,13 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeStudyTranslationTable {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeStudyTranslationTable",
-        &[
-            d::repeated(
-                "hash_to_name",
-                1,
-                d::of!(ChromeStudyTranslationTableHashToNameEntry),
-            ),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeStudyTranslationTable", &[
+        d::repeated(
+            "hash_to_name",
+            1,
+            d::of!(ChromeStudyTranslationTableHashToNameEntry),
+        ),
+    ]);
 }
 
 /// `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
@@ -635,11 +589,8 @@ rt::reader! {
 #[cfg(feature = "text")]
 impl ChromeStudyTranslationTableHashToNameEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry",
-        &[
-            d::optional("key", 1, d::Kind::Uint64),
-            d::optional("value", 2, d::Kind::String),
-        ],
-    );
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry", &[
+        d::optional("key", 1, d::Kind::Uint64),
+        d::optional("value", 2, d::Kind::String),
+    ]);
 }
