@@ -51,3 +51,8 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("gen/schema.binpb");
 
 #[cfg(test)]
 mod tests;
+
+/// The snippets of a guide, as tests: here, because they need a schema.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/coming-from.md")]
+mod coming_from {}

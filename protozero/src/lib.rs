@@ -130,3 +130,12 @@ pub use sink::{AppendSink, HeapSink};
 pub use sink::{FixedSink, RangesSink, WindowSink};
 #[cfg(feature = "alloc")]
 pub use unknown::UnknownFields;
+
+/// The snippets of the guide and of the page on lengths, as tests.
+#[cfg(all(doctest, feature = "derive"))]
+mod guide {
+    #[doc = include_str!("../../docs/protozero.md")]
+    mod quick_start {}
+    #[doc = include_str!("../../docs/lengths.md")]
+    mod lengths {}
+}
