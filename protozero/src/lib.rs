@@ -66,11 +66,13 @@
 //!
 //! # What it needs
 //!
-//! Without features: `core`. Writing into the caller's buffer and reading need neither std nor an
-//! allocator. `alloc` adds `HeapSink` and owned messages, `derive` their derive macro, `text` the
-//! text format, `std` nothing but the std prelude.
+//! Without features: `core`. Writing into the caller's memory or through a window, rewriting and
+//! reading need neither std nor an allocator. `alloc` adds sinks that grow and owned messages, `derive`
+//! their derive macro, `text` the text format, `dynamic` messages of any schema, `bytes` that crate's
+//! buffers as places to write to and as fields, `std` files to write to. `small` makes setters calls:
+//! half the code, and slower.
 //!
-//! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`].
+//! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(missing_docs)]
