@@ -130,6 +130,28 @@ impl<'b> Encoder<'b> {
 
     #[inline(never)]
     fn tagged_wide(&mut self, tag: u32, value: u64) {
+        if tag >= 0x80 || self.free.len() < 16 {
+            return self.tagged_slow(tag, value);
+        }
+        let (word, len) = if value >> 56 == 0 {
+            let (word, len) = varint::word(value);
+            (u128::from(word), len)
+        } else {
+            let (word, tail, len) = varint::wide(value);
+            (u128::from(tail) << 64 | u128::from(word), len)
+        };
+        let free = core::mem::take(&mut self.free);
+        let rest = free.len() - len - 1;
+        if let Some(last) = free.last_chunk_mut::<16>() {
+            // As in `word`, in one piece: what was just stored is not looked at again.
+            let whole = word << 8 | u128::from(tag);
+            *last = (whole << (8 * (15 - len))).to_le_bytes();
+        }
+        self.free = &mut free[..rest];
+    }
+
+    #[inline(never)]
+    fn tagged_slow(&mut self, tag: u32, value: u64) {
         if self.capacity == 0 {
             return self.count(varint::len(value) + varint::len(u64::from(tag)));
         }
