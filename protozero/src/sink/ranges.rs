@@ -1,14 +1,5 @@
 //! Ranges of the caller: pieces of memory that come one by one, from a table, an iterator or a
 //! closure.
-//!
-//! ```text
-//!  pieces   | 0 ............ | | 1 .. | | 2 .............. |      any lengths, any places
-//!  written  | header | field ==== field  field ==== body   |      fields go on from piece to piece
-//! ```
-//!
-//! Afterwards each piece is cut to what it holds: together they are the message, ready for a
-//! scattered write to a socket. A piece may keep a few bytes unwritten at its end, because a length
-//! is never split. Pieces of less than 16 bytes are passed over.
 #![allow(unsafe_code)]
 
 use core::mem;
@@ -92,6 +83,15 @@ impl<'b, I: Iterator<Item = &'b mut [u8]>> Pieces<'b> for Collected<'b, I> {
 }
 
 /// Writes into pieces of memory that the caller supplies.
+///
+/// ```text
+///  pieces   | 0 ............ | | 1 .. | | 2 .............. |      any lengths, any places
+///  written  | header | field ==== field  field ==== body   |      fields go on from piece to piece
+/// ```
+///
+/// Afterwards each piece is cut to what it holds: together they are the message, ready for a
+/// scattered write to a socket. A piece may keep a few bytes unwritten at its end, because a length
+/// is never split. Pieces of less than 16 bytes are passed over.
 ///
 /// ```
 /// use protozero::{RangesSink, rt};

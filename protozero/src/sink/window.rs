@@ -1,26 +1,4 @@
 //! Constant memory: a window of fixed length that is written out when it is full.
-//!
-//! ```text
-//!  window  | finished fields | tag | s s s s | open message ...          |
-//!          0                       ^ outermost length still open          len
-//!            written out ──────────┘
-//!          | s s s s | open message ... |  free                          |      moved to the front
-//! ```
-//!
-//! What was written out cannot be changed any more, so the bytes of a message whose length is still
-//! open stay. Therefore **a message with an open length must fit the window**, its nested ones
-//! included; one that does not is lost: [`WriteError::WindowFull`]. Of it remains a field of length
-//! 0, its tag having left already, and what follows is readable. These have no such limit, because
-//! no length of theirs waits:
-//!
-//! - the root message, unless each root is framed ([`WindowSink::framed`]): then a lost one leaves
-//!   nothing behind at all;
-//! - groups, and messages whose length was announced or that were encoded before;
-//! - strings and bytes.
-//!
-//! A lost message inside a group takes the group's end tag with it.
-//!
-//! Each byte is moved at most twice within the window, however messages fall.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -129,7 +107,29 @@ impl From<WindowError<std::io::Error>> for std::io::Error {
     }
 }
 
-/// Writes through a window of fixed length to an [`Output`]; see the [module](self).
+/// Writes through a window of fixed length to an [`Output`].
+///
+/// ```text
+///  window  | finished fields | tag | s s s s | open message ...          |
+///          0                       ^ outermost length still open          len
+///            written out ──────────┘
+///          | s s s s | open message ... |  free                          |      moved to the front
+/// ```
+///
+/// What was written out cannot be changed any more, so the bytes of a message whose length is still
+/// open stay. Therefore **a message with an open length must fit the window**, its nested ones
+/// included; one that does not is lost: [`WriteError::WindowFull`]. Of it remains a field of length
+/// 0, its tag having left already, and what follows is readable. These have no such limit, because
+/// no length of theirs waits:
+///
+/// - the root message, unless each root is framed ([`WindowSink::framed`]): then a lost one leaves
+///   nothing behind at all;
+/// - groups, and messages whose length was announced or that were encoded before;
+/// - strings and bytes.
+///
+/// A lost message inside a group takes the group's end tag with it.
+///
+/// Each byte is moved at most twice within the window, however messages fall.
 ///
 /// ```
 /// use protozero::{WindowSink, rt};
