@@ -174,6 +174,7 @@ impl<'s> Builder<'s> {
         data.message_set =
             options.and_then(|options| options.message_set_wire_format) == Some(true);
         data.reserved_names = proto.reserved_name.iter().map(|name| Box::from(&**name)).collect();
+        data.reserved_names.sort_unstable();
         data.extension_ranges = self.ranges(&name, proto)?;
         self.schema.messages.push(data);
         for nested in &proto.nested_type {
@@ -231,8 +232,7 @@ impl<'s> Builder<'s> {
             }
             values.push((value_name.into(), value.number.unwrap_or(0)));
         }
-        let mut data = EnumData::new(&name, values, features.closed);
-        data.reserved_names = proto.reserved_name.iter().map(|name| Box::from(&**name)).collect();
+        let data = EnumData::new(&name, values, features.closed);
         if let Some(twice) = data.twice() {
             return Err(self.error(&format!("{name}.{twice}"), Why::DuplicateName));
         }
@@ -326,6 +326,12 @@ impl<'s> Builder<'s> {
         let taken = data.by_number(number).is_some();
         if taken || data.extensions.insert(number, index).is_some() {
             return Err(self.error(&full, Why::DuplicateNumber(signed)));
+        }
+        if let (true, Type::Message(ty)) = (data.message_set && !field.repeated(), field.ty) {
+            let own = *self.schema.message(ty).full_name == *work.scope;
+            if own {
+                self.schema.messages[parent as usize].members.insert(ty, index);
+            }
         }
         self.schema.extensions.push(field);
         Ok(())

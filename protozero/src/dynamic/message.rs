@@ -30,8 +30,8 @@ pub struct DynamicMessage {
     /// cannot be told from it, zero.
     pub(crate) fields: BTreeMap<u32, Value>,
     pub(crate) unknown: UnknownFields,
-    /// Per oneof the number of the member that was set last.
-    chosen: BTreeMap<u32, u32>,
+    /// Per oneof, sorted, the number of the member that was set last.
+    chosen: Vec<(u32, u32)>,
 }
 
 /// How to name a field.
@@ -97,7 +97,7 @@ impl DynamicMessage {
             level: 0,
             fields: BTreeMap::new(),
             unknown: UnknownFields::new(),
-            chosen: BTreeMap::new(),
+            chosen: Vec::new(),
         }
     }
 
@@ -309,10 +309,14 @@ impl DynamicMessage {
     fn close_oneof(&mut self, field: &FieldData) {
         let Some(oneof) = field.oneof else { return };
         // Of the members at most the one set last is present.
-        if let Some(last) = self.chosen.insert(oneof, field.number)
-            && last != field.number
-        {
-            self.fields.remove(&last);
+        match self.chosen.binary_search_by_key(&oneof, |chosen| chosen.0) {
+            Ok(at) => {
+                let last = core::mem::replace(&mut self.chosen[at].1, field.number);
+                if last != field.number {
+                    self.fields.remove(&last);
+                }
+            }
+            Err(at) => self.chosen.insert(at, (oneof, field.number)),
         }
     }
 

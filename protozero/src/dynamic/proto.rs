@@ -105,8 +105,6 @@ pub(super) struct EnumDescriptorProto {
     pub(super) value: Vec<EnumValueDescriptorProto>,
     #[pb(message, 3)]
     pub(super) options: Option<EnumOptions>,
-    #[pb(string, 5, repeated)]
-    pub(super) reserved_name: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Message)]

@@ -125,8 +125,11 @@ pub(crate) struct MessageData {
     pub(crate) oneofs: Vec<OneofData>,
     /// Numbers to indices of extensions.
     pub(crate) extensions: BTreeMap<u32, u32>,
+    /// Of a message set: types to the extensions that they declare for themselves.
+    pub(crate) members: BTreeMap<u32, u32>,
     /// Numbers for extensions, sorted; the second is past the end.
     pub(crate) extension_ranges: Vec<(u32, u32)>,
+    /// Sorted.
     pub(crate) reserved_names: Vec<Box<str>>,
     pub(crate) map_entry: bool,
     /// The ancient framing in which every extension is a group of a number and a message.
@@ -142,6 +145,7 @@ impl MessageData {
             by_name: Vec::new(),
             oneofs: Vec::new(),
             extensions: BTreeMap::new(),
+            members: BTreeMap::new(),
             extension_ranges: Vec::new(),
             reserved_names: Vec::new(),
             map_entry: false,
@@ -203,7 +207,6 @@ pub(crate) struct EnumData {
     /// In order of declaration.
     pub(crate) values: Vec<(Box<str>, i32)>,
     pub(crate) closed: bool,
-    pub(crate) reserved_names: Vec<Box<str>>,
     by_name: Vec<u32>,
     /// Of several names of a number the first comes first.
     by_number: Vec<u32>,
@@ -217,7 +220,7 @@ impl EnumData {
         by_name.sort_by(|a, b| values[*a as usize].0.cmp(&values[*b as usize].0));
         by_number.sort_by_key(|index| values[*index as usize].1);
         let full_name = full_name.into();
-        Self { full_name, values, closed, reserved_names: Vec::new(), by_name, by_number }
+        Self { full_name, values, closed, by_name, by_number }
     }
 
     /// The name that stands twice.

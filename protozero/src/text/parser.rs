@@ -274,7 +274,7 @@ impl<'t, 's> Parser<'t, 's> {
         if let Some(index) = found {
             return Ok(Key::Field(&data.fields[index as usize]));
         }
-        let reserved = data.reserved_names.iter().any(|reserved| **reserved == *word);
+        let reserved = data.reserved_names.binary_search_by(|name| (**name).cmp(word)).is_ok();
         if !self.lossy && !reserved {
             let names = data.fields.iter().map(|field| &*field.name);
             let mut message = format!("no field named `{}` in `{}`", quote(name), data.full_name);
@@ -326,13 +326,8 @@ impl<'t, 's> Parser<'t, 's> {
         let found = match schema.symbols.get(&name) {
             Some(Symbol::Extension(index)) => Some(&schema.extensions[*index as usize]),
             // In a message set an extension goes by the name of its type.
-            Some(Symbol::Message(ty)) if data.message_set => {
-                let mut all = data.extensions.values();
-                all.find_map(|index| {
-                    let field = &schema.extensions[*index as usize];
-                    let own = field.name.rsplit_once('.').is_some_and(|(scope, _)| scope == name);
-                    (field.ty == Type::Message(*ty) && own).then_some(field)
-                })
+            Some(Symbol::Message(ty)) => {
+                data.members.get(ty).map(|index| &schema.extensions[*index as usize])
             }
             _ => None,
         };

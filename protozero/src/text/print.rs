@@ -180,14 +180,14 @@ impl<W: Write + ?Sized> Printer<'_, W> {
             };
         };
         let full_name = &*self.schema.message(index).full_name;
-        let set = data.extension && self.schema.message(data.parent).message_set;
-        match data.name.rsplit_once('.') {
-            // An extension that a member of a message set declares for itself goes by its name.
-            Some((scope, _)) if set && scope == full_name => write!(self.out, "[{full_name}]"),
-            _ if data.extension => write!(self.out, "[{}]", data.name),
-            _ if data.group_like => self.out.write_str(short(full_name)),
-            _ => self.out.write_str(&data.name),
+        if !data.extension {
+            let name = if data.group_like { short(full_name) } else { &data.name };
+            return self.out.write_str(name);
         }
+        // An extension that a member of a message set declares for itself goes by its name.
+        let own = self.schema.message(data.parent).members.get(&index);
+        let own = own.is_some_and(|own| self.schema.extensions[*own as usize].name == data.name);
+        write!(self.out, "[{}]", if own { full_name } else { &data.name })
     }
 
     fn scalar(&mut self, ty: Type, value: &Value) -> fmt::Result {

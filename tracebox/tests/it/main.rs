@@ -3,6 +3,7 @@
 
 mod alone;
 mod daemon;
+mod documents;
 mod examples;
 mod failures;
 mod record;

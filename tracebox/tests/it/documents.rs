@@ -1,0 +1,48 @@
+//! The examples of the documents are what they say they are.
+
+use std::path::Path;
+
+use protozero::dynamic::{DynamicMessage, Pool};
+
+/// Blocks of text format in a document, each with the line it begins in.
+fn examples(document: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut lines = document.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        if matches!(line.trim(), "```textproto" | "```pbtxt" | "```prototext") {
+            let text = lines.by_ref().map(|(_, line)| line).take_while(|line| line.trim() != "```");
+            found.push((at + 2, text.map(|line| format!("{line}\n")).collect()));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_example_is_read_and_printed_alike() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let pool = Pool::decode(protos::FILE_DESCRIPTOR_SET).unwrap();
+    let mut documents = vec![root.join("README.md")];
+    for folder in ["docs", "protozero", "protozero/docs", "tracebox", "tracing-core", "protos"] {
+        // Not every crate has documents.
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
+        documents.extend(entries.map(|entry| entry.unwrap().path()));
+    }
+    let mut count = 0;
+    for path in documents.iter().filter(|path| path.extension().is_some_and(|ext| ext == "md")) {
+        for (line, text) in examples(&std::fs::read_to_string(path).unwrap()) {
+            let place = format!("{}:{line}", path.display());
+            // The convention of textproto files; without that line it is a config.
+            let name = text.lines().find_map(|line| line.strip_prefix("# proto-message: "));
+            let name = name.unwrap_or("perfetto.protos.TraceConfig");
+            let message = pool.message(name.trim()).unwrap_or_else(|| panic!("{place}: {name}"));
+            let read = DynamicMessage::from_text(message.clone(), &text)
+                .unwrap_or_else(|errors| panic!("{place}\n{errors}"));
+            assert!(!read.is_empty(), "{place}");
+            let again = DynamicMessage::from_text(message.clone(), read.to_text()).unwrap();
+            assert_eq!(again, read, "{place}");
+            assert_eq!(DynamicMessage::decode(message, &read.encode()), Ok(read), "{place}");
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "the documents have examples");
+}
