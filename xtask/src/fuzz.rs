@@ -90,3 +90,6 @@ fn fuzz_one(ctx: &Ctx, folder: &std::path::Path, target: &str, seconds: &str) ->
         format!("{error}\nthe input is in {kept}; it belongs into fuzz/regressions/{target}")
     })
 }
+
+#[cfg(test)]
+mod tests;

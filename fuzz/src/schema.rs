@@ -1,0 +1,46 @@
+//! Schemas: as text, and as descriptors that somebody else made.
+
+use protozero::dynamic::{DynamicMessage, Pool};
+use protozero_codegen::{Config, Faces, Source};
+
+/// Longest text that code is made for: that takes longer than reading it.
+const GENERATE_BYTES_MAX: usize = 2048;
+
+/// Any text as a `.proto`: refused with a place, or all that follows from it works.
+pub fn schema_text(input: &[u8]) {
+    let Ok(text) = core::str::from_utf8(input) else { return };
+    let sources = [Source { path: "fuzz.proto".to_owned(), text: text.to_owned() }];
+    match protozero_codegen::descriptor_set(&sources) {
+        Ok(set) => {
+            let pool = Pool::decode(&set);
+            assert!(pool.is_ok(), "{:?}", pool.err());
+            if text.len() <= GENERATE_BYTES_MAX {
+                let config =
+                    Config { sources: sources.to_vec(), faces: Faces::ALL, ..Config::default() };
+                let files = protozero_codegen::generate(&config);
+                assert!(files.is_ok(), "{:?}", files.err());
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Any bytes as a descriptor set: refused, or messages of it read and print; and code is made or not.
+pub fn descriptor_set(input: &[u8]) {
+    if let Ok(pool) = Pool::decode(input) {
+        for message in pool.messages().take(8) {
+            if let Ok(read) = DynamicMessage::decode(message.clone(), input) {
+                let text = read.to_text();
+                let again = DynamicMessage::from_text(message, &text);
+                assert_eq!(again.map(|m| m.to_text()), Ok(text));
+            }
+        }
+    }
+    if input.len() <= GENERATE_BYTES_MAX {
+        let config = Config { faces: Faces::ALL, ..Config::default() };
+        if let Err(error) = protozero_codegen::generate_set(&config, input) {
+            assert!(!error.to_string().is_empty());
+        }
+        let _ = protozero_codegen::plugin(input);
+    }
+}
