@@ -109,6 +109,17 @@ impl Frame {
     /// Of a message without a slot: a root, or one opened while the stream swallows.
     pub(super) const NONE: Self = Self { body: 0, narrow: 0 };
 
+    #[inline(always)]
+    pub(super) fn parts(self) -> (u64, u32) {
+        (self.body, self.narrow)
+    }
+
+    /// A frame of what [`Frame::parts`] gave.
+    #[inline]
+    pub(super) fn from_parts(body: u64, narrow: u32) -> Self {
+        Self { body, narrow }
+    }
+
     /// Number of the range with the slot, and the slot's offset once it is wide.
     pub(super) fn slot(self) -> Option<(u32, u32)> {
         let wide = self.wide_body();

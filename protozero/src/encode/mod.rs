@@ -35,6 +35,7 @@ mod nested;
 mod packed;
 mod scalar;
 mod slot;
+mod slow;
 mod stream;
 
 pub use cursor::{Range, Sink};

@@ -3,6 +3,7 @@
 
 use super::cursor::{Cursor, Frame};
 use super::scalar::SMALL;
+use super::slow::{self, End, number};
 use super::stream::Stream;
 use crate::error::WriteError;
 use crate::wire::tag;
@@ -21,27 +22,18 @@ pub struct Scope<'w> {
     /// `StreamOf::skew` when `frame` began; of a root its position.
     skew: u64,
     end: End,
+    /// For [`slow::end`].
+    value: u64,
     /// Gets the cursor back; a root has none.
     parent: Option<&'w mut Cursor>,
     pub(super) stream: &'w mut Stream<'w>,
-}
-
-/// What ends a message.
-#[derive(Clone, Copy)]
-enum End {
-    /// Its length, stored now (or nothing, if it is a root).
-    Length,
-    /// This tag.
-    Group(tag::Encoded),
-    /// Its length is written already: that of `frame` is to be `end` now.
-    Sized { end: u64 },
 }
 
 impl<'w> Scope<'w> {
     #[inline(always)]
     pub(super) fn root(at: Cursor, stream: &'w mut Stream<'w>, position: u64) -> Self {
         let frame = Frame::NONE;
-        Self { at, frame, skew: position, end: End::Length, parent: None, stream }
+        Self { at, frame, skew: position, end: End::Root, value: 0, parent: None, stream }
     }
 
     /// Opens message field `N` inside this one. Its length will take as few bytes as it needs, as long
@@ -62,40 +54,36 @@ impl<'w> Scope<'w> {
     #[cfg_attr(feature = "small", inline(never))]
     fn open(&mut self, tag: tag::Encoded) -> Scope<'_> {
         if SMALL {
-            // With a wide slot, of which one byte remains where that is enough.
-            return self.open_wide(tag, false);
+            return self.open_slow(number(tag), false);
         }
         match self.at.open(&self.stream.ground, self.frame, tag) {
             Some(open) => {
                 let skew = self.stream.skew;
                 self.child(open, skew)
             }
-            None => {
-                let open = self.stream.open_slow(self.at.take(), self.frame, tag);
-                let skew = self.stream.skew_at(&open.0);
-                self.child(open, skew)
-            }
+            None => self.open_slow(number(tag), false),
         }
+    }
+
+    #[inline(always)]
+    fn open_slow(&mut self, tag: u32, padded: bool) -> Scope<'_> {
+        let (body, narrow) = self.frame.parts();
+        let open = slow::open(self.stream, self.at.take(), body, narrow, tag, padded);
+        let skew = self.stream.skew_at(&open.0);
+        self.child(open, skew)
     }
 
     #[inline(always)]
     fn child(&mut self, (at, frame): (Cursor, Frame), skew: u64) -> Scope<'_> {
         let parent = Some(&mut self.at);
-        Scope { at, frame, skew, end: End::Length, parent, stream: self.stream }
+        Scope { at, frame, skew, end: End::Length, value: 0, parent, stream: self.stream }
     }
 
     /// Opens message field `N` with a length of four bytes whatever it will be: nothing ever moves.
     #[inline]
     pub fn nested_padded<const N: u32>(&mut self) -> Scope<'_> {
-        self.open_wide(const { tag::Encoded::new(N, tag::LEN) }, true)
-    }
-
-    #[inline]
-    fn open_wide(&mut self, tag: tag::Encoded, padded: bool) -> Scope<'_> {
-        let (at, frame) = self.stream.open_wide(self.at.take(), self.frame, tag);
-        let open = (at, if padded { frame } else { frame.compact() });
-        let skew = self.stream.skew_at(&open.0);
-        self.child(open, skew)
+        let tag = const { tag::Encoded::new(N, tag::LEN) };
+        self.open_slow(number(tag), true)
     }
 
     /// Opens message field `N`, whose body will have exactly `len` bytes: the length takes as few bytes
@@ -105,7 +93,7 @@ impl<'w> Scope<'w> {
     pub fn nested_sized<const N: u32>(&mut self, len: u32) -> Scope<'_> {
         self.varint_tagged(const { tag::Encoded::new(N, tag::LEN) }, u64::from(len));
         let end = self.frame_len().wrapping_add(u64::from(len));
-        self.inside(End::Sized { end })
+        self.inside(End::Sized, end)
     }
 
     /// Opens field `N` of group kind, or of a message with delimited encoding: what is written
@@ -113,21 +101,22 @@ impl<'w> Scope<'w> {
     #[inline(always)]
     pub fn group<const N: u32>(&mut self) -> Scope<'_> {
         self.tag(const { tag::Encoded::new(N, tag::BEGIN_GROUP) });
-        self.inside(End::Group(const { tag::Encoded::new(N, tag::END_GROUP) }))
+        self.inside(End::Group, u64::from(const { tag::tag(N, tag::END_GROUP) }))
     }
 
     /// Goes on in a scope of its own that has no slot.
     #[inline(always)]
-    fn inside(&mut self, end: End) -> Scope<'_> {
+    fn inside(&mut self, end: End, value: u64) -> Scope<'_> {
         let (at, frame, skew) = (self.at.take(), self.frame, self.skew);
-        Scope { at, frame, skew, end, parent: Some(&mut self.at), stream: self.stream }
+        Scope { at, frame, skew, end, value, parent: Some(&mut self.at), stream: self.stream }
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
     fn tag(&mut self, tag: tag::Encoded) {
         if SMALL || !self.at.tag(tag) {
-            self.at = self.stream.write_tag(self.at.take(), self.frame, tag);
+            let (body, narrow) = self.frame.parts();
+            self.at = slow::tag(self.stream, self.at.take(), body, narrow, number(tag));
         }
     }
 
@@ -150,34 +139,21 @@ impl<'w> Scope<'w> {
     pub fn error(&self) -> Option<WriteError> {
         self.stream.error()
     }
-
-    #[inline]
-    fn end_sized(&mut self, end: u64) {
-        let len = self.frame_len();
-        if len != end && self.error().is_none() && !self.at.is_nowhere() {
-            let error = WriteError::LengthMismatch { by: len.wrapping_sub(end) as i64 };
-            self.at = self.stream.fail(self.at.take(), error);
-        }
-    }
 }
 
 impl Drop for Scope<'_> {
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
     fn drop(&mut self) {
-        match self.end {
-            End::Length => {}
-            End::Group(tag) => self.tag(tag),
-            End::Sized { end } => self.end_sized(end),
+        let short =
+            !SMALL && self.end == End::Length && self.at.close(&self.stream.ground, self.frame);
+        let mut at = self.at.take();
+        if !short {
+            let (body, narrow) = self.frame.parts();
+            at = slow::end(self.stream, at, body, narrow, self.skew, self.end, self.value);
         }
-        let Some(parent) = self.parent.take() else {
-            return self.stream.end_root(self.at.take());
-        };
-        if matches!(self.end, End::Length)
-            && (SMALL || !self.at.close(&self.stream.ground, self.frame))
-        {
-            self.at = self.stream.close_slow(self.at.take(), self.frame, self.skew);
+        if let Some(parent) = &mut self.parent {
+            **parent = at;
         }
-        *parent = self.at.take();
     }
 }

@@ -247,27 +247,31 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         }
     }
 
+    /// Appends a varint without a tag.
+    pub(super) fn write_varint(&mut self, at: Cursor, frame: Frame, value: u64) -> Cursor {
+        let mut out = [0; varint::LEN_MAX];
+        let len = varint::encode(value, &mut out);
+        self.write(at, frame, out.get(..len).unwrap_or_default())
+    }
+
     /// Appends a tag alone.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn write_tag(&mut self, at: Cursor, frame: Frame, tag: tag::Encoded) -> Cursor {
-        self.write(at, frame, tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default())
+    pub(super) fn write_tag(&mut self, at: Cursor, frame: Frame, tag: u32) -> Cursor {
+        self.write_varint(at, frame, tag.into())
+    }
+
+    /// Prepares for `len` bytes that come in one piece: if they are many, open messages get long, and
+    /// now there is little to move.
+    pub(super) fn expect(&mut self, at: Cursor, frame: Frame, len: u64) -> Cursor {
+        if len > u64::from(varint::ONE_BYTE_MAX) { self.ground.widen(at, frame) } else { at }
     }
 
     /// Opens a message where [`Cursor::open`] cannot. A slot never straddles two ranges: if it does not
     /// fit, the tail of the old one stays unwritten.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn open_slow(
-        &mut self,
-        mut at: Cursor,
-        frame: Frame,
-        tag: tag::Encoded,
-    ) -> (Cursor, Frame) {
+    pub(super) fn open_slow(&mut self, mut at: Cursor, frame: Frame, tag: u32) -> (Cursor, Frame) {
         if self.ground.is_long(&at, frame) {
             at = self.ground.widen(at, frame);
         }
-        if let Some(open) = at.open(&self.ground, frame, tag) {
+        if let Some(open) = at.open(&self.ground, frame, tag::Encoded::of(tag)) {
             return open;
         }
         at = self.write_tag(at, frame, tag);
@@ -275,13 +279,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     }
 
     /// Opens a message with a wide slot.
-    #[inline(never)]
-    pub(super) fn open_wide(
-        &mut self,
-        at: Cursor,
-        frame: Frame,
-        tag: tag::Encoded,
-    ) -> (Cursor, Frame) {
+    pub(super) fn open_padded(&mut self, at: Cursor, frame: Frame, tag: u32) -> (Cursor, Frame) {
         let at = self.ground.widen(at, frame);
         let at = self.write_tag(at, frame, tag);
         self.open_with(at, frame, Ground::open_wide)
@@ -308,8 +306,6 @@ impl<S: ?Sized + Sink> StreamOf<S> {
 
     /// Ends the message of `frame` where [`Cursor::close`] cannot; `skew` is what it was when the
     /// message began.
-    #[cold]
-    #[inline(never)]
     pub(super) fn close_slow(&mut self, at: Cursor, frame: Frame, skew: u64) -> Cursor {
         let at = match self.ground.close_long(at, frame) {
             Ok(at) => return at,
@@ -333,6 +329,15 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         }
         self.sink.fill(Slot { range, offset }, length);
         at
+    }
+
+    /// Ends a message whose length was announced: its end was to be `end` bytes into that of `frame`.
+    pub(super) fn close_sized(&mut self, at: Cursor, frame: Frame, skew: u64, end: u64) -> Cursor {
+        let len = self.body_len(&at, frame, skew);
+        if len == end || at.is_nowhere() {
+            return at;
+        }
+        self.fail(at, WriteError::LengthMismatch { by: len.wrapping_sub(end) as i64 })
     }
 
     /// What a scope that just began at `at` remembers as its skew.

@@ -45,6 +45,13 @@ impl Encoded {
         Self { bytes, len }
     }
 
+    /// Encodes a whole [`tag`].
+    #[inline]
+    pub(crate) const fn of(tag: u32) -> Self {
+        let (bytes, len) = super::varint::word(tag as u64);
+        Self { bytes, len }
+    }
+
     /// The same for a number known at run time; `None` if there is no such field number.
     #[inline]
     #[must_use]

@@ -44,6 +44,9 @@ impl Range {
 
 /// Something that hands out memory to write into.
 ///
+/// While a message is open its functions are called from where nothing can unwind: a panic in them
+/// aborts the program.
+///
 /// # Safety
 /// An implementation promises, for every [`Range`] it returns:
 /// - **S1** its `len` bytes at its `ptr` are valid for reads and writes through that pointer, and no
