@@ -7,6 +7,10 @@ use core::fmt::{self, Debug};
 /// An *open* one takes any number: a newer peer may send a value we do not know, and it must survive
 /// a round trip. A *closed* one (proto2, and editions where the schema says so) has its values and no
 /// others; a message keeps the numbers of others among its unknown fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no protobuf enumeration",
+    note = "derive `protozero::Enumeration` for an enum without data, or a struct around an `i32`"
+)]
 pub trait Enumeration: Copy + Default + PartialEq + Debug + 'static {
     /// Full name, without a leading dot.
     const NAME: &'static str;

@@ -9,7 +9,8 @@ use crate::kind::Kind;
 use crate::model::{self, Shape, What, types::span_of};
 
 pub(super) fn message(message: &model::Message) -> TokenStream {
-    let unknown = message.unknown();
+    let keeper = message.unknown();
+    let unknown = keeper.map(|member| &member.ident);
     let mut arms = TokenStream::new();
     for member in &message.members {
         let ident = &member.ident;
@@ -48,8 +49,10 @@ pub(super) fn message(message: &model::Message) -> TokenStream {
             What::Unknown { .. } => TokenStream::new(),
         });
     }
-    let end = match unknown {
-        Some(ident) => quote!(__pb::keep(understood, &mut self.#ident, &field)),
+    let end = match keeper {
+        Some(model::Member { ident, ty, .. }) => {
+            quote_spanned!(span_of(ty)=> __pb::keep(understood, &mut self.#ident, &field))
+        }
         None => quote!(__pb::forget(understood)),
     };
     quote! {

@@ -8,8 +8,8 @@ use crate::model::{self, Shape, What, types::span_of};
 
 pub(super) fn message(message: &model::Message) -> TokenStream {
     let mut calls = TokenStream::new();
-    if let Some(ident) = message.unknown() {
-        calls.extend(quote!(__pb::put_unknown(out, &self.#ident);));
+    if let Some(model::Member { ident, ty, .. }) = message.unknown() {
+        calls.extend(quote_spanned!(span_of(ty)=> __pb::put_unknown(out, &self.#ident);));
     }
     for member in message.members.iter().rev() {
         let ident = &member.ident;

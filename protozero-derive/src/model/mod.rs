@@ -133,9 +133,8 @@ impl Message {
     }
 
     /// The field that keeps what is unknown.
-    pub(crate) fn unknown(&self) -> Option<&Ident> {
-        let unknown = |member: &&Member| matches!(member.what, What::Unknown { .. });
-        self.members.iter().find(unknown).map(|member| &member.ident)
+    pub(crate) fn unknown(&self) -> Option<&Member> {
+        self.members.iter().find(|member| matches!(member.what, What::Unknown { .. }))
     }
 }
 

@@ -48,6 +48,10 @@ pub type Merged = Result<(), DecodeError>;
 pub type Understood = Result<bool, DecodeError>;
 
 /// A struct that can be written.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no protobuf message",
+    note = "derive `protozero::Message` for it, or `MessageView` if it borrows"
+)]
 pub trait Encode: Sized {
     /// Bytes a fresh one takes in memory.
     const FOOTPRINT: usize = size_of::<Self>();
@@ -71,6 +75,10 @@ pub trait Merge<'a>: Sized {
 }
 
 /// The members of a oneof, to be written.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no oneof",
+    note = "derive `protozero::Oneof` for an enum whose variants hold one value each"
+)]
 pub trait Oneof: Sized {
     /// Writes the member that is set.
     fn encode_member(&self, out: &mut Encoder<'_>);
