@@ -37,16 +37,28 @@ fn tag_slow(from: &[u8]) -> Taken<'_, u32> {
 /// Takes a varint. Of a tenth byte only the lowest bit counts, as in every implementation.
 #[inline(always)]
 pub(super) fn varint(from: &[u8]) -> Taken<'_, u64> {
-    if let [byte @ ..0x80, rest @ ..] = from {
-        return Ok((u64::from(*byte), rest));
+    // Whether a number has one byte or two depends on its value too often for a branch to foresee it.
+    // That it has no more than two does not.
+    if let [a, b, ..] = *from {
+        if a & b < 0x80 {
+            let more = a >> 7;
+            let high = u64::from(b) & u64::from(more).wrapping_neg();
+            let value = u64::from(a & 0x7f) | high << 7;
+            return Ok((value, from.get(usize::from(1 + more)..).unwrap_or_default()));
+        }
+    } else if let [byte @ ..0x80] = from {
+        return Ok((u64::from(*byte), &[]));
     }
-    if let Some(bytes) = from.first_chunk() {
-        let word = u64::from_le_bytes(*bytes);
+    if let Some(word) = front(from) {
         let stops = !word & STOP;
         if stops != 0 {
-            let (value, len) = until(word, stops);
-            // The length is 1 to 8, which the compiler does not see.
-            return Ok((value, from.get(len..).unwrap_or_default()));
+            // All bits up to and including the stop bit of the last byte.
+            let value = varint::gather(word & (stops ^ stops.wrapping_sub(1)));
+            // More than there is, if none of the bytes there are ends a varint.
+            return match from.get((stops.trailing_zeros() / 8 + 1) as usize..) {
+                Some(rest) => Ok((value, rest)),
+                None => Err(DecodeErrorKind::Truncated),
+            };
         }
     }
     let (value, len) = varint_slow(from);
@@ -56,15 +68,19 @@ pub(super) fn varint(from: &[u8]) -> Taken<'_, u64> {
     }
 }
 
-/// The varint at the front of `word`, given the clear top bits in it; and its length.
+/// The first eight bytes, if there are four; where there are less than eight, zeros follow them.
 #[inline(always)]
-fn until(word: u64, stops: u64) -> (u64, usize) {
-    // All bits up to and including the stop bit of the last byte.
-    let mask = stops ^ stops.wrapping_sub(1);
-    (varint::gather(word & mask), (stops.trailing_zeros() / 8 + 1) as usize)
+fn front(from: &[u8]) -> Option<u64> {
+    if let Some(eight) = from.first_chunk() {
+        return Some(u64::from_le_bytes(*eight));
+    }
+    // Two loads that overlap do for four and more.
+    let (first, last) = (from.first_chunk()?, from.last_chunk()?);
+    let shift = 8 * (from.len() - 4);
+    Some(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << shift)
 }
 
-/// Varints of nine or ten bytes, and those close to the end. The length is 0 if there is none.
+/// Varints of nine or ten bytes, and the last three bytes. The length is 0 if there is none.
 #[inline(never)]
 fn varint_slow(from: &[u8]) -> (u64, usize) {
     if let Some((low, [high, more @ ..])) = from.split_first_chunk() {
@@ -76,18 +92,10 @@ fn varint_slow(from: &[u8]) -> (u64, usize) {
             _ => (0, 0),
         };
     }
-    // Eight bytes or less: small messages end like this, with numbers that are small, too.
     match *from {
         [a, b @ ..0x80, ..] => (u64::from(a & 0x7f) | u64::from(b) << 7, 2),
-        [a, b, c @ ..0x80, ..] => {
+        [a, b, c @ ..0x80] => {
             (u64::from(a & 0x7f) | u64::from(b & 0x7f) << 7 | u64::from(c) << 14, 3)
-        }
-        [a, b, c, d, ..] => {
-            // Two loads that overlap, filled up with continuation bytes.
-            let tail = from.last_chunk().map_or(0, |tail| u64::from(u32::from_le_bytes(*tail)));
-            let word = u64::from(u32::from_le_bytes([a, b, c, d])) | tail << (8 * (from.len() - 4));
-            let stops = !word & STOP & (u64::MAX >> (64 - 8 * from.len()));
-            if stops == 0 { (0, 0) } else { until(word, stops) }
         }
         _ => (0, 0),
     }
@@ -115,6 +123,10 @@ pub(super) fn array<const LEN: usize>(from: &[u8]) -> Taken<'_, [u8; LEN]> {
 /// Takes a length and as many bytes.
 #[inline(always)]
 pub(super) fn bytes(from: &[u8]) -> Taken<'_, &[u8]> {
+    // Most lengths are of one byte, so a branch foresees them and their numbers need not wait.
+    if let [len @ ..0x80, rest @ ..] = from {
+        return rest.split_at_checked(usize::from(*len)).ok_or(DecodeErrorKind::Truncated);
+    }
     let (len, rest) = varint(from)?;
     exactly(rest, len)
 }

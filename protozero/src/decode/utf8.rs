@@ -5,7 +5,7 @@
 use crate::error::DecodeErrorKind;
 
 /// The top bit of each byte: clear in ASCII.
-const HIGH: u64 = 0x8080_8080_8080_8080;
+const HIGH16: u128 = 0x8080_8080_8080_8080_8080_8080_8080_8080;
 
 /// Longest text that is looked at in place.
 const SHORT_MAX: usize = 32;
@@ -22,16 +22,22 @@ pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, DecodeErrorKind> {
     other(bytes)
 }
 
-/// Whether all bytes are below 0x80, with as few loads as there are words: the last one overlaps.
+/// Whether all bytes are below 0x80, with as few branches as there are sorts of lengths: the loads
+/// overlap.
 #[inline(always)]
 fn is_ascii(bytes: &[u8]) -> bool {
-    if let Some(last) = bytes.last_chunk::<8>() {
-        let words = bytes.as_chunks::<8>().0.iter();
-        let high = words.fold(u64::from_le_bytes(*last), |high, w| high | u64::from_le_bytes(*w));
-        return high & HIGH == 0;
+    let len = bytes.len();
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) {
+        return (u128::from_le_bytes(*first) | u128::from_le_bytes(*last)) & HIGH16 == 0;
     }
     if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        return u64::from(u32::from_le_bytes(*first) | u32::from_le_bytes(*last)) & HIGH == 0;
+        // The word after the first one and that before the last one; of a short text the same ones.
+        let (second, third) = (len.min(8) - 4, len.max(8) - 8);
+        let inner =
+            |at: usize| bytes.get(at..at + 4)?.first_chunk().map(|w| u32::from_le_bytes(*w));
+        let inner = inner(second).unwrap_or(u32::MAX) | inner(third).unwrap_or(u32::MAX);
+        let outer = u32::from_le_bytes(*first) | u32::from_le_bytes(*last);
+        return (inner | outer) & HIGH16 as u32 == 0;
     }
     bytes.iter().fold(0, |high, byte| high | byte) < 0x80
 }
