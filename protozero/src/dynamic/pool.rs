@@ -8,6 +8,9 @@ use super::schema::{Type, short};
 use super::value::Value;
 
 /// All messages, enums and extensions of a schema. Cheap to clone; handles keep it alive.
+///
+/// Each pool has types of its own: those of two pools never equal each other, nor do their messages,
+/// even if both were made of one schema.
 #[derive(Clone)]
 pub struct Pool(pub(crate) Arc<Schema>);
 
