@@ -81,7 +81,7 @@ pub struct MethodInfo {
 
 macro_rules! scalars {
     ($($(#[$doc:meta])*
-       $name:ident, $packed:ident, $type:ty, $wire:ident, $bare:ident,
+       $name:ident, $packed:ident, $type:ty, $wire:ident, $width:literal,
        |$v:ident| $convert:expr;)*) => {
         $($(#[$doc])*
         #[inline(always)]
@@ -95,7 +95,7 @@ macro_rules! scalars {
             scope: &mut Scope<'_>,
             values: impl IntoIterator<Item = $type>,
         ) {
-            packed::<N, _>(scope, values, |run, $v| run.$bare($convert));
+            packed::<N, $width, _>(scope, values, |run, $v| run.$wire($convert));
         }
         )*
     };
@@ -104,33 +104,33 @@ macro_rules! scalars {
 // Signed numbers and enums are widened with their sign first: a negative one takes ten bytes.
 scalars! {
     /// Appends an `int32`.
-    int32, packed_int32, i32, varint, varint, |v| i64::from(v) as u64;
+    int32, packed_int32, i32, varint, 0, |v| i64::from(v) as u64;
     /// Appends an `int64`.
-    int64, packed_int64, i64, varint, varint, |v| v as u64;
+    int64, packed_int64, i64, varint, 0, |v| v as u64;
     /// Appends a `uint32`.
-    uint32, packed_uint32, u32, varint, varint, |v| u64::from(v);
+    uint32, packed_uint32, u32, varint, 0, |v| u64::from(v);
     /// Appends a `uint64`.
-    uint64, packed_uint64, u64, varint, varint, |v| v;
+    uint64, packed_uint64, u64, varint, 0, |v| v;
     /// Appends a `sint32`.
-    sint32, packed_sint32, i32, varint, varint, |v| u64::from(zigzag::encode32(v));
+    sint32, packed_sint32, i32, varint, 0, |v| u64::from(zigzag::encode32(v));
     /// Appends a `sint64`.
-    sint64, packed_sint64, i64, varint, varint, |v| zigzag::encode64(v);
+    sint64, packed_sint64, i64, varint, 0, |v| zigzag::encode64(v);
     /// Appends a `bool`.
-    bool, packed_bool, bool, varint, varint, |v| u64::from(v);
+    bool, packed_bool, bool, varint, 1, |v| u64::from(v);
     /// Appends an enum.
-    enumeration, packed_enumeration, i32, varint, varint, |v| i64::from(v) as u64;
+    enumeration, packed_enumeration, i32, varint, 0, |v| i64::from(v) as u64;
     /// Appends a `fixed32`.
-    fixed32, packed_fixed32, u32, fixed32, fixed32, |v| v;
+    fixed32, packed_fixed32, u32, fixed32, 4, |v| v;
     /// Appends a `sfixed32`.
-    sfixed32, packed_sfixed32, i32, fixed32, fixed32, |v| v as u32;
+    sfixed32, packed_sfixed32, i32, fixed32, 4, |v| v as u32;
     /// Appends a `float`.
-    float, packed_float, f32, fixed32, fixed32, |v| v.to_bits();
+    float, packed_float, f32, fixed32, 4, |v| v.to_bits();
     /// Appends a `fixed64`.
-    fixed64, packed_fixed64, u64, fixed64, fixed64, |v| v;
+    fixed64, packed_fixed64, u64, fixed64, 8, |v| v;
     /// Appends a `sfixed64`.
-    sfixed64, packed_sfixed64, i64, fixed64, fixed64, |v| v as u64;
+    sfixed64, packed_sfixed64, i64, fixed64, 8, |v| v as u64;
     /// Appends a `double`.
-    double, packed_double, f64, fixed64, fixed64, |v| v.to_bits();
+    double, packed_double, f64, fixed64, 8, |v| v.to_bits();
 }
 
 /// Appends `bytes`.

@@ -34,16 +34,17 @@
 //!   bytes before `limit`. Failing, and a new range, set `wide` past all frames there are.
 #![allow(unsafe_code)]
 
+mod ground;
 mod range;
 mod store;
 
 use core::ptr::{self, NonNull};
 
 use self::store::{copy, put, put_tag, put_varint};
-use super::scalar::SMALL;
-use super::slot::{NONE, SLOT_LEN};
+use super::slot::SLOT_LEN;
 use crate::wire::{tag, varint};
 
+pub(super) use ground::Ground;
 pub use range::{Range, Sink};
 
 /// Free bytes a scalar asks for before it stores anything: the longest tag (5) and varint (10), or
@@ -84,25 +85,10 @@ pub(super) struct Frame {
     narrow: u32,
 }
 
-/// The range being written, and which slots in it are wide.
-pub(super) struct Ground {
-    start: NonNull<u8>,
-    limit: NonNull<u8>,
-    /// An address plus this is a place.
-    origin: u64,
-    /// Frames whose body begins at this place or before are not narrow.
-    wide: u64,
-    /// Offset of the innermost wide open slot of the range; each holds that of the next outer one.
-    pub(super) head: u32,
-}
-
 // SAFETY:
-// - the pointers are plain addresses here; what they lead to belongs to the sink, and `Sink` asks
-//   that the ranges of a sink that is `Send` be writable from whichever thread owns the stream;
+// - the pointer is a plain address here; what it leads to belongs to the sink, and `Sink` asks that
+//   the ranges of a sink that is `Send` be writable from whichever thread owns the stream;
 // - a stream is `Send` only if its sink is, because it holds both.
-unsafe impl Send for Ground {}
-
-// SAFETY: as above.
 unsafe impl Send for Cursor {}
 
 impl Frame {
@@ -330,274 +316,5 @@ impl Cursor {
         // The reserve of this frame (C5).
         self.last += GROWTH;
         true
-    }
-}
-
-impl Ground {
-    /// No range.
-    pub(super) const NONE: Self = Self {
-        start: NonNull::dangling(),
-        limit: NonNull::dangling(),
-        origin: 0,
-        wide: u64::MAX,
-        head: NONE,
-    };
-
-    /// The ground of `range`, the stream's `number`th from 0, and a cursor at its beginning. The caller
-    /// vouches by being the stream, which passes on only what its sink returned (C2).
-    #[inline]
-    pub(super) fn new(range: Range, number: u32) -> (Self, Cursor) {
-        let len = range.len.min(RANGE_MAX);
-        // Hardly a program has memory at the ends of the address space. None is used there, for the
-        // sake of sums of `ptr` and `last` with small numbers.
-        let apart = usize::MAX - EDGE - len;
-        let len = if (EDGE..apart).contains(&range.ptr.as_ptr().addr()) { len } else { 0 };
-        let used = range.used.min(len);
-        // SAFETY: in bounds: `used <= len`, and the sink owns `len` bytes at `ptr` (C2).
-        let ptr = unsafe { range.ptr.add(used) };
-        // SAFETY: in bounds or one past: as above.
-        let limit = unsafe { range.ptr.add(len) };
-        let place = (u64::from(number) + 1) << 32;
-        let origin = place.wrapping_sub(range.ptr.as_ptr().addr() as u64);
-        let ground = Self { start: range.ptr, limit, origin, wide: place - 1, head: NONE };
-        let at = Cursor { ptr, last: ground.last() };
-        (ground, at)
-    }
-
-    /// Swallows: no range, and all frames there are cease to be narrow.
-    pub(super) fn fail(&mut self) {
-        *self = Self { origin: self.origin, ..Self::NONE };
-    }
-
-    /// Bytes from the beginning of the range to the cursor; 0 if it is nowhere.
-    #[inline(always)]
-    pub(super) fn used(&self, at: &Cursor) -> usize {
-        if at.is_nowhere() { 0 } else { at.ptr.as_ptr().addr() - self.start.as_ptr().addr() }
-    }
-
-    /// Free bytes behind the cursor, reserves included.
-    #[inline]
-    pub(super) fn room(&self, at: &Cursor) -> usize {
-        if at.is_nowhere() { 0 } else { self.limit.as_ptr().addr() - at.ptr.as_ptr().addr() }
-    }
-
-    #[inline(always)]
-    fn place(&self, ptr: NonNull<u8>) -> u64 {
-        self.origin.wrapping_add(ptr.as_ptr().addr() as u64)
-    }
-
-    /// The place of a cursor that is not nowhere.
-    #[inline(always)]
-    pub(super) fn place_of(&self, at: &Cursor) -> u64 {
-        self.place(at.ptr)
-    }
-
-    /// The place of the range's first byte.
-    pub(super) fn first(&self) -> u64 {
-        self.place(self.start)
-    }
-
-    /// Place of the frame's body; 0 without a slot.
-    #[inline]
-    pub(super) fn body(&self, frame: Frame) -> u64 {
-        if self.is_narrow(frame) { frame.body } else { frame.wide_body() }
-    }
-
-    /// True if the message of `frame` is narrow and too long to open another inside it.
-    pub(super) fn is_long(&self, at: &Cursor, frame: Frame) -> bool {
-        self.is_narrow(frame) && self.place(at.ptr).wrapping_sub(frame.body) > NARROW_MAX
-    }
-
-    #[inline(always)]
-    fn is_narrow(&self, frame: Frame) -> bool {
-        !SMALL && frame.body > self.wide
-    }
-
-    /// Takes written bytes back so that `used` remain; more than there are changes nothing. No open message
-    /// is narrow, and none begins behind `used`.
-    #[inline]
-    pub(super) fn rewind(&mut self, at: Cursor, used: usize) -> Cursor {
-        if used >= self.used(&at) {
-            return at;
-        }
-        // SAFETY: in bounds: `used` is below the current distance from `start` (C1).
-        let ptr = unsafe { self.start.add(used) };
-        self.wide = self.place(ptr);
-        Cursor { ptr, last: at.last }
-    }
-
-    /// Ends the narrow message of `frame` with a canonical length in front of more than 127 bytes, which
-    /// move. Gives the cursor back where it is better to make outer slots wide in the same go.
-    pub(super) fn close_long(&self, at: Cursor, frame: Frame) -> Result<Cursor, Cursor> {
-        let len = self.place(at.ptr).wrapping_sub(frame.body);
-        let width = varint::len(len);
-        if !self.is_narrow(frame)
-            || at.is_nowhere()
-            || width > SLOT_LEN
-            || (frame.narrow > 1 && len > MOVED_MAX)
-        {
-            return Err(at);
-        }
-        let used = self.used(&at);
-        let body = used - len as usize;
-        self.shift(body, used, body + width - 1);
-        let (word, _) = varint::word(len);
-        // SAFETY: in bounds: the slot's byte precedes the body (C5).
-        let slot = unsafe { self.start.add(body - 1) };
-        // SAFETY: writable: the slot and the `width - 1` bytes that are free now (C2); apart: a local.
-        unsafe { ptr::copy_nonoverlapping(word.to_le_bytes().as_ptr(), slot.as_ptr(), width) };
-        // SAFETY: in bounds: `width - 1 <= GROWTH` bytes of the frame's reserve (C5).
-        let ptr = unsafe { at.ptr.add(width - 1) };
-        // The reserve of this frame (C5).
-        Ok(Cursor { ptr, last: at.last + GROWTH })
-    }
-
-    /// Makes the slots of `frame`, the innermost message, and of all outer ones wide.
-    ///
-    /// ```text
-    /// s . . . s . . s . . . .   ^ ptr      links lead from right to left
-    /// s s s s . . . s s s s . . s s s s . . . .   ^ ptr
-    /// ```
-    ///
-    /// The links lie in memory a peer may share: a forged one puts lengths in wrong places, all of
-    /// which are in front of the cursor.
-    pub(super) fn widen(&mut self, at: Cursor, frame: Frame) -> Cursor {
-        if !self.is_narrow(frame) || at.is_nowhere() {
-            return at;
-        }
-        let count = frame.narrow as usize;
-        let (mut slot, mut end) = ((frame.body as u32 as usize).wrapping_sub(1), self.used(&at));
-        let head = slot.wrapping_add((count - 1) * GROWTH);
-        for by in (0..count).rev().map(|outside| outside * GROWTH) {
-            let outer = slot.saturating_sub(usize::from(self.get(slot)));
-            let body = slot.wrapping_add(1);
-            self.shift(body, end, body.wrapping_add(by + GROWTH));
-            let next = if by == 0 { self.head } else { (outer + by - GROWTH) as u32 };
-            self.set4(slot.wrapping_add(by), next.to_ne_bytes());
-            (end, slot) = (slot, outer);
-        }
-        self.head = head as u32;
-        // SAFETY: in bounds: the reserves of `count` narrow frames (C5).
-        let ptr = unsafe { at.ptr.add(count * GROWTH) };
-        self.wide = self.place(ptr);
-        Cursor { ptr, last: self.last() }
-    }
-
-    /// Opens a narrow message whose tag is written already, with no more room than its slot may come to
-    /// need. Gives the cursor back if there is less.
-    pub(super) fn open_tight(&self, at: Cursor, frame: Frame) -> Result<(Cursor, Frame), Cursor> {
-        if at.room() < SLOT_LEN {
-            return Err(at);
-        }
-        let (mut link, mut narrow) = (0, 1);
-        if self.is_narrow(frame) {
-            // At most NARROW_MAX and a tag: longer ones were made wide before.
-            link = (self.place(at.ptr) - frame.body + 1) as u8;
-            narrow = frame.narrow + 1;
-        }
-        // SAFETY: writable: SLOT_LEN bytes are free (C2).
-        unsafe { at.ptr.write(link) };
-        // SAFETY: in bounds: as above.
-        let ptr = unsafe { at.ptr.add(1) };
-        // SLOT_LEN - 1 == GROWTH bytes are free behind it (C5).
-        let last = at.last - GROWTH;
-        Ok((Cursor { ptr, last }, Frame { body: self.place(ptr), narrow }))
-    }
-
-    /// Opens a message with a wide slot whose tag is written already, in a message that is not narrow.
-    /// Gives the cursor back if the slot does not fit.
-    pub(super) fn open_wide(&mut self, mut at: Cursor) -> Result<(Cursor, Frame), Cursor> {
-        if at.room() < SLOT_LEN {
-            return Err(at);
-        }
-        let offset = self.used(&at) as u32;
-        at.append(&self.head.to_ne_bytes());
-        self.head = offset;
-        self.wide = self.place(at.ptr);
-        let frame = Frame { body: self.wide, narrow: 0 };
-        Ok((at, frame))
-    }
-
-    /// Ends the message of `frame`, whose wide slot is in this range, with `length`. If one byte is enough
-    /// for it and would have been had no padded message been inside, the body moves back.
-    pub(super) fn close_wide(
-        &mut self,
-        at: Cursor,
-        frame: Frame,
-        length: [u8; SLOT_LEN],
-    ) -> Cursor {
-        let body = frame.wide_body() as u32;
-        let slot = body.wrapping_sub(SLOT_LEN as u32);
-        // Forged links (shared memory) must lead outwards.
-        let outer = self.get4(slot);
-        self.head = if outer < slot { outer } else { NONE };
-        let used = self.used(&at);
-        let len = used.wrapping_sub(body as usize);
-        if frame.narrow == 0 || len > varint::ONE_BYTE_MAX as usize {
-            self.set4(slot as usize, length);
-            return at;
-        }
-        self.shift(body as usize, used, body as usize - GROWTH);
-        let mut at = self.rewind(at, slot as usize);
-        at.append(&[len as u8]);
-        // SAFETY: in bounds: `len` bytes behind the slot, where they were just moved (C1).
-        Cursor { ptr: unsafe { at.ptr.add(len) }, last: at.last }
-    }
-
-    /// See [`Cursor::last`].
-    #[inline]
-    fn last(&self) -> usize {
-        self.limit.as_ptr().addr() - SLACK
-    }
-
-    fn len(&self) -> usize {
-        self.limit.as_ptr().addr() - self.start.as_ptr().addr()
-    }
-
-    /// The byte at offset `at`, which was written; 0 if it is not in the range.
-    fn get(&self, at: usize) -> u8 {
-        if at >= self.len() {
-            return 0;
-        }
-        // SAFETY: in bounds: checked above (C2).
-        let from = unsafe { self.start.add(at) };
-        // SAFETY: readable (C2), and written before, says the caller.
-        unsafe { from.read() }
-    }
-
-    /// The four bytes at `offset`, which were written; 0 if they are not in the range.
-    pub(super) fn get4(&self, offset: u32) -> u32 {
-        let at = offset as usize;
-        if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
-            return 0;
-        }
-        // SAFETY: in bounds: checked above (C2).
-        let from = unsafe { self.start.add(at) };
-        // SAFETY: readable (C2), and written before, says the caller; no alignment asked.
-        unsafe { from.cast::<u32>().read_unaligned() }
-    }
-
-    /// Replaces the four bytes at offset `at`, if they are in the range.
-    pub(super) fn set4(&mut self, at: usize, bytes: [u8; SLOT_LEN]) {
-        if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
-            return;
-        }
-        // SAFETY: in bounds: checked above (C2).
-        let to = unsafe { self.start.add(at) };
-        // SAFETY: writable (C2); no alignment asked.
-        unsafe { to.cast::<[u8; SLOT_LEN]>().write_unaligned(bytes) };
-    }
-
-    /// Moves the bytes between offsets `from` and `to` to offset `at`, if all of that is in the range.
-    fn shift(&self, from: usize, to: usize, at: usize) {
-        if from >= to || to > self.len() || at > self.len() - (to - from) {
-            return;
-        }
-        // SAFETY: in bounds: `from < to <= len`, checked above (C2).
-        let from_ptr = unsafe { self.start.add(from) };
-        // SAFETY: in bounds: checked above (C2).
-        let to_ptr = unsafe { self.start.add(at) };
-        // SAFETY: both lie in the range (C2), and `copy` allows the overlap.
-        unsafe { ptr::copy(from_ptr.as_ptr(), to_ptr.as_ptr(), to - from) };
     }
 }

@@ -37,15 +37,29 @@ impl Scope<'_> {
     }
 }
 
-/// Appends packed field `N`; `put` appends one element.
+/// Appends packed field `N`; `put` appends one element. Elements of `WIDTH` bytes (0: varints) whose
+/// number is known beforehand get their length in front at once.
 #[inline(always)]
-pub(crate) fn packed<const N: u32, I: IntoIterator>(
+pub(crate) fn packed<const N: u32, const WIDTH: u32, I: IntoIterator>(
     scope: &mut Scope<'_>,
     items: I,
     mut put: impl FnMut(&mut Packed<'_>, I::Item),
 ) {
-    let mut run = scope.packed::<N>();
+    let items = items.into_iter();
+    let mut run = match announced(items.size_hint(), WIDTH) {
+        Some(len) => Packed { run: scope.nested_sized::<N>(len) },
+        None => scope.packed::<N>(),
+    };
     for item in items {
         put(&mut run, item);
     }
+}
+
+/// Bytes of a run, if its number of elements is known.
+#[inline(always)]
+fn announced((count, most): (usize, Option<usize>), width: u32) -> Option<u32> {
+    if width == 0 || most != Some(count) {
+        return None;
+    }
+    u32::try_from(count).ok()?.checked_mul(width).filter(|len| *len <= i32::MAX as u32)
 }
