@@ -11,6 +11,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let mut command = ctx.cargo();
     command
         .args(["test", "--package", "protozero", "--package", "tracing-core", "--lib"])
+        .args(["--features", "protozero/bytes"])
         // Optimise what is tested; the generated schema is large and hardly runs.
         .args(["--config", "profile.dev.opt-level=1"])
         .args(["--config", "profile.dev.package.protos.opt-level=0"])

@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     ("areas", areas),
     ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
     ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
+    ("test-small", |ctx| protozero(ctx, &["--features", "small,bytes"])),
     ("no-std", |ctx| no_std::run(ctx, &[])),
     ("no-panic", |ctx| no_panic::run(ctx, &[])),
     ("loom", |ctx| loom::run(ctx, &[])),

@@ -193,3 +193,20 @@ fn a_buf_mut_behind_a_window() {
     rt::bytes::<1>(&mut stream.root(), &[7; 20]);
     assert_eq!(stream.finish().err(), Some(WindowError::Output(8)));
 }
+
+#[test]
+fn a_message_lost_inside_a_group_takes_the_end_tag_along() {
+    let mut out = Vec::new();
+    let mut window = [0; 64];
+    let mut stream = WindowSink::stream(&mut window, |bytes: &[u8]| {
+        out.extend_from_slice(bytes);
+        Ok::<(), ()>(())
+    });
+    {
+        let mut root = stream.root();
+        let mut group = root.group::<1>();
+        rt::bytes::<3>(&mut group.nested::<2>(), &[7; 100]);
+    }
+    assert!(stream.finish().is_err());
+    assert_eq!(out, [0x0b, 0x12, 0x80, 0x80, 0x80, 0]);
+}
