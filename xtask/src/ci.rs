@@ -3,10 +3,10 @@
 //! Target folders are shared by what has the same flags: `target/debug` serves lints, tests and
 //! interoperability; sanitizer, fuzzing and models have one folder each.
 
-use crate::ctx::{Ctx, FEATURES};
+use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, loom, machine, no_panic,
-    no_std, sim, tidy,
+    no_std, sim, size, tidy,
 };
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -17,7 +17,7 @@ type Step = (&'static str, fn(&Ctx) -> Outcome);
 
 const STEPS: &[Step] = &[
     ("tools", tools),
-    ("fmt", |ctx| ctx.run(ctx.cargo().args(["fmt", "--all", "--check"]))),
+    ("fmt", fmt),
     ("tidy", |ctx| tidy::run(ctx, &[])),
     ("codegen", |_| codegen::run(&["--check".to_owned()])),
     ("clippy", clippy),
@@ -29,6 +29,8 @@ const STEPS: &[Step] = &[
     ("test-small", |ctx| protozero(ctx, &["--features", "small,bytes"])),
     ("no-std", |ctx| no_std::run(ctx, &[])),
     ("no-panic", |ctx| no_panic::run(ctx, &[])),
+    ("size", |ctx| size::run(ctx, &[])),
+    ("outside", outside),
     ("loom", |ctx| loom::run(ctx, &[])),
     ("asan", |ctx| asan::run(ctx, &[])),
     ("sim", |ctx| {
@@ -112,6 +114,30 @@ fn tools(ctx: &Ctx) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The workspace, and each of those that are none of its members.
+fn fmt(ctx: &Ctx) -> Outcome {
+    ctx.run(ctx.cargo().args(["fmt", "--all", "--check"]))?;
+    let manifest = read(&ctx.root().join("Cargo.toml"))?;
+    let (_, excluded) = manifest.split_once("exclude = [").ok_or("Cargo.toml excludes nothing")?;
+    let excluded = excluded.split(']').next().unwrap_or_default();
+    for folder in excluded.split('"').skip(1).step_by(2) {
+        let mut command = ctx.cargo();
+        command.args(["fmt", "--all", "--check", "--manifest-path"]);
+        ctx.run(command.arg(format!("{folder}/Cargo.toml")))?;
+    }
+    Ok(())
+}
+
+/// Somebody else's project, whose build script runs our code generator: not a warning.
+fn outside(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    command
+        .args(["test", "--manifest-path", "protozero-codegen/tests/outside/Cargo.toml"])
+        .env("CARGO_TARGET_DIR", ctx.target("outside")?)
+        .env("CARGO_ENCODED_RUSTFLAGS", "-Dwarnings");
+    ctx.run(&mut command)
 }
 
 fn clippy(ctx: &Ctx) -> Outcome {

@@ -31,11 +31,16 @@ pub fn module(
     read(&out, &mut texts)?;
     std::fs::write(copy, copier::copiers(&texts))?;
     let include = |file: &str| format!("include!(concat!(env!(\"OUT_DIR\"), \"/{name}/{file}\"));");
-    Ok(format!(
-        "pub mod {name} {{\n    {}\n    pub mod copy {{\n        {}\n    }}\n}}\n",
+    let lines = [
+        format!("pub mod {name} {{"),
         include("mod.rs"),
-        include("copy.rs")
-    ))
+        // Nobody copies every message.
+        "#[allow(dead_code, non_snake_case)]".to_owned(),
+        "pub mod copy {".to_owned(),
+        include("copy.rs"),
+        "}\n}\n".to_owned(),
+    ];
+    Ok(lines.join("\n"))
 }
 
 /// The generated files below `folder`; not the module tree, and not what we made of them before.

@@ -23,7 +23,6 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use prost_reflect::MessageDescriptor;
 
 /// What our generator makes of the schemas.
-#[allow(warnings)]
 pub mod ours {
     include!(concat!(env!("OUT_DIR"), "/ours.rs"));
 }

@@ -47,13 +47,8 @@ fn compare<T: PartialEq>(one: T, other: T, show: impl Fn(&T) -> String) -> Resul
 }
 
 /// prost's generated messages: no extensions, no unknown fields.
+#[derive(Default)]
 pub struct Prost<M>(PhantomData<M>);
-
-impl<M> Prost<M> {
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
 
 impl<M: prost::Message + Default + PartialEq + std::fmt::Debug> Peer for Prost<M> {
     fn name(&self) -> &'static str {

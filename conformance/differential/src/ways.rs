@@ -31,13 +31,8 @@ fn compare<T: PartialEq>(one: &T, other: &T) -> Result<(), String> {
 }
 
 /// Generated structs.
+#[derive(Default)]
 pub struct Owned<M>(PhantomData<M>);
-
-impl<M: Message> Owned<M> {
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
 
 fn decode<M: Message>(bytes: &[u8]) -> Result<M, String> {
     M::decode(bytes).map_err(|e| e.to_string())
@@ -153,7 +148,7 @@ pub struct Copy<M> {
 impl<M: Message> Copy<M> {
     /// Of the function that does so.
     pub const fn new(through: fn(&[u8]) -> Result<Vec<u8>, String>) -> Self {
-        Self { through, owned: Owned::new() }
+        Self { through, owned: Owned(PhantomData) }
     }
 }
 

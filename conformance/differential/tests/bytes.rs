@@ -14,7 +14,7 @@ where
     let taste = Taste { merged: true, groups: true, ..Taste::TAME };
     cases(&Reflect::new(name).0, taste, |bytes| {
         let ours = M::decode(bytes).map_err(|e| e.to_string())?.encode_to_vec();
-        let theirs = Prost::<P>::new().again(bytes)?;
+        let theirs = Prost::<P>::default().again(bytes)?;
         if ours == theirs {
             return Ok(());
         }

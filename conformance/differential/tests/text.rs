@@ -1,7 +1,7 @@
 //! Text: what one prints another parses.
 
 use differential::entropy::Taste;
-use differential::peers::{Peer, Reflect, RustProtobuf, Speaks};
+use differential::peers::{Reflect, RustProtobuf, Speaks};
 use differential::ways::{Text, Way as _};
 use differential::{cases, hex};
 

@@ -36,8 +36,9 @@ where
     M: Message,
     P: prost::Message + Default + PartialEq + Debug,
 {
-    let (owned, dynamic, text) = (Owned::<M>::new(), Dynamic::new(name), Text::new(name));
-    let (prost, reflect, rust) = (Prost::<P>::new(), Reflect::new(name), RustProtobuf::new(name));
+    let (owned, dynamic, text) = (Owned::<M>::default(), Dynamic::new(name), Text::new(name));
+    let (prost, reflect, rust) =
+        (Prost::<P>::default(), Reflect::new(name), RustProtobuf::new(name));
     agree(name, Taste::TAME, &[&owned, &copy, &dynamic, &text], &[&prost, &reflect, &rust]);
     // rust-protobuf replaces a message that is met again.
     let merged = Taste { merged: true, ..Taste::TAME };
