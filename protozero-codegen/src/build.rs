@@ -60,7 +60,7 @@ impl fmt::Display for BuildError {
             Self::Schema(error) => error.fmt(f),
             Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
             Self::NotIncluded { path } => {
-                write!(f, "{}: below none of the include folders", path.display())
+                write!(f, "{}: not found below the include folders", path.display())
             }
             Self::NoOutDir => f.write_str("OUT_DIR is not set"),
         }

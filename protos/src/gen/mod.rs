@@ -925,6 +925,7 @@ pub mod perfetto {
         /// Schemas of `perfetto/trace/etw/`.
         pub mod etw {
             #[cfg(feature = "system")]
+            #[allow(clippy::module_inception)]
             pub mod etw;
             #[cfg(feature = "system")]
             pub mod etw_event;
@@ -988,6 +989,7 @@ pub mod perfetto {
             #[cfg(feature = "ftrace")]
             pub mod fs;
             #[cfg(feature = "ftrace")]
+            #[allow(clippy::module_inception)]
             pub mod ftrace;
             #[cfg(feature = "ftrace")]
             pub mod ftrace_event;
@@ -1134,6 +1136,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/trace/interned_data/`.
         pub mod interned_data {
+            #[allow(clippy::module_inception)]
             pub mod interned_data;
         }
         /// Schemas of `perfetto/trace/linux/`.
@@ -1189,6 +1192,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/trace/sys_stats/`.
         pub mod sys_stats {
+            #[allow(clippy::module_inception)]
             pub mod sys_stats;
         }
         /// Schemas of `perfetto/trace/system_info/`.
@@ -1199,6 +1203,7 @@ pub mod perfetto {
             pub mod interrupt_info;
         }
         pub mod test_event;
+        #[allow(clippy::module_inception)]
         pub mod trace;
         pub mod trace_packet;
         pub mod trace_packet_defaults;
@@ -1250,6 +1255,7 @@ pub mod perfetto {
             pub mod task_execution;
             pub mod thread_descriptor;
             pub mod track_descriptor;
+            #[allow(clippy::module_inception)]
             pub mod track_event;
         }
         /// Schemas of `perfetto/trace/translation/`.

@@ -98,7 +98,7 @@ pub(crate) fn emit(
             uses.push(quote! { #gate #[allow(unused_imports)] pub use #(#idents)::* ::*; });
         }
     }
-    let mods = declare(&root, "");
+    let mods = declare(&root, "", "");
     quote! { #(#uses)* #mods }
 }
 
@@ -106,20 +106,22 @@ fn gate(feature: Option<&str>) -> TokenStream {
     feature.iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
 }
 
-fn declare(node: &Node, path: &str) -> TokenStream {
+fn declare(node: &Node, parent: &str, path: &str) -> TokenStream {
     node.children
         .iter()
         .map(|(name, child)| {
             let id = raw(name);
+            let same = (name == parent).then(|| quote! { #[allow(clippy::module_inception)] });
             if child.file {
                 let gate = gate(child.feature.as_deref());
-                return quote! { #gate pub mod #id; };
+                return quote! { #gate #same pub mod #id; };
             }
             let path = format!("{path}{name}/");
             let doc = format!(" Schemas of `{path}`.");
-            let inner = declare(child, &path);
+            let inner = declare(child, name, &path);
             quote! {
                 #[doc = #doc]
+                #same
                 pub mod #id { #inner }
             }
         })

@@ -1,5 +1,6 @@
 //! What a schema must not do although its syntax allows it: numbers, ranges, labels, defaults.
 
+mod editions;
 mod enums;
 mod extensions;
 mod names;
@@ -134,6 +135,13 @@ impl Cx<'_> {
             let features = oneof.map_or(features, |o| features.of_oneof(o));
             self.field(world, &path, features, f)?;
         }
+        let value = d.field.get(1).filter(|_| d.options.map_entry());
+        if let Some(first) = value.and_then(|v| world.enums.get(v.type_name())?.1.first())
+            && first.1 != 0
+        {
+            let message = "the first value of an enum in a map is 0".into();
+            return self.fail(&local, |n| n.at, message);
+        }
         if d.options.message_set_wire_format() && !d.field.is_empty() {
             return self.fail(&local, |n| n.at, "a message set has no fields".into());
         }
@@ -228,6 +236,7 @@ impl Cx<'_> {
         if f.has_extendee() && f.has_oneof_index() {
             return at_name("an extension is in no oneof");
         }
+        editions::check(self, path, f)?;
         if f.options.packed() {
             let number = !message && !matches!(kind, Type::TYPE_STRING | Type::TYPE_BYTES);
             if !repeated || !number {

@@ -89,29 +89,47 @@ impl Features {
         self.with(&d.options, 7)
     }
 
+    /// Numbers of the features that a field sets itself.
+    pub fn own(d: &FieldDescriptorProto) -> Vec<u32> {
+        let Some(options) = d.options.as_ref() else { return Vec::new() };
+        sets(options, 21).iter().flat_map(|set| values(set)).map(|(feature, _)| feature).collect()
+    }
+
     /// `options` as changed by their field `number`, a `FeatureSet`.
     fn with<O: protobuf::Message>(mut self, options: &MessageField<O>, number: u32) -> Self {
         let Some(options) = options.as_ref() else { return self };
-        for (at, value) in options.special_fields().unknown_fields() {
-            let UnknownValueRef::LengthDelimited(set) = value else { continue };
-            let Some(set) = (at == number).then(|| Empty::parse_from_bytes(set).ok()).flatten()
-            else {
-                continue;
-            };
-            for (feature, value) in set.special_fields.unknown_fields() {
-                match (feature, value) {
-                    (1, UnknownValueRef::Varint(1)) => self.presence = Presence::Explicit,
-                    (1, UnknownValueRef::Varint(2)) => self.presence = Presence::Implicit,
-                    (1, UnknownValueRef::Varint(3)) => self.presence = Presence::Required,
-                    (2, UnknownValueRef::Varint(v)) => self.closed = v == 2,
-                    (3, UnknownValueRef::Varint(v)) => self.packed = v == 1,
-                    (4, UnknownValueRef::Varint(v)) => self.utf8 = v == 2,
-                    (5, UnknownValueRef::Varint(v)) => self.delimited = v == 2,
-                    (6, UnknownValueRef::Varint(v)) => self.json_names = v == 1,
-                    _ => {}
-                }
+        for (feature, value) in sets(options, number).iter().flat_map(|set| values(set)) {
+            match (feature, value) {
+                (1, 1) => self.presence = Presence::Explicit,
+                (1, 2) => self.presence = Presence::Implicit,
+                (1, 3) => self.presence = Presence::Required,
+                (2, v) => self.closed = v == 2,
+                (3, v) => self.packed = v == 1,
+                (4, v) => self.utf8 = v == 2,
+                (5, v) => self.delimited = v == 2,
+                (6, v) => self.json_names = v == 1,
+                _ => {}
             }
         }
         self
     }
+}
+
+/// Every `FeatureSet` that is field `number` of `options`.
+fn sets<O: protobuf::Message>(options: &O, number: u32) -> Vec<Empty> {
+    let mut sets = Vec::new();
+    for (at, value) in options.special_fields().unknown_fields() {
+        if let (true, UnknownValueRef::LengthDelimited(set)) = (at == number, value) {
+            sets.extend(Empty::parse_from_bytes(set));
+        }
+    }
+    sets
+}
+
+/// Features of a set and their values, by number.
+fn values(set: &Empty) -> impl Iterator<Item = (u32, u64)> {
+    set.special_fields.unknown_fields().iter().filter_map(|(feature, value)| match value {
+        UnknownValueRef::Varint(value) => Some((feature, value)),
+        _ => None,
+    })
 }

@@ -239,7 +239,10 @@ impl Linker {
             }
             d.set_type_name(full);
             d.type_.get_or_insert(EnumOrUnknown::new(kind));
-        } else if d.type_.is_none() {
+        } else if d.type_.is_none_or(|t| {
+            let named = [Type::TYPE_MESSAGE, Type::TYPE_GROUP, Type::TYPE_ENUM];
+            named.contains(&t.enum_value_or(Type::TYPE_DOUBLE))
+        }) {
             return Err(file.error(&path, |n| n.at, "a field without a type".into()));
         }
         if d.has_extendee() {

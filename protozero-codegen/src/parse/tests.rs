@@ -70,6 +70,7 @@ fn syntax_errors_say_where() {
         edition("message A { int32 a = 1 [features.field_presence = RED]; }"),
         edition("message A { reserved \"a\"; }"),
         proto2("message A { reserved a; }"),
+        proto2("message A { reserved 1, \"a\"; }"),
         proto2("message A { optional int32 a = 1 [features.field_presence = EXPLICIT]; }"),
     ];
     insta::assert_snapshot!(errors.join("\n"));
@@ -177,6 +178,7 @@ fn options_that_do_not_fit_are_errors() {
         proto2("message A { optional A a = 1 [default = 1]; }"),
         proto2("message A { optional int32 a = 1 [packed = true]; }"),
         proto2("message A { repeated string a = 1 [packed = true]; }"),
+        proto2("enum E { A = 1; }\nmessage M { map<int32, E> m = 1; }"),
         proto2("message A { option message_set_wire_format = true; optional int32 a = 1; }"),
         proto3("message A { int32 a = 1 [default = 1]; }"),
         proto3("message A { int32 foo_bar = 1; int32 fooBar = 2; }"),
@@ -188,6 +190,10 @@ fn options_that_do_not_fit_are_errors() {
             "enum E { option features.enum_type = CLOSED; A = 0; }\nmessage M { E e = 1 [features.field_presence = IMPLICIT]; }",
         ),
         edition("message M { int32 e = 1 [features.field_presence = IMPLICIT, default = 1]; }"),
+        edition("message M { repeated int32 e = 1 [features.field_presence = IMPLICIT]; }"),
+        edition("message M { int32 e = 1 [features.repeated_field_encoding = PACKED]; }"),
+        edition("message M { bytes e = 1 [features.utf8_validation = VERIFY]; }"),
+        edition("message M { bytes e = 1 [features.message_encoding = DELIMITED]; }"),
     ];
     insta::assert_snapshot!(errors.join("\n"));
 }

@@ -1,1 +1,149 @@
+use protobuf::Message;
+use protobuf::descriptor::source_code_info::Location;
+use protobuf::descriptor::{DescriptorProto, FileDescriptorProto, FileDescriptorSet};
+use protobuf::plugin::{CodeGeneratorRequest, CodeGeneratorResponse};
 
+use super::{generate_set, plugin};
+use crate::{Config, Faces, Source, generate};
+
+const TWO: &str = "syntax = \"proto2\"; package p; import \"google/protobuf/any.proto\"; \
+    message A { optional group G = 1 { required int32 x = 2 [default = -3]; } \
+    map<string, A> m = 3; oneof o { string s = 4; google.protobuf.Any any = 5; } extensions 9; \
+    repeated sint32 packed = 6 [packed = true]; enum E { X = 1; } optional E e = 7; } \
+    extend A { optional A x9 = 9; } service S { rpc M(stream A) returns (A); }";
+const THREE: &str = "syntax = \"proto3\"; package p; import \"two.proto\"; \
+    message B { optional int32 a = 1; string s = 2; A b = 3; repeated bool c = 4; }";
+const EDITION: &str = "edition = \"2023\"; package p; option features.field_presence = IMPLICIT; \
+    message C { int32 a = 1; C c = 2 [features.message_encoding = DELIMITED]; }";
+
+fn sources() -> Vec<Source> {
+    [("two.proto", TWO), ("three.proto", THREE), ("edition.proto", EDITION)]
+        .map(|(path, text)| Source { path: path.into(), text: text.into() })
+        .into()
+}
+
+fn config() -> Config {
+    Config {
+        faces: Faces { descriptor: false, ..Faces::ALL },
+        command: "protoc-gen-protozero".into(),
+        ..Config::default()
+    }
+}
+
+/// The sources as `protoc` would hand them over.
+fn set() -> FileDescriptorSet {
+    let set = crate::descriptor_set(&sources()).unwrap();
+    FileDescriptorSet::parse_from_bytes(&set).unwrap()
+}
+
+fn ask(request: &CodeGeneratorRequest) -> CodeGeneratorResponse {
+    let response = plugin(&request.write_to_bytes().unwrap());
+    CodeGeneratorResponse::parse_from_bytes(&response).unwrap()
+}
+
+#[test]
+fn a_request_of_protoc_gives_what_the_text_gives() {
+    let mut request = CodeGeneratorRequest::new();
+    request.proto_file = set().file;
+    request.file_to_generate = sources().into_iter().map(|s| s.path).collect();
+    let response = ask(&request);
+    assert_eq!((response.error(), response.supported_features()), ("", 3));
+    let files: Vec<_> = response.file.iter().map(|f| (f.name(), f.content())).collect();
+    let text = generate(&Config { sources: sources(), ..config() }).unwrap();
+    let text: Vec<_> = text.iter().map(|f| (f.path.as_str(), f.text.as_str())).collect();
+    let names = |files: &[(&str, &str)]| -> Vec<String> {
+        let mut names: Vec<_> = files.iter().map(|f| f.0.to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&files), names(&text));
+    for (name, text) in text.into_iter().filter(|(name, _)| *name != "mod.rs") {
+        let theirs = files.iter().find(|(other, _)| *other == name).unwrap().1;
+        assert!(name.starts_with("google/") || theirs == text, "{name}");
+    }
+}
+
+#[test]
+fn a_set_gives_the_same_as_a_request() {
+    let files = generate_set(&config(), &set().write_to_bytes().unwrap()).unwrap();
+    assert!(files.iter().any(|f| f.path == "google/protobuf/any.rs"));
+    assert!(files.iter().any(|f| f.text.contains("group")));
+    let odd = generate_set(&config(), b"\xff").unwrap_err().to_string();
+    assert!(odd.starts_with("descriptor set:0:0: not a descriptor set"), "{odd}");
+}
+
+#[test]
+fn options_and_errors_reach_protoc() {
+    let mut request = CodeGeneratorRequest::new();
+    request.proto_file = set().file;
+    request.file_to_generate = vec!["three.proto".into()];
+    request.set_parameter("faces=writer,root=crate::x,open_enums".into());
+    let response = ask(&request);
+    let names: Vec<_> = response.file.iter().map(|f| f.name()).collect();
+    assert_eq!(names, ["three.rs", "mod.rs"]);
+    assert!(response.file[0].content().contains("crate::x::AWriter"));
+    assert!(!response.file[0].content().contains("protozero::Message"));
+    let mut error = |parameter: &str| {
+        request.set_parameter(parameter.into());
+        ask(&request).error().to_owned()
+    };
+    assert_eq!(error("colour"), "option colour is not known");
+    assert_eq!(error("faces=owned+all+x"), "x is no face");
+    assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
+    let odd = CodeGeneratorResponse::parse_from_bytes(&plugin(b"\xff")).unwrap();
+    assert!(odd.error().starts_with("not a request of protoc"), "{}", odd.error());
+}
+
+/// One message, whose place and comment the descriptor tells.
+fn described(message: DescriptorProto) -> FileDescriptorSet {
+    let mut file = FileDescriptorProto::new();
+    file.set_name("a.proto".into());
+    file.message_type.push(message);
+    let mut at = Location::new();
+    at.path = vec![4, 0];
+    at.span = vec![6, 2, 9, 1];
+    at.set_leading_comments(" What [it] is.\n".into());
+    file.source_code_info.mut_or_insert_default().location.push(at);
+    let mut set = FileDescriptorSet::new();
+    set.file.push(file);
+    set
+}
+
+#[test]
+fn comments_and_places_come_from_the_descriptors() {
+    let mut message = DescriptorProto::new();
+    message.set_name("M".into());
+    let files = generate_set(&config(), &described(message.clone()).write_to_bytes().unwrap());
+    assert!(files.unwrap()[0].text.contains("/// What \\[it\\] is."));
+    message.set_name("no name".into());
+    let error = generate_set(&config(), &described(message).write_to_bytes().unwrap());
+    assert_eq!(error.unwrap_err().to_string(), "a.proto:7:3: \"no name\" is no name");
+}
+
+#[test]
+fn hostile_descriptors_are_errors() {
+    let check = |change: &dyn Fn(&mut FileDescriptorProto)| {
+        let mut set = set();
+        let two = set.file.iter_mut().find(|f| f.name() == "two.proto");
+        change(two.unwrap());
+        let bytes = set.write_to_bytes().unwrap();
+        generate_set(&config(), &bytes).map_or_else(|e| e.message, |_| "no error".into())
+    };
+    let errors = [
+        check(&|f| f.set_syntax("proto9".into())),
+        check(&|f| f.set_package("a b".into())),
+        check(&|f| f.set_name("../x.proto".into())),
+        check(&|f| f.message_type[0].field[0].set_number(-1)),
+        check(&|f| f.message_type[0].field[0].set_name("r#type".into())),
+        check(&|f| f.message_type[0].field[0].set_type_name(".p.None".into())),
+        check(&|f| f.message_type[0].field[0].clear_type_name()),
+        check(&|f| f.message_type[0].field[0].set_oneof_index(77)),
+        check(&|f| f.message_type[0].field[0].type_ = Some(protobuf::EnumOrUnknown::from_i32(99))),
+        check(&|f| f.message_type[0].nested_type[1].field.truncate(1)),
+        check(&|f| f.message_type[0].enum_type[0].value.clear()),
+        check(&|f| f.message_type[0].extension_range[0].set_end(i32::MIN)),
+        check(&|f| f.service[0].method[0].set_input_type(".p.A.E".into())),
+        check(&|f| f.dependency.push("two.proto".into())),
+    ];
+    insta::assert_snapshot!(errors.join("\n"));
+}

@@ -246,7 +246,12 @@ impl<'a> Grammar<'a> {
     ) -> Done<Vec<(i32, i32)>> {
         self.bump();
         let mut ranges = Vec::new();
+        // Either names or numbers.
+        let named = matches!(self.peek(), Token::Text(_) | Token::Word(_));
         loop {
+            if named != matches!(self.peek(), Token::Text(_) | Token::Word(_)) {
+                return self.fail(if named { "a name" } else { "a number" });
+            }
             match *self.peek() {
                 Token::Text(_) if self.speech != Speech::Edition => names.push(self.utf8()?),
                 Token::Word(name) if self.speech == Speech::Edition => {

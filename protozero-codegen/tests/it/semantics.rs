@@ -120,7 +120,7 @@ fn groups_maps_and_extensions() {
             screw: vec![golden::BasePartScrew { size: Some(2), ..Default::default() }],
             ..Default::default()
         }),
-        by_name: [("x".to_owned(), golden::Shade::LIGHT)].into(),
+        by_name: [("x".to_owned(), golden::Level::HIGH)].into(),
         pick: Some(golden::BasePick::Choice(golden::BaseChoice {
             yes: Some(true),
             ..Default::default()
@@ -130,7 +130,7 @@ fn groups_maps_and_extensions() {
     let bytes = base.encode_to_vec();
     assert_eq!(
         bytes,
-        b"\x12\x01b\x1b\x08\x01\x13\x08\x02\x14\x1c\x32\x05\x0a\x01x\x10\x02\x4b\x08\x01\x4c"
+        b"\x12\x01b\x1b\x08\x01\x13\x08\x02\x14\x1c\x32\x05\x0a\x01x\x10\x01\x4b\x08\x01\x4c"
     );
     assert_eq!(golden::Base::decode(&bytes).as_ref(), Ok(&base));
     // Declared in a message, a group, and beside messages; another file's type.

@@ -23,7 +23,7 @@ fn groups_maps_and_oneofs() {
     check!(Base, r#"id: 5 name: "n" Part { weight: 1 Screw { size: 2 } Screw { } } shades: DARK"#);
     check!(
         Base,
-        r#"name: "" by_name { key: "a" value: LIGHT } children { key: -1 value { name: "b" } }"#
+        r#"name: "" by_name { key: "a" value: HIGH } children { key: -1 value { name: "b" } }"#
     );
     check!(Base, r#"name: "" Choice { yes: true }"#);
     check!(Base, r#"name: "" of: LIGHT"#);

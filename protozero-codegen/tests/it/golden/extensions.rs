@@ -29,7 +29,7 @@ pub struct Base {
     #[pb(group, 3)] pub part: Option<BasePart>,
     #[pb(enumeration, 4, repeated)] pub shades: Vec<Shade>,
     #[pb(enumeration, 5)] pub shade: Option<Shade>,
-    #[pb(map(string, enumeration), 6)] pub by_name: std::collections::BTreeMap<String, Shade>,
+    #[pb(map(string, enumeration), 6)] pub by_name: std::collections::BTreeMap<String, crate::golden::Level>,
     #[pb(map(int32, message), 7)] pub children: std::collections::BTreeMap<i32, Base>,
     /// At most one of these.
     #[pb(oneof, 8, 9, 10)] pub pick: Option<BasePick>,
@@ -59,7 +59,7 @@ impl BaseWriter<'_> {
     #[inline] pub fn part_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<3>(&mut self.s, body); self }
     #[inline] pub fn shades(&mut self, value: Shade) -> &mut Self { rt::enumeration::<4>(&mut self.s, value.0); self }
     #[inline] pub fn shade(&mut self, value: Shade) -> &mut Self { rt::enumeration::<5>(&mut self.s, value.0); self }
-    #[inline] pub fn by_name(&mut self, key: &str, value: Shade) -> &mut Self {
+    #[inline] pub fn by_name(&mut self, key: &str, value: crate::golden::Level) -> &mut Self {
         let mut entry = self.s.nested::<6>();
         rt::string::<1>(&mut entry, key);
         rt::enumeration::<2>(&mut entry, value.0);
@@ -123,7 +123,11 @@ impl Base {
                 d::optional("part", 3, d::of!(BasePart)).delimited(),
                 d::repeated("shades", 4, d::enum_kind::<Shade>()),
                 d::optional("shade", 5, d::enum_kind::<Shade>()),
-                d::map("by_name", 6, &[d::Kind::String, d::enum_kind::<Shade>()]),
+                d::map(
+                    "by_name",
+                    6,
+                    &[d::Kind::String, d::enum_kind::<crate::golden::Level>()],
+                ),
                 d::map("children", 7, &[d::Kind::Int32, d::of!(Base)]),
                 d::optional("other", 8, d::of!(Base)).of("pick"),
                 d::optional("choice", 9, d::of!(BaseChoice)).delimited().of("pick"),
@@ -210,7 +214,7 @@ rt::reader! {
     "cases.ext.Base.ByNameEntry": BaseByNameEntryReader, BaseByNameEntryField, BaseByNameEntryTable;
     one {
         Key(&'a str) key = 10 as String;
-        Value(Shade) value = 16 as Enumeration;
+        Value(crate::golden::Level) value = 16 as Enumeration;
     }
 }
 

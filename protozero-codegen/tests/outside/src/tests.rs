@@ -1,7 +1,7 @@
 use protozero::{Enumeration, Extendable, FixedSink, Message, Writer};
 
 use crate::all::{
-    Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, Taste, edition,
+    Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, PlainShade, Taste, edition,
 };
 use crate::plain::{Plain, PlainReader, PlainWriter};
 
@@ -49,7 +49,7 @@ fn defaults_and_groups_of_proto2() {
     assert_eq!(all.a_bytes_or_default(), b"\xff\0x");
     assert_eq!(all.a_taste_or_default(), Taste::ACID);
     all.choice = Some(EverythingChoice::Chosen(Default::default()));
-    all.by_number.insert(-1, Taste::ODD);
+    all.by_number.insert(-1, PlainShade(9));
     assert_eq!(Everything::decode(&all.encode_to_vec()), Ok(all));
 }
 
