@@ -12,6 +12,7 @@ mod differential;
 )]
 #[rustfmt::skip]
 mod golden;
+mod readers;
 mod semantics;
 mod sources;
 mod text;

@@ -1,12 +1,23 @@
 //! Reading: one pass over borrowed bytes. Never recurses, allocates or panics.
 //!
-//! [`Reader`] walks the fields of one message; a nested message is a byte slice that another reader
-//! may walk. The typed readers of generated code sit on the same functions and match on whole tags.
-//! [`ScatteredReader`] does what `Reader` does for a message that lies in several slices, and
-//! `FrameReader` finds the messages of a stream; only the latter needs memory of its own.
+//! | you have | you read it with |
+//! |---|---|
+//! | bytes, no schema | [`Reader`]: fields one by one |
+//! | bytes and a generated reader | `for field in reader`; `reader.name()?` for one field; `reader.table()?` for all of them as a struct |
+//! | several slices that are one message | [`ScatteredReader`]: nothing is glued; a cut field comes as [`Pieces`] |
+//! | a stream of messages | `FrameReader`: the messages, lent from the block they came in (needs `alloc`) |
+//! | a message nobody vouches for, to build something of | [`Limits`]: depth, fields and bytes of the whole walk |
 //!
-//! What is not protobuf ends the walk with a [`DecodeError`](crate::DecodeError); so ends a message
-//! that stops in the middle of a field.
+//! A nested message is a byte slice that another reader may walk. Generated readers sit on the same
+//! functions and match on whole tags. A packed run and elements that stand alone read alike, and so do
+//! a group and a message with a length. A field that the schema does not know, or has with another
+//! wire type, is an unknown one: it is there, verbatim, to be written out again. Readers do not
+//! merge: of a singular field the last one counts, and an enum's number that has no name is a
+//! value like any other.
+//!
+//! What is not protobuf ends the walk with a [`DecodeError`](crate::DecodeError), which names the
+//! offset of the field; so ends a message that stops in the middle of a field. There are no more fields
+//! after it, except where a string was not UTF-8.
 
 mod face;
 mod field;

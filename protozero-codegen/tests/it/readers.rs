@@ -1,0 +1,110 @@
+//! Generated readers of groups, maps, oneofs and extensions: by name, as a table, field by field, all
+//! against the owned message they were written from.
+
+use std::collections::BTreeMap;
+
+use protozero::extension::Extendable;
+use protozero::{DecodeError, Message};
+
+use crate::golden::{
+    Base, BaseField, BasePart, BasePartScrew, BasePick, BaseReader, LONE_ONES, PACKED_ONES,
+    PRIORITY, Scope, Shade, TAGS, Three, ThreeReader,
+};
+
+fn base() -> Base {
+    let screw = |size| BasePartScrew { size: Some(size), ..BasePartScrew::default() };
+    let child = |id| Base { id: Some(id), ..Base::default() };
+    let mut base = Base {
+        id: Some(-5),
+        name: Some("n".into()),
+        part: Some(BasePart {
+            weight: Some(7),
+            screw: vec![screw(3), screw(4)],
+            ..BasePart::default()
+        }),
+        shades: vec![Shade::DARK, Shade::LIGHT],
+        by_name: [("a".to_owned(), Shade::DARK), (String::new(), Shade::LIGHT)].into(),
+        children: [(0, child(1)), (300, child(2))].into(),
+        pick: Some(BasePick::Other(Box::new(child(9)))),
+        ..Base::default()
+    };
+    base.set_extension(&PRIORITY, &70_000);
+    base.set_extension(&PACKED_ONES, &[1, -1, 300]);
+    base.set_extension(&LONE_ONES, &[2, -2]);
+    base.set_extension(&TAGS, &["x".to_owned(), "y".to_owned()]);
+    base.set_extension(&Scope::INNER, &Scope { value: Some(8), ..Scope::default() });
+    base
+}
+
+#[test]
+fn groups_and_maps() -> Result<(), DecodeError> {
+    let base = base();
+    let bytes = base.encode_to_vec();
+    let reader = BaseReader::new(&bytes);
+    let table = reader.table()?;
+    for part in [reader.part()?, table.part] {
+        let part = part.expect("a group").table()?;
+        let sizes: Result<Vec<_>, _> = part.screw.iter().map(|screw| screw?.size()).collect();
+        assert_eq!((part.weight, sizes?), (Some(7), vec![Some(3), Some(4)]));
+    }
+    for by_name in [reader.by_name(), table.by_name] {
+        let mut map = BTreeMap::new();
+        for entry in by_name {
+            let entry = entry?.table()?;
+            // What an entry leaves out is the default.
+            map.insert(entry.key.unwrap_or_default().to_owned(), entry.value.unwrap_or_default());
+        }
+        assert_eq!(map, base.by_name);
+    }
+    let mut children = BTreeMap::new();
+    for entry in reader.children() {
+        let (key, value) = (entry?.key()?, entry?.value()?.expect("it was written"));
+        children.insert(key.unwrap_or_default(), Base::decode(value.bytes())?);
+    }
+    assert_eq!(children, base.children);
+    Ok(())
+}
+
+#[test]
+fn oneofs_have_the_last_member() -> Result<(), DecodeError> {
+    let bytes = base().encode_to_vec();
+    let reader = BaseReader::new(&bytes);
+    let other = reader.other()?.expect("the member that is set");
+    assert_eq!((other.id()?, reader.of()?), (Some(9), None));
+    // A group of the same oneof, after it.
+    let bytes = [&bytes[..], b"\x4b\x08\x01\x4c"].concat();
+    let reader = BaseReader::new(&bytes);
+    assert_eq!(reader.choice()?.expect("a group").yes()?, Some(true));
+    assert!(matches!(reader.table()?.pick, Some(BaseField::Choice(_))));
+    assert!(reader.other()?.is_none() && matches!(reader.pick()?, Some(BaseField::Choice(_))));
+    Ok(())
+}
+
+#[test]
+fn extensions_are_among_the_unknown_fields() -> Result<(), DecodeError> {
+    let base = base();
+    let bytes = base.encode_to_vec();
+    let reader = BaseReader::new(&bytes);
+    let unknown: Vec<_> = reader.unknown_fields().iter().collect::<Result<_, _>>()?;
+    assert_eq!(PRIORITY.read(unknown.iter().copied())?, Some(70_000));
+    assert_eq!(PACKED_ONES.read(unknown.iter().copied())?, [1, -1, 300]);
+    assert_eq!(LONE_ONES.read(unknown.iter().copied())?, [2, -2]);
+    assert_eq!(TAGS.read(unknown.iter().copied())?, ["x", "y"]);
+    let inner = Scope::INNER.read(reader.table()?.unknown_fields.iter().flatten())?;
+    assert_eq!(inner.and_then(|scope| scope.value), Some(8));
+    // Verbatim, and so the same message.
+    let raw: Vec<u8> = unknown.iter().flat_map(|field| field.raw).copied().collect();
+    assert_eq!(raw, base.unknown_fields.as_bytes());
+    Ok(())
+}
+
+#[test]
+fn what_is_absent_without_presence_is_none() -> Result<(), DecodeError> {
+    let three = Three { numbers: vec![0, 1, 2], ..Three::default() };
+    let bytes = three.encode_to_vec();
+    let table = ThreeReader::new(&bytes).table()?;
+    assert_eq!((table.number, table.text, table.yes), (None, None, None));
+    assert_eq!(table.numbers.iter().collect::<Result<Vec<_>, _>>()?, three.numbers);
+    assert!(table.inner.is_none() && table.pick.is_none() && table.threes.iter().next().is_none());
+    Ok(())
+}
