@@ -3,7 +3,7 @@
 //! | you have | you read it with |
 //! |---|---|
 //! | bytes, no schema | [`Reader`]: fields one by one |
-//! | bytes and a generated reader | `for field in reader`; `reader.name()?` for one field; `reader.table()?` for all of them as a struct |
+//! | bytes and a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?`, a struct |
 //! | several slices that are one message | [`ScatteredReader`]: nothing is glued; a cut field comes as [`Pieces`] |
 //! | a stream of messages | `FrameReader`: the messages, lent from the block they came in (needs `alloc`) |
 //! | a message nobody vouches for, to build something of | [`Limits`]: depth, fields and bytes of the whole walk |
