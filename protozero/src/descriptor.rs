@@ -12,6 +12,10 @@ pub struct MessageDescriptor {
     pub fields: &'static [FieldDescriptor],
     /// Extensions of it that were generated with it, by full name.
     pub extensions: &'static [FieldDescriptor],
+    /// Names of fields that are no more.
+    pub reserved_names: &'static [&'static str],
+    /// It holds extensions only, in the ancient framing of a number and a message each.
+    pub message_set: bool,
 }
 
 impl MessageDescriptor {
@@ -19,7 +23,21 @@ impl MessageDescriptor {
     #[doc(hidden)]
     #[must_use]
     pub const fn extended(self, extensions: &'static [FieldDescriptor]) -> Self {
-        Self { name: self.name, fields: self.fields, extensions }
+        Self { extensions, ..self }
+    }
+
+    /// The same, with the names of fields that are no more.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn reserved(self, reserved_names: &'static [&'static str]) -> Self {
+        Self { reserved_names, ..self }
+    }
+
+    /// The same, in the framing of message sets.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn message_set(self) -> Self {
+        Self { message_set: true, ..self }
     }
 
     /// The field called `name`.
@@ -185,7 +203,7 @@ pub enum Kind {
 #[doc(hidden)]
 #[must_use]
 pub const fn message(name: &'static str, fields: &'static [FieldDescriptor]) -> MessageDescriptor {
-    MessageDescriptor { name, fields, extensions: &[] }
+    MessageDescriptor { name, fields, extensions: &[], reserved_names: &[], message_set: false }
 }
 
 #[doc(hidden)]

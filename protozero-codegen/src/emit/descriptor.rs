@@ -26,12 +26,15 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     });
     let extensions: Vec<TokenStream> = extensions(cx, id).collect();
     let extended = (!extensions.is_empty()).then(|| quote! { .extended(&[#(#extensions),*]) });
+    let reserved = &message.reserved_names;
+    let reserved = (!reserved.is_empty()).then(|| quote! { .reserved(&[#(#reserved),*]) });
+    let set = message.message_set.then(|| quote! { .message_set() });
     quote! {
         #cfg
         impl #name {
             /// What the text format knows of this message.
             pub const DESCRIPTOR: &'static d::MessageDescriptor =
-                &d::message(#full, &[#(#fields),*])#extended;
+                &d::message(#full, &[#(#fields),*])#extended #reserved #set;
         }
     }
 }

@@ -87,6 +87,10 @@ pub(crate) struct Message {
     pub map_entry: bool,
     /// Numbers others may extend it with.
     pub extension_ranges: Vec<core::ops::Range<u32>>,
+    /// Names of fields that are no more: text may still hold them.
+    pub reserved_names: Vec<String>,
+    /// The framing of a message that holds extensions only.
+    pub message_set: bool,
     /// Extensions declared inside it; it is only their scope.
     pub extensions: Vec<Extension>,
 }

@@ -105,6 +105,8 @@ impl Builder<'_> {
             deprecated: d.options.deprecated(),
             map_entry: d.options.map_entry(),
             extension_ranges: d.extension_range.iter().filter_map(range).collect(),
+            reserved_names: d.reserved_name.clone(),
+            message_set: d.options.message_set_wire_format(),
             extensions: Vec::new(),
         });
         self.schema.files[file].messages.push(id);

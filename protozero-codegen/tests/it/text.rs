@@ -3,7 +3,7 @@
 use protozero::Message;
 use protozero::text::{Options, PrintOptions, parse, print_bytes};
 
-use crate::golden::{Base, Scope, Three};
+use crate::golden::{Base, Extended, Scope, Three};
 
 /// `text` is read, passes through the owned message `M`, and is printed as it was.
 macro_rules! check {
@@ -44,6 +44,12 @@ fn extensions_of_all_files() {
     let clash = parse(Base::DESCRIPTOR, b"name: '' of: DARK Choice { }", &Options::default());
     let clash = clash.unwrap_err().to_string();
     assert!(clash.contains("both are of the oneof `pick`"), "{clash}");
+}
+
+#[test]
+fn names_that_are_no_more() {
+    let wire = parse(Extended::DESCRIPTOR, b"gone { x: [1, 2] }", &Options::default()).unwrap();
+    assert!(wire.is_empty());
 }
 
 #[test]

@@ -113,6 +113,11 @@ impl Builder {
                 for field in message.fields {
                     self.field(index, message.name, field);
                 }
+                let data = &mut self.schema.messages[index as usize];
+                data.message_set = message.message_set;
+                data.reserved_names =
+                    message.reserved_names.iter().map(|name| Box::from(*name)).collect();
+                data.reserved_names.sort_unstable();
                 for extension in message.extensions {
                     self.extension(index, extension);
                 }
@@ -167,6 +172,13 @@ impl Builder {
         let scope = extension.name.rsplit_once('.').map_or("", |(scope, _)| scope);
         self.qualify(&mut data, scope, extension);
         let index = self.schema.extensions.len() as u32;
+        if let Type::Message(ty) = ty
+            && *self.schema.message(ty).full_name == *scope
+            && self.schema.message(parent).message_set
+            && !data.repeated()
+        {
+            self.schema.messages[parent as usize].members.insert(ty, index);
+        }
         let name = String::from(extension.name);
         self.schema.symbols.insert(name, Symbol::Extension(index));
         self.schema.messages[parent as usize].extensions.insert(extension.number, index);

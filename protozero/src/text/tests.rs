@@ -6,7 +6,7 @@ use std::{format, vec};
 
 use super::{Options, parse};
 use crate::descriptor::{
-    EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, optional, repeated,
+    EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, message, optional, repeated,
 };
 
 static POLICY: EnumDescriptor = EnumDescriptor {
@@ -38,8 +38,7 @@ static FIELDS: [FieldDescriptor; 20] = [
     repeated("names", 20, Kind::String),
 ];
 
-static NODE: MessageDescriptor =
-    MessageDescriptor { name: "test.Node", fields: &FIELDS, extensions: &[] };
+static NODE: MessageDescriptor = message("test.Node", &FIELDS);
 
 pub(super) fn node() -> &'static MessageDescriptor {
     &NODE

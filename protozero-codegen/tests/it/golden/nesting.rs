@@ -281,5 +281,6 @@ impl Extended {
             "cases.Extended",
             &[],
         )
-        .extended(&[d::optional("cases.Extended.more", 100, d::Kind::Int32)]);
+        .extended(&[d::optional("cases.Extended.more", 100, d::Kind::Int32)])
+        .reserved(&["gone"]);
 }

@@ -1,16 +1,16 @@
 //! `descriptor.proto` as a generated descriptor would have it, so that schemas can be text.
 
 use crate::descriptor::{
-    EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, optional, repeated,
+    EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, message as message_type, optional,
+    repeated,
 };
 
 macro_rules! messages {
     ($($name:ident $function:ident $full:literal { $($fields:tt)* })*) => {$(
-        pub(super) static $name: MessageDescriptor = MessageDescriptor {
-            name: concat!("google.protobuf.", $full),
-            fields: { const FIELDS: &[FieldDescriptor] = &[$($fields)*]; FIELDS },
-            extensions: &[],
-        };
+        pub(super) static $name: MessageDescriptor = message_type(
+            concat!("google.protobuf.", $full),
+            { const FIELDS: &[FieldDescriptor] = &[$($fields)*]; FIELDS },
+        );
 
         fn $function() -> &'static MessageDescriptor {
             &$name
