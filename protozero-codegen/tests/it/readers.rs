@@ -7,7 +7,7 @@ use protozero::extension::Extendable;
 use protozero::{DecodeError, Message};
 
 use crate::golden::{
-    Base, BaseField, BasePart, BasePartScrew, BasePick, BaseReader, LONE_ONES, PACKED_ONES,
+    Base, BaseField, BasePart, BasePartScrew, BasePick, BaseReader, LONE_ONES, Level, PACKED_ONES,
     PRIORITY, Scope, Shade, TAGS, Three, ThreeReader,
 };
 
@@ -23,7 +23,7 @@ fn base() -> Base {
             ..BasePart::default()
         }),
         shades: vec![Shade::DARK, Shade::LIGHT],
-        by_name: [("a".to_owned(), Shade::DARK), (String::new(), Shade::LIGHT)].into(),
+        by_name: [("a".to_owned(), Level(1)), (String::new(), Level(0))].into(),
         children: [(0, child(1)), (300, child(2))].into(),
         pick: Some(BasePick::Other(Box::new(child(9)))),
         ..Base::default()
