@@ -21,8 +21,10 @@ const PLANTED: &str = "planted";
 
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     machine::need(ctx, "objdump", "binutils")?;
-    if let Some(panics) = find(ctx, "")? {
-        return Err(format!("a panic can be reached:\n{panics}"));
+    for feature in ["", "small"] {
+        if let Some(panics) = find(ctx, feature)? {
+            return Err(format!("a panic can be reached (features `{feature}`):\n{panics}"));
+        }
     }
     match find(ctx, PLANTED)? {
         Some(panics) if panics.contains(PLANTED) => {}

@@ -120,6 +120,8 @@ impl<'a, 'b> RangesSink<'b, Table<'a, 'b>> {
 #[cfg(feature = "alloc")]
 impl<'b, I: Iterator<Item = &'b mut [u8]>> RangesSink<'b, Collected<'b, I>> {
     /// A stream into the pieces of an iterator, or of a closure by [`core::iter::from_fn`].
+    ///
+    /// If the iterator panics the program aborts, as for every [`Sink`].
     pub fn iter(pieces: impl IntoIterator<IntoIter = I>) -> StreamOf<Self> {
         Self::stream(Collected { pieces: pieces.into_iter(), back: alloc::vec::Vec::new() })
     }

@@ -24,7 +24,8 @@ pub trait Output {
     /// Why bytes could not be taken.
     type Error;
 
-    /// Takes `bytes`, all of them or an error. After an error it is not called again.
+    /// Takes `bytes`, all of them or an error. After an error it is not called again. If it panics the
+    /// program may abort, as for every [`Sink`].
     ///
     /// # Errors
     /// Its own.
