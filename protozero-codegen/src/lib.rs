@@ -1,23 +1,47 @@
 //! From `.proto` schemas to Rust that writes, reads and owns messages on [`protozero`].
 //!
 //! ```text
-//!  Source*  --parse-->  Schema  --emit-->  tokens  --format-->  OutputFile*
-//!           comments-^   (model)  names-^
+//!  Source* --syntax, parse--> Schema --emit--> tokens --format--> OutputFile*
+//!  FileDescriptorSet -parse-> (model) ^-names
 //! ```
 //!
-//! Sources come in as text, files go out as text, so a build tool and a test use it alike; only the
-//! parser, which insists on files, gets a private temporary folder for a moment. Output depends on the
-//! input alone and follows declaration order; it carries no version and no date, so a
-//! release of this crate changes nothing by itself.
+//! Three ways in: [`compile`] for a build script; the command `protozero-codegen` (feature `cli`);
+//! `protoc-gen-protozero`, a plugin of `protoc` ([`plugin`]). All of them end in [`generate`], where
+//! text goes in and text comes out. Only protobuf-parse insists on files: it gets a private temporary
+//! folder for a moment. Output depends on the input alone and follows declaration order; it carries
+//! no version and no date, so a release of this crate changes nothing by itself.
 //!
-//! Per message up to three faces are made (see [`Faces`]): an *owned* struct through
-//! `protozero-derive`, a zero-copy *writer* and a zero-copy *reader*; beside them enums, services and
-//! static descriptors for the text format.
+//! Per message up to three faces are made, each without need of the others (see [`Faces`]): an
+//! *owned* struct through `protozero-derive`, a zero-copy *writer* and a zero-copy *reader*; beside
+//! them enums, services and static descriptors for the text format. Whatever the face, generated
+//! code is safe, and compiles and documents without a warning.
 //!
-//! proto2 and proto3 are understood. Deliberately not: groups (an error), extensions (`extend` blocks
-//! are skipped, as upstream's own generators do for those at file scope; extension fields stay
-//! unknown fields), and `required`, which is read as `optional`: an absent field never fails here.
-//! A map becomes a repeated message of its entries, which is exactly what it is on the wire.
+//! # The schema language
+//!
+//! proto2, proto3 and edition 2023, all of them: presence, closed and open enums, packed and expanded
+//! runs, oneofs, maps, groups and delimited messages, extensions of own and foreign messages,
+//! defaults, reserved names and numbers, public imports, services that stream both ways. What the
+//! schema must not do is an [`Error`] with file, line, column and reason. Custom options are read
+//! over. `required` is a field that may be absent: nothing here fails for want of it.
+//!
+//! `google/protobuf/*.proto` need not be among the sources: `any`, `descriptor`, `duration`, `empty`,
+//! `field_mask`, `struct`, `timestamp` and `wrappers` come along, and code is made for those that
+//! are used.
+//!
+//! # Names
+//!
+//! | schema | Rust |
+//! |---|---|
+//! | message `Outer.Inner` | `OuterInner`, `OuterInnerWriter`, `OuterInnerReader` |
+//! | oneof `pick` of `M` | `MPick` |
+//! | enum `Kind` of `M`, value `GOOD` | `MKind::GOOD` |
+//! | field `type` | `r#type`; `self` becomes `self_` |
+//! | extension `foo_bar` | constant `FOO_BAR`, of the message it stands in, if any |
+//! | service `Host` | module `host` |
+//! | file `a/b.proto` | module `a::b`, re-exported at the root |
+//!
+//! Names of a package are unique: whoever comes second gets an underscore behind. Two packages may
+//! use one name; then the second one's file is not re-exported at the root.
 //!
 //! ```
 //! use protozero_codegen::{Config, Faces, Source, generate};
@@ -38,7 +62,7 @@
 //! ```
 //!
 //! The receiving crate includes `mod.rs` as a module (`#[rustfmt::skip]`, since small bodies stand on
-//! one line) and re-exports it at [`Config::root`].
+//! one line). With an empty [`Config::root`] that may be anywhere.
 //!
 //! [`protozero`]: https://docs.rs/protozero
 
@@ -93,8 +117,7 @@ impl Faces {
 /// What to generate.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The schema. Every import must be among them, except `google/protobuf/*.proto`, which may be
-    /// imported for its options but not for its types.
+    /// The schema. Every import must be among them, except the well-known `google/protobuf/*.proto`.
     pub sources: Vec<Source>,
     /// Which code to make.
     pub faces: Faces,
@@ -141,8 +164,8 @@ pub struct OutputFile {
 /// Generates one file per source, and `mod.rs`, the module tree with a flat re-export of all of it.
 ///
 /// # Errors
-/// The first thing wrong with the schema: syntax, an unresolved name, a group, an import that is not
-/// among the sources.
+/// The first thing wrong with the schema: syntax, an unresolved name, a number used twice, an import
+/// that is not among the sources.
 pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
     let schema = parse::parse(&config.sources, config.open_enums)?;
     let names = names::Names::new(&schema);

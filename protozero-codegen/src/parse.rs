@@ -152,4 +152,6 @@ fn pure<'s>(sources: impl Iterator<Item = &'s Source> + Clone) -> Option<Vec<Fil
 }
 
 #[cfg(test)]
+mod props;
+#[cfg(test)]
 mod tests;
