@@ -1,6 +1,7 @@
 //! The runner's schemas: as our generated code, and as descriptors, ours and the official compiler's.
 //!
 //! Nothing of them is committed: `CONFORMANCE_INCLUDE` names the folder that came with the runner.
+//! `PROTOC_GEN_PROTOZERO` is our plugin of the official compiler.
 
 use protozero_codegen::Source;
 use std::error::Error;
@@ -19,12 +20,11 @@ const SCHEMAS: &[(&str, &str)] = &[
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=CONFORMANCE_INCLUDE");
-    let include = std::env::var("CONFORMANCE_INCLUDE")
-        .map_err(|_| "CONFORMANCE_INCLUDE is not set; start this by `cargo xtask conformance`")?;
+    let include = setting("CONFORMANCE_INCLUDE")?;
+    let plugin = setting("PROTOC_GEN_PROTOZERO")?;
+    println!("cargo::rerun-if-changed={plugin}");
     let include = Path::new(&include);
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    let official = protoc_bin_vendored::include_path()?;
 
     let mut modules = String::new();
     let mut sources = Vec::new();
@@ -37,10 +37,44 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     std::fs::write(out.join("ours.bin"), protozero_codegen::descriptor_set(&sources)?)?;
 
-    let mut protoc = Command::new(protoc_bin_vendored::protoc_bin_path()?);
-    protoc.arg("-I").arg(include).arg("-I").arg(&official).arg("--include_imports");
-    protoc.arg("--descriptor_set_out").arg(out.join("official.bin"));
-    protoc.args(SCHEMAS.iter().map(|schema| schema.1));
-    let status = protoc.status()?;
-    if status.success() { Ok(()) } else { Err(format!("protoc: {status}").into()) }
+    official(include, &out, &plugin)
+}
+
+/// A variable that our starter sets.
+fn setting(name: &str) -> Result<String, String> {
+    println!("cargo::rerun-if-env-changed={name}");
+    std::env::var(name).map_err(|_| format!("{name} is not set: use `cargo xtask conformance`"))
+}
+
+/// What the official compiler makes of the schemas: its descriptors, and by our plugin the same code.
+fn official(include: &Path, out: &Path, plugin: &str) -> Result<(), Box<dyn Error>> {
+    let program = protoc_bin_vendored::protoc_bin_path()?;
+    let well_known = protoc_bin_vendored::include_path()?;
+    let protoc = || {
+        let mut protoc = Command::new(&program);
+        protoc.arg("-I").arg(include).arg("-I").arg(&well_known);
+        protoc
+    };
+    let mut describe = protoc();
+    describe.arg("--include_imports").arg("--descriptor_set_out").arg(out.join("official.bin"));
+    run(describe.args(SCHEMAS.iter().map(|schema| schema.1)))?;
+
+    for (name, path) in SCHEMAS {
+        let folder = out.join("plugin").join(name);
+        std::fs::create_dir_all(&folder)?;
+        let mut generate = protoc();
+        generate
+            .arg(format!("--plugin=protoc-gen-protozero={plugin}"))
+            .arg(format!("--protozero_opt=faces=all,root=crate::schema::{name}"))
+            .arg("--protozero_out")
+            .arg(&folder);
+        run(generate.arg(path))?;
+        builder::same_code(&folder, &out.join(name))?;
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }
 }

@@ -79,11 +79,15 @@ fn package(ctx: &Ctx) -> Result<PathBuf, String> {
 }
 
 fn build(ctx: &Ctx, include: &Path) -> Result<PathBuf, String> {
+    let mut command = ctx.cargo();
+    command.args(["build", "--package", "protozero-codegen", "--bin", "protoc-gen-protozero"]);
+    ctx.run(&mut command)?;
     let target = ctx.target("conformance")?;
     let mut command = ctx.cargo();
     command
         .args(["build", "--manifest-path", "conformance/Cargo.toml", "--package", "testee"])
         .env("CONFORMANCE_INCLUDE", include)
+        .env("PROTOC_GEN_PROTOZERO", ctx.root().join("target/debug/protoc-gen-protozero"))
         .env("CARGO_TARGET_DIR", &target);
     ctx.run(&mut command)?;
     Ok(target.join("debug/testee"))

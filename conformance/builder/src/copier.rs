@@ -135,7 +135,7 @@ fn blocks<'t>(text: &'t str, start: &str) -> Vec<&'t str> {
     found
 }
 
-fn without_comments(text: &str) -> String {
+pub fn without_comments(text: &str) -> String {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     code.fold(String::new(), |all, line| all + line + "\n")
 }

@@ -43,6 +43,35 @@ pub fn module(
     Ok(lines.join("\n"))
 }
 
+/// That the files below both folders are the same code. Comments may differ, since the official
+/// compiler finds them by rules of its own, and so may the order of files in the module tree.
+///
+/// # Errors
+/// The first file that differs, or that cannot be read.
+pub fn same_code(one: &Path, other: &Path) -> Result<(), Box<dyn Error>> {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    read(one, &mut left)?;
+    read(other, &mut right)?;
+    let code = |text: &String| {
+        let code = copier::without_comments(text);
+        let mut lines: Vec<String> = code.lines().map(str::to_owned).collect();
+        if text.lines().next().is_some_and(|title| title.contains("module tree")) {
+            lines.sort();
+        }
+        lines
+    };
+    let differs = left.iter().zip(&right).find(|(a, b)| code(a) != code(b));
+    match differs {
+        None if left.len() == right.len() => Ok(()),
+        None => Err(format!("{} and {} hold other files", one.display(), other.display()).into()),
+        Some((a, _)) => {
+            let title = a.lines().next().unwrap_or_default();
+            Err(format!("{} holds other code than {}: {title}", one.display(), other.display())
+                .into())
+        }
+    }
+}
+
 /// The generated files below `folder`; not the module tree, and not what we made of them before.
 fn read(folder: &Path, texts: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> =
