@@ -316,15 +316,15 @@ impl<O: Output> WindowSink<'static, O> {
 unsafe impl<O: Output> Sink for WindowSink<'_, O> {
     fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
         let mut open = open.peekable();
-        let innermost = open.peek().copied();
-        let first = match (self.frame, innermost) {
+        let outermost = open.peek().copied();
+        let first = match (self.frame, outermost) {
             (Some(_), _) => self.frame_at,
             (None, _) if self.waiting => 0,
             (None, Some(slot)) => slot.offset as usize,
             (None, None) => used,
         };
-        self.earlier = innermost.map(|slot| (slot.range, first));
-        self.waiting |= self.frame.is_none() && innermost.is_some();
+        self.earlier = outermost.map(|slot| (slot.range, first));
+        self.waiting |= self.frame.is_none() && outermost.is_some();
         // Their bytes are zeroed by being asked for.
         open.for_each(drop);
         if first == 0 {
@@ -372,7 +372,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
             return Err(WriteError::RangeTooShort { len });
         }
         let header = self.frame.map_or(0, |tag| tag.len + SLOT_LEN);
-        if self.error.is_some() || len - self.filled < header + RANGE_MIN {
+        if self.error.is_some() || len.saturating_sub(self.filled) < header + RANGE_MIN {
             self.written_out().inspect_err(|_| self.failed = true)?;
         }
         self.frame_at = self.filled;
@@ -392,7 +392,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
         if self.failed {
             return used.min(self.filled);
         }
-        self.filled = used;
+        self.filled = used.min(self.window.len());
         if core::mem::take(&mut self.waiting) {
             // Its scope was forgotten: it ends with its parent.
             self.store(0, &varint::padded(used.saturating_sub(SLOT_LEN) as u32));
