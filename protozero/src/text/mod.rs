@@ -73,12 +73,24 @@ pub fn parse(
     text: &[u8],
     options: &Options<'_>,
 ) -> Result<Vec<u8>, TextErrors> {
-    let descriptor = MessageDescriptor::from(descriptor);
-    let message = parser::parse(descriptor, text, options, parser::Dialect::Perfetto)?;
+    let message = parse_message(&MessageDescriptor::from(descriptor), text, options)?;
     message.try_encode().map_err(|error| {
         let error = TextError::new(text, 0..0, error.to_string());
         TextErrors::new(options.file, [error].into())
     })
+}
+
+/// The same language, for a type that is at hand: [`parse`] makes a pool of its descriptor each
+/// time, which takes longer than reading a short text.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_message(
+    descriptor: &MessageDescriptor,
+    text: &[u8],
+    options: &Options<'_>,
+) -> Result<DynamicMessage, TextErrors> {
+    parser::parse(descriptor.clone(), text, options, parser::Dialect::Perfetto)
 }
 
 impl DynamicMessage {
