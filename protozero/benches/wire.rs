@@ -20,10 +20,14 @@ use protozero::{FixedSink, Writer};
 mod messages;
 #[path = "wire/sums.rs"]
 mod sums;
+#[path = "wire/tables.rs"]
+mod tables;
 
 use messages::*;
 
 const PAYLOADS: [&str; 6] = ["simple", "nested", "packet", "commit", "five", "five-nested"];
+/// Decoding is field by field, or by a table.
+const OPS: [&str; 3] = ["encode", "decode", "table"];
 const SAMPLES: usize = 21;
 const SAMPLE_NS: u128 = 4_000_000;
 
@@ -167,6 +171,17 @@ fn decode(payload: usize, bytes: &[u8]) -> u64 {
     .expect("what was just encoded")
 }
 
+/// The same sums, by tables.
+#[inline(never)]
+fn table(payload: usize, bytes: &[u8]) -> u64 {
+    match payload {
+        0 | 1 | 4 | 5 => tables::every_field(EveryFieldReader::new(bytes)),
+        2 => tables::packet(TracePacketReader::new(bytes)),
+        _ => tables::commit(CommitDataRequestReader::new(bytes)),
+    }
+    .expect("what was just encoded")
+}
+
 /// Runs one operation `iterations` times.
 fn run(op: &str, payload: usize, iterations: u64) {
     let input = Input::new();
@@ -179,8 +194,10 @@ fn run(op: &str, payload: usize, iterations: u64) {
         }
     } else {
         let len = ENCODERS[payload](&input, &mut buffer);
+        let read = if op == "decode" { decode } else { table };
+        assert_eq!(read(payload, &buffer[..len]), decode(payload, &buffer[..len]));
         for _ in 0..iterations {
-            black_box(decode(payload, black_box(&buffer[..len])));
+            black_box(read(payload, black_box(&buffer[..len])));
         }
     }
 }
@@ -204,25 +221,27 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         // As `cargo test --benches` calls it: once each, to see that they work.
-        [] => (0..PAYLOADS.len())
-            .for_each(|p| ["encode", "decode"].iter().for_each(|op| run(op, p, 1))),
+        [] => (0..PAYLOADS.len()).for_each(|p| OPS.iter().for_each(|op| run(op, p, 1))),
         ["--bench"] => {
-            for op in ["encode", "decode"] {
+            for op in OPS {
                 for (payload, name) in PAYLOADS.iter().enumerate() {
                     println!("{op} {name} {:.1} ns", median_ns(op, payload));
                 }
             }
         }
-        ["loop", op @ ("encode" | "decode"), payload, iterations] => {
+        ["loop", op @ ("encode" | "decode" | "table"), payload, iterations] => {
             let payload = PAYLOADS.iter().position(|p| *p == payload);
             let (Some(payload), Ok(iterations)) = (payload, iterations.parse()) else {
-                eprintln!("loop encode|decode {} ITERATIONS", PAYLOADS.join("|"));
+                eprintln!("loop encode|decode|table {} ITERATIONS", PAYLOADS.join("|"));
                 return ExitCode::FAILURE;
             };
             run(op, payload, iterations);
         }
         _ => {
-            eprintln!("usage: wire --bench | loop encode|decode {} ITERATIONS", PAYLOADS.join("|"));
+            eprintln!(
+                "usage: wire --bench | loop encode|decode|table {} ITERATIONS",
+                PAYLOADS.join("|")
+            );
             return ExitCode::FAILURE;
         }
     }

@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// As [`Fields::unknown`].
-    #[inline]
+    #[inline(always)]
     pub fn skip(&mut self, tag: u32) -> Result<(), Malformed> {
         match tag & 7 {
             tag::VARINT => self.take(take::varint).map(drop),
@@ -174,15 +174,21 @@ impl<'a> Span<'a> {
     }
 
     /// Passes over the field whose tag was just read, and takes it in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn extend(&mut self, fields: &mut Fields<'a>, tag: u32) -> Result<(), Malformed> {
         fields.skip(tag)?;
+        self.note(fields);
+        Ok(())
+    }
+
+    /// Takes in the field that was just read.
+    #[inline(always)]
+    pub(super) fn note(&mut self, fields: &Fields<'a>) {
         if self.from.is_empty() {
             self.from = fields.start;
             self.len = fields.len;
         }
         self.left = fields.rest.len();
-        Ok(())
     }
 }
 

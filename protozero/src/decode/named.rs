@@ -49,7 +49,7 @@ impl<'a, T: Read<'a, K>, K: Kind> Repeated<'a, T, K> {
     ///
     /// # Errors
     /// As [`Fields::skip`].
-    #[inline]
+    #[inline(always)]
     pub fn extend(
         &mut self,
         fields: &mut Fields<'a>,
@@ -145,10 +145,12 @@ impl<'a, F: TypedField<'a>> Unknown<'a, F> {
     /// From within a [`Table`]: takes the field in whose `tag` was just read.
     ///
     /// # Errors
-    /// As [`Fields::skip`].
-    #[inline]
+    /// As [`Fields::unknown`].
+    #[inline(always)]
     pub fn extend(&mut self, fields: &mut Fields<'a>, tag: u32) -> Result<(), Malformed> {
-        self.span.extend(fields, tag)
+        fields.unknown(tag)?;
+        self.span.note(fields);
+        Ok(())
     }
 }
 
