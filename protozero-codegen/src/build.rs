@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
-use crate::{Config, Error, Faces, OutputFile, Source, generate, plugin, syntax};
+use crate::{Config, Error, Faces, OutputFile, Source, generate, plugin, syntax, wellknown};
 
 /// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`; its `mod.rs` is to
 /// be included. Tells cargo what to watch.
@@ -215,7 +215,7 @@ fn collect(
         }
         let found = includes.iter().map(|include| include.join(&path)).find(|f| f.is_file());
         let Some(found) = found else {
-            // Well-known files come along; any other is missed where it is imported.
+            // It is missed where it is imported.
             continue;
         };
         let text = match fs::read(&found) {
@@ -223,7 +223,9 @@ fn collect(
             Err(error) => return Err(BuildError::Io { path: found, error }),
         };
         let imports = syntax::read(&path, &text)?.descriptor.dependency;
-        open.extend(imports.into_iter().filter(|i| !seen.contains(i)).rev());
+        // Well-known files come along, and only those that are used.
+        let others = imports.into_iter().filter(|i| !seen.contains(i) && !wellknown::is(i));
+        open.extend(others.rev());
         sources.push(Source { path, text });
         read.push(found);
     }

@@ -102,9 +102,9 @@ pub struct Faces {
     pub writer: bool,
     /// Lazy zero-copy readers.
     pub reader: bool,
-    /// Method tables, request and response enums, host and client traits; needs `owned`.
+    /// Method tables, request and response enums, host and client traits; makes owned messages too.
     pub service: bool,
-    /// Static descriptors for the text format, behind [`Config::text_feature`]; needs `owned`.
+    /// Static descriptors for the text format, behind [`Config::text_feature`]; makes owned messages too.
     pub descriptor: bool,
 }
 
@@ -168,8 +168,7 @@ pub struct OutputFile {
 /// that is not among the sources.
 pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
     let schema = parse::parse(&config.sources, config.open_enums)?;
-    let names = names::Names::new(&schema);
-    emit::files(config, &schema, &names)
+    emit::files(config, &schema, &names::Names::new(&schema))
 }
 
 /// The schema as an encoded `google.protobuf.FileDescriptorSet`: what `protoc --include_imports

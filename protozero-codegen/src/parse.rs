@@ -98,7 +98,10 @@ fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
     check::check(&files)?;
     if !beyond && let Some(descriptors) = pure(sources.iter().chain(&brought)) {
         for (file, descriptor) in files.iter_mut().zip(descriptors) {
-            file.descriptor = descriptor;
+            // It looks for names in fewer places than it should; then it may find others.
+            if link::uses(&descriptor) == link::uses(&file.descriptor) {
+                file.descriptor = descriptor;
+            }
         }
     }
     Ok(files)

@@ -40,6 +40,10 @@ pub(crate) fn files(
     schema: &Schema,
     names: &Names,
 ) -> Result<Vec<OutputFile>, Error> {
+    // Services and descriptors hang on owned messages.
+    let mut full = config.clone();
+    full.faces.owned |= config.faces.service || config.faces.descriptor;
+    let config = &full;
     let modules = tree::modules(schema);
     let wanted: Vec<usize> =
         (0..schema.files.len()).filter(|at| schema.files[*at].emitted).collect();

@@ -17,7 +17,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let requests = side(cx, &service.methods, "Request", |m| m.request);
     let responses = side(cx, &service.methods, "Response", |m| m.response);
     let hosts = service.methods.iter().map(|m| {
-        let (doc, name) = (docs_or(&m.comment, false, &format!("`{}`.", m.name)), method(m));
+        let (doc, name) = (docs_of(m), method(m));
         let request = inner(cx, m.request);
         quote! { #doc fn #name(&mut self, call: Self::Call, request: #request); }
     });
@@ -26,7 +26,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
         quote! { Request::#variant(request) => self.#name(call, request), }
     });
     let calls = service.methods.iter().map(|m| {
-        let (doc, name) = (docs_or(&m.comment, false, &format!("`{}`.", m.name)), method(m));
+        let (doc, name) = (docs_of(m), method(m));
         let (variant, request) = (raw(&m.name), inner(cx, m.request));
         quote! {
             #doc
@@ -85,6 +85,18 @@ fn table(methods: &[Method]) -> TokenStream {
         }
     });
     quote! { #(#rows),* }
+}
+
+/// What is said of a method.
+fn docs_of(m: &Method) -> TokenStream {
+    let doc = docs_or(&m.comment, false, &format!("`{}`.", m.name));
+    let once = m.client_streaming.then(|| {
+        quote! {
+            ///
+            /// Requests stream: this is one of a call's.
+        }
+    });
+    quote! { #doc #once }
 }
 
 /// From inside the service's module a type of the same file is one level out.

@@ -12,8 +12,8 @@ const MIXES: [(&str, &str); 9] = [
     ("writer_reader", "writer+reader"),
     ("writer_owned", "writer+owned"),
     ("reader_owned", "reader+owned"),
-    ("owned_service", "owned+service"),
-    ("owned_descriptor", "owned+descriptor"),
+    ("service", "service"),
+    ("descriptor", "descriptor"),
     ("all", "all"),
 ];
 

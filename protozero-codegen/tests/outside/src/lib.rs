@@ -12,7 +12,7 @@ macro_rules! mixes {
     )*};
 }
 
-mixes! { writer reader owned writer_reader writer_owned reader_owned owned_service owned_descriptor all }
+mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all }
 
 /// What the two lines of the documentation give.
 pub mod plain {
