@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use protozero::extension::Extendable;
 use protozero::{DecodeError, Message};
+use protozero_codegen::{Config, Faces, Source, generate};
 
 use crate::golden::{
     Base, BaseField, BasePart, BasePartScrew, BasePick, BaseReader, LONE_ONES, Level, PACKED_ONES,
@@ -107,4 +108,18 @@ fn what_is_absent_without_presence_is_none() -> Result<(), DecodeError> {
     assert_eq!(table.numbers.iter().collect::<Result<Vec<_>, _>>()?, three.numbers);
     assert!(table.inner.is_none() && table.pick.is_none() && table.threes.iter().next().is_none());
     Ok(())
+}
+
+#[test]
+fn unchecked_text_is_a_setting() {
+    let source = "syntax = \"proto3\"; message Note { string text = 1; repeated string tags = 2; }";
+    let run = |lazy_utf8| {
+        let sources = vec![Source { path: "note.proto".into(), text: source.into() }];
+        let faces = Faces { reader: true, ..Faces::default() };
+        let config = Config { sources, faces, lazy_utf8, ..Config::default() };
+        generate(&config).unwrap().remove(0).text
+    };
+    assert!(run(false).contains("Text(&'a str) text = 10 as String;"));
+    assert!(run(true).contains("Text(rt::Text<'a>) text = 10 as String;"));
+    assert!(run(true).contains("Tags(rt::Text<'a>) tags = 18 as String;"));
 }
