@@ -145,10 +145,12 @@ impl Drop for Scope<'_> {
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]
     fn drop(&mut self) {
-        let short =
-            !SMALL && self.end == End::Length && self.at.close(&self.stream.ground, self.frame);
         let mut at = self.at.take();
-        if !short {
+        if self.end == End::Root {
+            return slow::end_root(self.stream, at);
+        }
+        let short = !SMALL && self.end == End::Length;
+        if !short || !at.close(&self.stream.ground, self.frame) {
             let (body, narrow) = self.frame.parts();
             at = slow::end(self.stream, at, body, narrow, self.skew, self.end, self.value);
         }

@@ -150,7 +150,7 @@ pub(super) extern "C" fn open(
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum End {
-    /// Nothing: it is a root.
+    /// Nothing: it is a root, and does not come here.
     Root,
     /// Its length, stored now.
     Length,
@@ -158,6 +158,12 @@ pub(super) enum End {
     Group,
     /// Its length is written already.
     Sized,
+}
+
+/// Ends a root message. Not `cold` either.
+#[inline(never)]
+pub(super) extern "C" fn end_root(stream: &mut Stream<'_>, at: Cursor) {
+    stream.end_root(at);
 }
 
 /// Ends what is no narrow message of at most 127 bytes. `value` is, of a group the tag, and of a message
@@ -174,10 +180,7 @@ pub(super) extern "C" fn end(
 ) -> Cursor {
     let frame = Frame::from_parts(body, narrow);
     match end {
-        End::Root => {
-            stream.end_root(at);
-            Cursor::NOWHERE
-        }
+        End::Root => at,
         End::Length => stream.close_slow(at, frame, skew),
         End::Group => stream.write_tag(at, frame, value as u32),
         End::Sized => stream.close_sized(at, frame, skew, value),

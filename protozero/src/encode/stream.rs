@@ -221,12 +221,19 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     }
 
     /// Notices that a child was forgotten: it has taken the cursor along.
+    #[inline]
     fn check(&mut self, at: Cursor) -> Cursor {
-        if at.is_nowhere() && self.failed.is_none() {
-            self.swallowed = self.ground.first().wrapping_add(self.skew);
-            return self.fail(at, WriteError::Forgotten);
+        if at.is_nowhere() { self.lost(at) } else { at }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lost(&mut self, at: Cursor) -> Cursor {
+        if self.failed.is_some() {
+            return at;
         }
-        at
+        self.swallowed = self.ground.first().wrapping_add(self.skew);
+        self.fail(at, WriteError::Forgotten)
     }
 
     /// Appends `bytes`, over as many ranges as they take. A range is asked for only when bytes

@@ -33,10 +33,11 @@ pub const fn len(value: u64) -> usize {
 #[inline(always)]
 #[must_use]
 pub const fn spread(value: u64) -> u64 {
+    // Half of the groups move left at a time; to move by n is to add 2^n - 1 times as much.
     let x = value & 0x00ff_ffff_ffff_ffff;
-    let x = (x & 0x0000_0000_0fff_ffff) | ((x & 0x00ff_ffff_f000_0000) << 4);
-    let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x0fff_c000_0fff_c000) << 2);
-    (x & 0x007f_007f_007f_007f) | ((x & 0x3f80_3f80_3f80_3f80) << 1)
+    let x = x + 15 * (x & 0x00ff_ffff_f000_0000);
+    let x = x + 3 * (x & 0x0fff_c000_0fff_c000);
+    x + (x & 0x3f80_3f80_3f80_3f80)
 }
 
 /// Inverse of [`spread`]; ignores the top bit of each byte.
@@ -56,9 +57,22 @@ pub const fn gather(word: u64) -> u64 {
 pub const fn word(value: u64) -> (u64, usize) {
     debug_assert!(value < 1 << 56);
     let len = len(value);
-    // The top `len - 1` bytes of it, shifted to the bottom.
-    let more = if len == 1 { 0 } else { CONTINUE >> (72 - 8 * len) };
+    let more = if len == 1 { 0 } else { top_bits(len as u32 - 1) };
     (spread(value) | more, len)
+}
+
+/// The same of a value from 128: some operations less.
+#[inline(always)]
+pub(crate) const fn word_long(value: u64) -> (u64, usize) {
+    debug_assert!(value >= 0x80 && value < 1 << 56);
+    let more = (value.ilog2() * 9 + 9) / 64;
+    (spread(value) | top_bits(more), 1 + more as usize)
+}
+
+/// The top bits of `count` bytes, 1 to 7: as many bytes of `CONTINUE`, moved down.
+#[inline(always)]
+const fn top_bits(count: u32) -> u64 {
+    CONTINUE.wrapping_shr((count * 8).wrapping_neg())
 }
 
 /// The canonical varint of a value of 2^56 or more: eight bytes as a little-endian word, the one

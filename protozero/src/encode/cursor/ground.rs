@@ -42,8 +42,8 @@ impl Ground {
         let len = range.len.min(RANGE_MAX);
         // Hardly a program has memory at the ends of the address space. None is used there, for the
         // sake of sums of `ptr` and `last` with small numbers.
-        let apart = usize::MAX - EDGE - len;
-        let len = if (EDGE..apart).contains(&range.ptr.as_ptr().addr()) { len } else { 0 };
+        let above = range.ptr.as_ptr().addr().wrapping_sub(EDGE);
+        let len = if above < usize::MAX - 2 * EDGE - len { len } else { 0 };
         let used = range.used.min(len);
         // SAFETY: in bounds: `used <= len`, and the sink owns `len` bytes at `ptr` (C2).
         let ptr = unsafe { range.ptr.add(used) };
@@ -133,11 +133,10 @@ impl Ground {
         let used = self.used(&at);
         let body = used - len as usize;
         self.shift(body, used, body + width - 1);
-        let (word, _) = varint::word(len);
-        // SAFETY: in bounds: the slot's byte precedes the body (C5).
-        let slot = unsafe { self.start.add(body - 1) };
-        // SAFETY: writable: the slot and the `width - 1` bytes that are free now (C2); apart: a local.
-        unsafe { ptr::copy_nonoverlapping(word.to_le_bytes().as_ptr(), slot.as_ptr(), width) };
+        // A narrow frame's slot precedes its body, and up to the body as it is now is room.
+        for (at, byte) in (body - 1..body + width - 1).zip(varint::word(len).0.to_le_bytes()) {
+            self.set(at, byte);
+        }
         // SAFETY: in bounds: `width - 1 <= GROWTH` bytes of the frame's reserve (C5).
         let ptr = unsafe { at.ptr.add(width - 1) };
         // The reserve of this frame (C5).
@@ -262,6 +261,16 @@ impl Ground {
         let from = unsafe { self.start.add(at) };
         // SAFETY: readable (C2), and written before, says the caller.
         unsafe { from.read() }
+    }
+
+    /// Replaces the byte at offset `at`, if it is in the range.
+    fn set(&self, at: usize, byte: u8) {
+        if at < self.len() {
+            // SAFETY: in bounds: checked above (C2).
+            let to = unsafe { self.start.add(at) };
+            // SAFETY: writable (C2).
+            unsafe { to.write(byte) };
+        }
     }
 
     /// The four bytes at `offset`, which were written; 0 if they are not in the range.

@@ -46,8 +46,8 @@ pub(super) unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize
         // SAFETY: `at + 1` is within what the caller promised.
         unsafe { put(to, at, value as u8) };
         at + 1
-    } else if value < 1 << 56 {
-        let (word, len) = varint::word(value);
+    } else if value >> 56 == 0 {
+        let (word, len) = varint::word_long(value);
         // SAFETY: `at + 8` is within what the caller promised.
         unsafe { put(to, at, word) };
         at + len
@@ -68,25 +68,20 @@ pub(super) unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize
 /// `to` is valid for `bytes.len()` bytes of writes, none of which are in `bytes`.
 #[inline(always)]
 pub(super) unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
-    /// Stores the first and the last `N` bytes, which together are all of them.
-    ///
-    /// # Safety
-    /// As for `copy`.
-    #[inline(always)]
-    unsafe fn ends<const N: usize>(head: [u8; N], tail: [u8; N], len: usize, to: NonNull<u8>) {
-        // SAFETY: in bounds: `tail` was taken from the end of `len` bytes.
-        let end = unsafe { to.add(len - N) };
-        // SAFETY: writable, promised by the caller.
-        unsafe { to.cast::<[u8; N]>().write_unaligned(head) };
-        // SAFETY: writable, promised by the caller.
-        unsafe { end.cast::<[u8; N]>().write_unaligned(tail) };
-    }
     macro_rules! ends {
         ($n:literal) => {
-            if let (Some(head), Some(tail)) = (bytes.first_chunk::<$n>(), bytes.last_chunk::<$n>())
-            {
-                // SAFETY: passed on from the caller.
-                return unsafe { ends(*head, *tail, bytes.len(), to) };
+            if bytes.len() >= $n {
+                // The first and the last bytes, which together are all of them.
+                let end = bytes.len() - $n;
+                // SAFETY: in bounds of `bytes`, checked above.
+                let from = unsafe { bytes.as_ptr().add(end) };
+                // SAFETY: in bounds: promised by the caller.
+                let tail = unsafe { to.add(end) };
+                // SAFETY: readable, checked above; writable and apart, promised by the caller.
+                unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), $n) };
+                // SAFETY: as above.
+                unsafe { ptr::copy_nonoverlapping(from, tail.as_ptr(), $n) };
+                return;
             }
         };
     }
