@@ -11,12 +11,13 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 
 use clap::{Parser, Subcommand};
 use protozero::decode::FrameReader;
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
-use protozero::text::PrintOptions;
+use protozero::text::{self, PrintOptions};
 
 use crate::applet::Ending;
 use crate::cli;
@@ -141,7 +142,6 @@ struct Printer<W> {
     out: W,
     /// Index of the next packet.
     next: u64,
-    text: String,
     /// How many packets could not be read, and why the first.
     broken: Option<(u64, String)>,
 }
@@ -158,7 +158,6 @@ impl<W: Write> Printer<W> {
             },
             out,
             next: 0,
-            text: String::new(),
             broken: None,
         }
     }
@@ -200,30 +199,62 @@ impl<W: Write> Printer<W> {
         if !(self.range.0..self.range.1).contains(&index) {
             return Ok(());
         }
-        self.text.clear();
         let head = format!("# packet {index}: {} bytes at {offset}", body.len());
-        match DynamicMessage::decode(self.packet.clone(), body) {
-            Ok(packet) => {
-                let text = packet.to_text_with(&self.options);
-                if self.options.single_line {
-                    self.text = format!("packet {{ {text} }}  {head}\n");
-                } else {
-                    self.text = format!("{head}\npacket {{\n");
-                    for line in text.lines() {
-                        self.text.push_str("  ");
-                        self.text.push_str(line);
-                        self.text.push('\n');
-                    }
-                    self.text.push_str("}\n");
-                }
-            }
+        let written = match DynamicMessage::decode(self.packet.clone(), body) {
+            Ok(packet) => self.whole(&packet, &head),
             Err(error) => {
                 let why = format!("packet {index}: {}", error.kind.at(offset + error.offset));
-                self.text = format!("{head} is broken: {}\n", error.kind);
                 self.broken.get_or_insert((0, why)).0 += 1;
+                writeln!(self.out, "{head} is broken: {}", error.kind)
             }
+        };
+        written.map_err(Stop::Output)
+    }
+
+    fn whole(&mut self, packet: &DynamicMessage, head: &str) -> io::Result<()> {
+        if self.options.single_line {
+            write!(self.out, "packet {{ ")?;
+        } else {
+            writeln!(self.out, "{head}\npacket {{")?;
         }
-        self.out.write_all(self.text.as_bytes()).map_err(Stop::Output)
+        let mut lines = Lines {
+            out: &mut self.out,
+            indent: if self.options.single_line { "" } else { "  " },
+            begun: false,
+            error: None,
+        };
+        // The only error is that of the output, which is kept.
+        let _ = text::write(packet, &self.options, &mut lines);
+        lines.error.map_or(Ok(()), Err)?;
+        if self.options.single_line {
+            writeln!(self.out, " }}  {head}")
+        } else {
+            writeln!(self.out, "}}")
+        }
+    }
+}
+
+/// Text on its way out, each line of it indented.
+struct Lines<'o, W> {
+    out: &'o mut W,
+    indent: &'static str,
+    /// Something stands in the line.
+    begun: bool,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> fmt::Write for Lines<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for line in text.split_inclusive('\n') {
+            let indent = if self.begun { "" } else { self.indent };
+            let written = self.out.write_all(indent.as_bytes());
+            if let Err(error) = written.and_then(|()| self.out.write_all(line.as_bytes())) {
+                self.error = Some(error);
+                return Err(fmt::Error);
+            }
+            self.begun = !line.ends_with('\n');
+        }
+        Ok(())
     }
 }
 
