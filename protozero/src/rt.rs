@@ -31,6 +31,12 @@ pub trait Writer<'w>: Sized {
 
     /// The open message, for fields its schema does not know: extensions, and what is copied.
     fn scope_mut(&mut self) -> &mut Scope<'w>;
+
+    /// Appends a field as a reader met it, tag included: see [`Scope::append_field`].
+    #[inline]
+    fn append_field(&mut self, field: &Field<'_>) {
+        self.scope_mut().append_field(field);
+    }
 }
 
 /// What every generated writer has beside its setters.

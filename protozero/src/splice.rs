@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A program passes on what it does not know, or moves a sub-message from one message into another,
-//! without paying for its content. A generated writer takes the same bytes by its `append_raw`; a
-//! message body without its tag goes into a field by [`Scope::bytes`] or a writer's `NAME_raw`.
+//! without paying for its content. A generated writer has the same method, by the trait
+//! [`Writer`](crate::Writer), and `append_raw` for the bytes; a message body without its tag goes into
+//! a field by [`Scope::bytes`] or a writer's `NAME_raw`.
 
 use crate::decode::{Field, Reader};
 use crate::encode::Scope;
