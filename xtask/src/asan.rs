@@ -1,4 +1,4 @@
-//! Unit tests under the address sanitizer, on the stable compiler: the flag is unstable, hence
+//! Tests under the address sanitizer, on the stable compiler: the flag is unstable, hence
 //! `RUSTC_BOOTSTRAP`, and a `--target` keeps it away from build scripts and macros.
 
 use crate::Outcome;
@@ -7,11 +7,21 @@ use crate::ctx::Ctx;
 /// The only platform our shared memory is laid out for so far.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// What of protozero is off by default.
+const FEATURES: [&str; 2] = ["--features", "protozero/dynamic,protozero/bytes"];
+
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    test(ctx, &["--package", "protozero", "--package", "tracing-core", "--lib"], arguments)?;
+    // Derived messages.
+    test(ctx, &["--package", "protozero", "--test", "it"], arguments)
+}
+
+fn test(ctx: &Ctx, selection: &[&str], arguments: &[String]) -> Outcome {
     let mut command = ctx.cargo();
     command
-        .args(["test", "--package", "protozero", "--package", "tracing-core", "--lib"])
-        .args(["--features", "protozero/bytes"])
+        .arg("test")
+        .args(selection)
+        .args(FEATURES)
         // Optimise what is tested; the generated schema is large and hardly runs.
         .args(["--config", "profile.dev.opt-level=1"])
         .args(["--config", "profile.dev.package.protos.opt-level=0"])
