@@ -1,5 +1,7 @@
 //! Bytes as protobuf, read in two ways that have to agree.
 
+use std::sync::OnceLock;
+
 use protos::{TraceConfig, TracePacket, TrackEvent, TrackEventField, TrackEventReader};
 use protozero::decode::{Fields, PackedVarint};
 use protozero::dynamic::{DynamicMessage, MessageDescriptor};
@@ -30,15 +32,18 @@ fn costs(error: DecodeError) -> bool {
     matches!(error.kind, DecodeErrorKind::TooLarge | DecodeErrorKind::TooManyElements)
 }
 
-/// `bytes` as an owned message and as a dynamic one, which are of one opinion.
+/// `bytes` as an owned message and as a dynamic one, which are of one opinion. They may write fields
+/// in another order: members of a oneof stand together in the one, by number in the other.
 fn both<M: Message>(descriptor: MessageDescriptor, bytes: &[u8]) -> Option<M> {
-    let dynamic = DynamicMessage::decode(descriptor, bytes);
-    match (M::decode(bytes), dynamic) {
+    match (M::decode(bytes), DynamicMessage::decode(descriptor.clone(), bytes)) {
         (Ok(owned), Ok(dynamic)) => {
-            assert_eq!(dynamic.encode(), owned.encode_to_vec());
+            let (by_owned, by_dynamic) = (owned.encode_to_vec(), dynamic.encode());
+            let again = DynamicMessage::decode(descriptor, &by_owned);
+            assert_eq!(again.map(|m| m.encode()), Ok(by_dynamic.clone()));
+            assert_eq!(M::decode(&by_dynamic).map(|m| m.encode_to_vec()), Ok(by_owned));
             return Some(owned);
         }
-        (Err(a), Err(b)) => assert_eq!(a.kind, b.kind),
+        (Err(_), Err(_)) => {}
         (Err(error), _) | (_, Err(error)) => assert!(costs(error), "{error}"),
     }
     None
@@ -46,9 +51,13 @@ fn both<M: Message>(descriptor: MessageDescriptor, bytes: &[u8]) -> Option<M> {
 
 /// Generated messages: owned struct, reader, table and the dynamic message agree.
 pub fn generated(bytes: &[u8]) {
-    both::<TracePacket>(TracePacket::DESCRIPTOR.into(), bytes);
-    both::<TraceConfig>(TraceConfig::DESCRIPTOR.into(), bytes);
-    let Some(owned) = both::<TrackEvent>(TrackEvent::DESCRIPTOR.into(), bytes) else { return };
+    static DESCRIPTORS: OnceLock<[MessageDescriptor; 3]> = OnceLock::new();
+    let [packet, config, event] = DESCRIPTORS.get_or_init(|| {
+        [TracePacket::DESCRIPTOR, TraceConfig::DESCRIPTOR, TrackEvent::DESCRIPTOR].map(Into::into)
+    });
+    both::<TracePacket>(packet.clone(), bytes);
+    both::<TraceConfig>(config.clone(), bytes);
+    let Some(owned) = both::<TrackEvent>(event.clone(), bytes) else { return };
     let event = TrackEventReader::new(bytes);
     let fields: Result<Vec<_>, _> = event.iter().collect();
     let table = event.table();
@@ -130,9 +139,11 @@ pub fn rewriter(input: &[u8]) {
             end => break end.map(drop),
         }
     };
-    let whole = run(bytes, usize::MAX - 1, false);
-    assert_eq!(whole.as_ref().map(drop).map_err(|e| e.kind), read.map_err(|e| e.kind));
-    assert_eq!(run(bytes, piece, false), whole);
+    for piece in [piece, usize::MAX - 1] {
+        let lengths = run(bytes, piece, false);
+        assert_eq!(lengths.as_ref().map(drop).map_err(|e| e.kind), read.map_err(|e| e.kind));
+        lengths.iter().for_each(|lengths| rewritten(bytes, lengths));
+    }
     // No message among what has a length: only tags of groups change, to their shortest form.
     if let Ok(same) = run(bytes, usize::MAX - 1, true) {
         assert_eq!(run(&same, 2, true), Ok(same));
@@ -140,6 +151,20 @@ pub fn rewriter(input: &[u8]) {
     if let Ok(lengths) = run(bytes, piece, true) {
         assert!(run(&lengths, piece, false).is_ok());
     }
+}
+
+/// Each group of the one is a length in the other, however wide, and all else is the same.
+fn rewritten(groups: &[u8], lengths: &[u8]) {
+    let (mut groups, mut lengths) = (Reader::new(groups), Reader::new(lengths));
+    while let Ok(Some(was)) = groups.next_field() {
+        let is = lengths.next_field().expect("it was written by us").expect("no field is lost");
+        assert_eq!(was.number, is.number);
+        match (was.value, is.value) {
+            (Value::Group(was), Value::Len(is)) => rewritten(was, is),
+            _ => assert_eq!(was.raw, is.raw),
+        }
+    }
+    assert_eq!(lengths.next_field(), Ok(None));
 }
 
 /// Bytes in slices read as the same bytes in one.

@@ -1,8 +1,11 @@
 //! What a peer of the service can send, and a user can write.
 
+use std::sync::OnceLock;
+
 use protos::TraceConfig;
 use protozero::Message;
-use protozero::text::{Options, parse};
+use protozero::dynamic::MessageDescriptor;
+use protozero::text::{Options, parse_message};
 use tracing_core::ipc::port::{ConsumerPort, ProducerPort};
 use tracing_core::ipc::{Client, Host};
 use tracing_core::limits::IPC_FRAME_BYTES_MAX;
@@ -19,9 +22,11 @@ pub fn trace_buffer(input: &[u8]) {
 
 /// Any text as a config, strict and lossy: refused with a place, or read into what decodes again.
 pub fn text_config(text: &[u8]) {
+    static CONFIG: OnceLock<MessageDescriptor> = OnceLock::new();
+    let config = CONFIG.get_or_init(|| TraceConfig::DESCRIPTOR.into());
     for lossy in [false, true] {
-        match parse(TraceConfig::DESCRIPTOR, text, &Options { file: "fuzz", lossy }) {
-            Ok(wire) => assert!(TraceConfig::decode(&wire).is_ok()),
+        match parse_message(config, text, &Options { file: "fuzz", lossy }) {
+            Ok(message) => assert!(TraceConfig::decode(&message.encode()).is_ok()),
             Err(errors) => assert!(errors.to_string().lines().count() >= 3),
         }
     }
