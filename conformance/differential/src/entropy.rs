@@ -22,6 +22,8 @@ pub struct Taste {
     pub extensions: bool,
     /// A message where one was already: both become one.
     pub merged: bool,
+    /// Maps.
+    pub maps: bool,
     /// Groups the schema knows.
     pub groups: bool,
     /// Known numbers with a wire type of something else.
@@ -37,6 +39,7 @@ impl Taste {
     pub const TAME: Self = Self {
         unknown: false,
         merged: false,
+        maps: true,
         extensions: false,
         groups: false,
         foreign: false,
@@ -65,6 +68,10 @@ impl Shape {
             is_group: f.is_group(),
             is_required: f.is_required(),
         }
+    }
+
+    fn is_map(&self) -> bool {
+        matches!(&self.kind, Kind::Message(of) if of.is_map_entry())
     }
 
     fn of_extension(e: &ExtensionDescriptor) -> Self {
@@ -128,9 +135,9 @@ impl<'a> Entropy<'a> {
 
     /// Fields of `of` and what `taste` adds, appended to `out`.
     pub fn message(&mut self, of: &MessageDescriptor, taste: Taste, depth: u32, out: &mut Vec<u8>) {
-        let all: Vec<Shape> =
-            of.fields().filter(|f| !f.is_map()).map(|f| Shape::of_field(&f)).collect();
-        let welcome = |shape: &Shape| taste.groups || !shape.is_group;
+        let all: Vec<Shape> = of.fields().map(|f| Shape::of_field(&f)).collect();
+        let welcome =
+            |shape: &Shape| (taste.groups || !shape.is_group) && (taste.maps || !shape.is_map());
         let fields: Vec<&Shape> = all.iter().filter(|s| !s.is_required && welcome(s)).collect();
         let extensions: Vec<Shape> =
             of.extensions().map(|e| Shape::of_extension(&e)).filter(welcome).collect();
