@@ -6,12 +6,15 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::{Context, docs_or, ident};
-use crate::model::{Extension, Field, File, Kind, Label, Message};
+use crate::model::{EnumId, Extension, Field, File, Kind, Label, Message};
 use crate::names::{Taken, raw, snake};
 
 /// Those at file scope. Their names are unique among all files, which are re-exported together.
 pub(super) fn file(cx: &Context<'_>, file: &File) -> TokenStream {
-    let mut taken = Taken::new(&[]);
+    // An enum is a function too: its newtype's constructor.
+    let enums: Vec<&str> =
+        (0..cx.schema.enums.len()).map(|at| cx.names.enumeration(EnumId(at))).collect();
+    let mut taken = Taken::new(&enums);
     let mut out = TokenStream::new();
     for other in &cx.schema.files {
         for extension in &other.extensions {

@@ -135,7 +135,7 @@ impl Context<'_> {
             #![doc = #summary]
             #(#![doc = #more])*
             // Names are the schema's, and not everybody uses all of them.
-            #![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+            #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
             #rt
             #descriptors
             #items

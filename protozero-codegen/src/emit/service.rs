@@ -1,33 +1,32 @@
 //! Services: a module with the method table, typed requests and responses, host and client.
 
-use proc_macro2::{Literal, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::quote;
 
 use super::{Context, docs_or, ident};
 use crate::model::{MessageId, Method};
-use crate::names::{raw, snake};
+use crate::names::{Taken, raw, snake};
 
 pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let service = &cx.schema.files[cx.file].services[at];
-    let module = ident(cx.names.service(cx.file, at));
+    let module = raw(cx.names.service(cx.file, at));
     let full = service.path.full();
     let short = service.path.parts.concat();
     let doc = docs_or(&service.comment, false, &format!("Service `{full}`."));
     let table = table(&service.methods);
-    let requests = side(cx, &service.methods, "Request", |m| m.request);
-    let responses = side(cx, &service.methods, "Response", |m| m.response);
-    let hosts = service.methods.iter().map(|m| {
-        let (doc, name) = (docs_of(m), method(m));
+    let calls = named(&service.methods);
+    let requests = side(cx, &calls, "Request", |m| m.request);
+    let responses = side(cx, &calls, "Response", |m| m.response);
+    let hosts = calls.iter().map(|Named { m, name, .. }| {
+        let doc = docs_of(m);
         let request = inner(cx, m.request);
         quote! { #doc fn #name(&mut self, call: Self::Call, request: #request); }
     });
-    let arms = service.methods.iter().map(|m| {
-        let (variant, name) = (raw(&m.name), method(m));
+    let arms = calls.iter().map(|Named { variant, name, .. }| {
         quote! { Request::#variant(request) => self.#name(call, request), }
     });
-    let calls = service.methods.iter().map(|m| {
-        let (doc, name) = (docs_of(m), method(m));
-        let (variant, request) = (raw(&m.name), inner(cx, m.request));
+    let asks = calls.iter().map(|Named { m, variant, name }| {
+        let (doc, request) = (docs_of(m), inner(cx, m.request));
         quote! {
             #doc
             ///
@@ -69,7 +68,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
                 /// # Errors
                 /// When it could not be sent.
                 fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
-                #(#calls)*
+                #(#asks)*
             }
         }
     }
@@ -109,27 +108,35 @@ fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
     }
 }
 
-fn method(m: &Method) -> proc_macro2::Ident {
-    let name = snake(&m.name);
-    if matches!(name.as_str(), "dispatch" | "invoke") {
-        format_ident!("{name}_")
-    } else {
-        raw(&name)
-    }
+/// A method and its names: that of its enum variants, and that of its functions.
+struct Named<'m> {
+    m: &'m Method,
+    variant: Ident,
+    name: Ident,
+}
+
+fn named(methods: &[Method]) -> Vec<Named<'_>> {
+    let (mut variants, mut names) = (Taken::new(&["Self"]), Taken::new(&["dispatch", "invoke"]));
+    let one = |m| {
+        let Method { name, .. }: &Method = m;
+        let variant = raw(&variants.take(name.clone()));
+        Named { m, variant, name: raw(&names.take(snake(name))) }
+    };
+    methods.iter().map(one).collect()
 }
 
 /// `Request` or `Response`.
 fn side(
     cx: &Context<'_>,
-    methods: &[Method],
+    calls: &[Named<'_>],
     name: &str,
     message: impl Fn(&Method) -> MessageId,
 ) -> TokenStream {
     let doc = format!(" A {} of any method.", name.to_lowercase());
     let name = ident(name);
     let rows = || {
-        (1u32..).zip(methods).map(|(id, m)| {
-            (Literal::u32_unsuffixed(id), raw(&m.name), inner(cx, message(m)), &m.name)
+        (1u32..).zip(calls).map(|(id, Named { m, variant, .. })| {
+            (Literal::u32_unsuffixed(id), variant, inner(cx, message(m)), &m.name)
         })
     };
     let variants = rows().map(|(_, variant, ty, name)| {
@@ -140,6 +147,12 @@ fn side(
     let decodes =
         rows().map(|(id, variant, ..)| quote! { #id => rt::decode(bytes).map(Self::#variant) });
     let encodes = rows().map(|(_, variant, ..)| quote! { Self::#variant(m) => rt::encode(m) });
+    // A reference to an enum without variants would still want an arm.
+    let this = if calls.is_empty() {
+        quote! { *self }
+    } else {
+        quote! { self }
+    };
     quote! {
         #[doc = #doc]
         #[derive(Clone, PartialEq, Debug)]
@@ -149,7 +162,7 @@ fn side(
             #[inline]
             #[must_use]
             pub fn method_id(&self) -> u32 {
-                match self { #(#ids),* }
+                match #this { #(#ids),* }
             }
             /// Decodes the arguments of a method.
             ///
@@ -166,7 +179,7 @@ fn side(
             #[inline]
             #[must_use]
             pub fn encode(&self) -> Vec<u8> {
-                match self { #(#encodes),* }
+                match #this { #(#encodes),* }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! `scalars.proto`.
 //!
 //! Every kind of field there is, in every label.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 use protozero::descriptor as d;
 /// An open enum with an alias.

@@ -3,7 +3,7 @@
 //! `perfetto/common/android_energy_consumer_descriptor.proto`.
 //!
 //! Which parts of a device its energy estimates are split by.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

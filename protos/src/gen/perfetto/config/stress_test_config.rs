@@ -3,7 +3,7 @@
 //! `perfetto/config/stress_test_config.proto`.
 //!
 //! What a stress test of the writer and the service is to do.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/memory_graph.proto`.
 //!
 //! Who holds which memory, as a graph for each process.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/android_game_intervention_list.proto`.
 //!
 //! Games and the modes the platform runs them in.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/android_log.proto`.
 //!
 //! Lines of the device's log.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

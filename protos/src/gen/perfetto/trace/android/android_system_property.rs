@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/android_system_property.proto`.
 //!
 //! System properties and what they change to.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/cpu_per_uid_data.proto`.
 //!
 //! CPU time by user id, as columns: the lists go by the same index.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/graphics_frame_event.proto`.
 //!
 //! Stations of a graphics buffer on its way to the display.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/initial_display_state.proto`.
 //!
 //! What the display was doing when tracing began.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

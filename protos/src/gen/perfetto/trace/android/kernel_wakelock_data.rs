@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/kernel_wakelock_data.proto`.
 //!
 //! How long kernel wake locks were held, as columns: the lists go by the same index.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

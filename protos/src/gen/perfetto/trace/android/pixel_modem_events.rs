@@ -3,7 +3,7 @@
 //! `perfetto/trace/android/pixel_modem_events.proto`.
 //!
 //! Events of the modem, and the table that turns their tokens into text.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

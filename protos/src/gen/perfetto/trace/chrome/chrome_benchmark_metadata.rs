@@ -3,7 +3,7 @@
 //! `perfetto/trace/chrome/chrome_benchmark_metadata.proto`.
 //!
 //! Which benchmark a trace of the browser belongs to.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/chrome/chrome_metadata.proto`.
 //!
 //! About the browser and how it was being traced.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/filesystem/inode_file_map.proto`.
 //!
 //! Paths of inode numbers that other events name.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/ftrace/ftrace.proto`.
 //!
 //! Events of the tracer itself, and text that the kernel or a program wrote into it.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/ftrace/ftrace_event.proto`.
 //!
 //! An event of the kernel: when, in which thread, and one of some hundred kinds.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/ftrace/ftrace_event_bundle.proto`.
 //!
 //! Events of one CPU. The frequent kinds may come as columns instead, which are far smaller.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/ftrace/power.proto`.
 //!
 //! Tracepoints of the kernel's group `power`, one message each; fields are the event's own.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

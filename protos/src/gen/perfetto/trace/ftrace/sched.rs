@@ -3,7 +3,7 @@
 //! `perfetto/trace/ftrace/sched.proto`.
 //!
 //! The scheduler: who runs, who wakes whom, who waits.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/generic_kernel/generic_task.proto`.
 //!
 //! Threads, their states and names, on any kernel.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

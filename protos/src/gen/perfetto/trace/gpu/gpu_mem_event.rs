@@ -3,7 +3,7 @@
 //! `perfetto/trace/gpu/gpu_mem_event.proto`.
 //!
 //! Memory held by the GPU, by process.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/gpu/vulkan_memory_event.proto`.
 //!
 //! Memory that Vulkan allocates, binds and frees.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/power/android_entity_state_residency.proto`.
 //!
 //! How long parts of the device spent in which power state.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/profiling/art_process_metadata.proto`.
 //!
 //! About a process of the Android runtime whose heap was dumped.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/profiling/deobfuscation.proto`.
 //!
 //! Readable names of obfuscated classes and members.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

@@ -3,7 +3,7 @@
 //! `perfetto/trace/profiling/smaps.proto`.
 //!
 //! Memory maps of a process with their sizes, also as columns.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;

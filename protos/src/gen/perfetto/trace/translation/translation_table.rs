@@ -3,7 +3,7 @@
 //! `perfetto/trace/translation/translation_table.proto`.
 //!
 //! Readable names for hashed or obfuscated ones in the trace.
-#![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
+#![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
