@@ -14,7 +14,7 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::{env, fmt, fs, io};
 
 use crate::{Config, Error, Faces, OutputFile, Source, generate, plugin, syntax, wellknown};
@@ -184,21 +184,28 @@ impl Build {
 }
 
 /// The path by which others import `proto`.
+///
+/// As `protoc` does it: with `-I dir`, both `dir/a.proto` and `a.proto` are `a.proto`, and so is
+/// every other way to the same file.
 fn import_path(proto: &Path, includes: &[&Path]) -> Result<String, BuildError> {
-    let slashes = |path: &Path| {
-        let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
-        parts.join("/")
+    let plain = |path: &Path| path.components().all(|c| matches!(c, Component::Normal(_)));
+    let below = |proto: &Path, include: &Path| {
+        let below = proto.strip_prefix(include).ok().filter(|below| plain(below))?;
+        include.join(below).is_file().then(|| below.to_owned())
     };
-    for include in includes {
-        if let Ok(below) = proto.strip_prefix(include) {
-            return Ok(slashes(below));
-        }
-        // `protoc` takes both `dir/a.proto` and `a.proto` with `-I dir`.
-        if include.join(proto).is_file() {
-            return Ok(slashes(proto));
-        }
-    }
-    Err(BuildError::NotIncluded { path: proto.to_owned() })
+    let real = proto.canonicalize().ok();
+    let found = includes.iter().find_map(|include| below(proto, include)).or_else(|| {
+        let joined = |include: &&Path| plain(proto) && include.join(proto).is_file();
+        includes.iter().find(|include| joined(include)).map(|_| proto.to_owned())
+    });
+    let found = found.or_else(|| {
+        includes.iter().find_map(|include| below(real.as_ref()?, &include.canonicalize().ok()?))
+    });
+    let Some(found) = found else {
+        return Err(BuildError::NotIncluded { path: proto.to_owned() });
+    };
+    let parts: Vec<_> = found.iter().map(|part| part.to_string_lossy()).collect();
+    Ok(parts.join("/"))
 }
 
 /// The files and all they import, and the files read for that.
@@ -259,3 +266,6 @@ fn write(out: &Path, files: &[OutputFile]) -> Result<(), BuildError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! From `.proto` schemas to Rust that writes, reads and owns messages on [`protozero`].
+//! From `.proto` schemas to Rust that writes, reads and owns messages on `protozero`.
 //!
 //! ```text
 //!  Source* --syntax, parse--> Schema --emit--> tokens --format--> OutputFile*
@@ -63,8 +63,6 @@
 //!
 //! The receiving crate includes `mod.rs` as a module (`#[rustfmt::skip]`, since small bodies stand on
 //! one line). With an empty [`Config::root`] that may be anywhere.
-//!
-//! [`protozero`]: https://docs.rs/protozero
 
 mod build;
 mod comments;

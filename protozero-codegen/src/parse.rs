@@ -9,11 +9,12 @@
 //! protobuf-parse makes the descriptors of all that it can read, which is proto2 and proto3. It
 //! knows no editions, keeps no comments, and names no places past the syntax; so each file is read
 //! by [`syntax`] first, which finds all that is wrong and where. For what only that can read its
-//! descriptors are taken; a test holds the two against each other.
+//! descriptors are taken, and so they are where the two differ ([`facts`]).
 
 mod build;
 mod check;
 mod default;
+mod facts;
 mod features;
 mod imports;
 mod link;
@@ -98,8 +99,9 @@ fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
     check::check(&files)?;
     if !beyond && let Some(descriptors) = pure(sources.iter().chain(&brought)) {
         for (file, descriptor) in files.iter_mut().zip(descriptors) {
-            // It looks for names in fewer places than it should; then it may find others.
-            if link::uses(&descriptor) == link::uses(&file.descriptor) {
+            // It has mistakes of its own: it looks for names in fewer places than it should, and
+            // takes octal numbers for decimal ones. Where the two differ, ours counts.
+            if facts::of(&descriptor) == facts::of(&file.descriptor) {
                 file.descriptor = descriptor;
             }
         }

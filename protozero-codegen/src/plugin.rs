@@ -71,7 +71,10 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
                     "service" => config.faces.service = true,
                     "descriptor" => config.faces.descriptor = true,
                     "all" => config.faces = Faces::ALL,
-                    _ => return Err(format!("{face} is no face")),
+                    _ => {
+                        let all = "owned, writer, reader, service, descriptor, all";
+                        return Err(format!("{face:?} is no face; there are {all}"));
+                    }
                 }
             }
         }

@@ -7,7 +7,6 @@ use protobuf::EnumOrUnknown;
 use protobuf::descriptor::field_descriptor_proto::Type;
 use protobuf::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-    MethodDescriptorProto,
 };
 
 use super::Parsed;
@@ -47,28 +46,6 @@ pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
         done?;
     }
     Ok(())
-}
-
-/// Every use of a name in a linked file, and what it names, in an order of its own.
-pub(super) fn uses(d: &FileDescriptorProto) -> Vec<(String, String)> {
-    fn field(scope: &str, d: &FieldDescriptorProto, out: &mut Vec<(String, String)>) {
-        let used = format!("{} {}", d.type_name(), d.extendee());
-        out.push((join(scope, d.name()), used));
-    }
-    fn message(scope: &str, d: &DescriptorProto, out: &mut Vec<(String, String)>) {
-        let local = join(scope, d.name());
-        d.field.iter().chain(&d.extension).for_each(|f| field(&local, f, out));
-        d.nested_type.iter().for_each(|m| message(&local, m, out));
-    }
-    let mut out = Vec::new();
-    d.message_type.iter().for_each(|m| message("", m, &mut out));
-    d.extension.iter().for_each(|x| field("", x, &mut out));
-    for s in &d.service {
-        let used = |m: &MethodDescriptorProto| format!("{} {}", m.input_type(), m.output_type());
-        out.extend(s.method.iter().map(|m| (join(s.name(), m.name()), used(m))));
-    }
-    out.sort();
-    out
 }
 
 /// A file sees itself, its imports, and what those import publicly.

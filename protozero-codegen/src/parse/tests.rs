@@ -265,9 +265,31 @@ fn two_parsers_agree() {
     imports::check(&files).unwrap();
     link::link(&mut files).unwrap();
     check::check(&files).unwrap();
+    let theirs = super::pure(sources.iter().chain(&brought)).unwrap();
+    for (theirs, ours) in theirs.iter().zip(&files) {
+        assert_eq!(super::facts::of(theirs), super::facts::of(&ours.descriptor));
+    }
     let by_ours = format!("{:#?}", build::schema(&files, false).unwrap());
     for (ours, both) in by_ours.lines().zip(by_both.lines()) {
         assert_eq!(ours, both);
     }
     assert_eq!(by_ours, by_both);
+}
+
+#[test]
+fn numbers_are_read_as_they_are_written() {
+    let text = "syntax = \"proto2\"; message A { optional int32 o = 010 [default = 017]; \
+        optional double d = 0x10 [default = 010]; reserved 011, 0x20 to 0x2F; \
+        enum E { Z = 0; A = 010; B = -010; C = 0x7FFFFFFF; } }";
+    let schema = super::parse(&sources(&[("a.proto", text)]), false).unwrap();
+    let fields: Vec<_> =
+        schema.messages[0].fields.iter().map(|f| (f.number, f.default.clone())).collect();
+    use crate::model::Default::{Float, Int};
+    assert_eq!(fields, [(8, Some(Int(15))), (16, Some(Float(8.0)))]);
+    let values: Vec<_> = schema.enums[0].values.iter().map(|v| v.number).collect();
+    assert_eq!(values, [0, 8, -8, i32::MAX]);
+    assert_eq!(
+        proto2("message A { reserved 011; optional int32 a = 9; }"),
+        "a.proto:2:46: number 9 is reserved"
+    );
 }

@@ -1,0 +1,50 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Build, import_path};
+
+/// Folders `a` and `b`, and `b/x/p.proto` that imports `q.proto` of `a`.
+fn folders() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("a")).unwrap();
+    fs::create_dir_all(root.path().join("b/x")).unwrap();
+    let p = "syntax = \"proto3\"; import \"q.proto\"; message P { Q q = 1; }";
+    fs::write(root.path().join("b/x/p.proto"), p).unwrap();
+    fs::write(root.path().join("a/q.proto"), "syntax = \"proto3\"; message Q {}").unwrap();
+    root
+}
+
+#[test]
+fn a_file_is_found_below_any_include() {
+    let root = folders();
+    let at = |path: &str| root.path().join(path);
+    let (a, b) = (at("a"), at("b"));
+    let find = |proto: &Path, includes: &[&Path]| import_path(proto, includes).ok();
+    let expected = Some("x/p.proto".to_owned());
+    assert_eq!(find(&at("b/x/p.proto"), &[&a, &b]), expected);
+    assert_eq!(find(&at("b/x/p.proto"), &[&b, &a]), expected);
+    assert_eq!(find(Path::new("x/p.proto"), &[&a, &b]), expected);
+    assert_eq!(find(&at("a/../b/x/p.proto"), &[&a, &b]), expected);
+    assert_eq!(find(&at("b/x/p.proto"), &[&at("a/../b")]), expected);
+    assert_eq!(find(&at("b/x/p.proto"), &[&a]), None);
+    assert_eq!(find(Path::new("../b/x/p.proto"), &[&a]), None);
+    assert_eq!(find(Path::new("none.proto"), &[&a, &b]), None);
+}
+
+#[test]
+fn imports_are_read_and_files_written_once() {
+    let root = folders();
+    let out = root.path().join("out");
+    let includes: Vec<PathBuf> = ["a", "b"].iter().map(|f| root.path().join(f)).collect();
+    let build = || Build::new().cargo(false).out_dir(&out).compile(&["x/p.proto"], &includes);
+    build().unwrap();
+    let written = |path: &str| fs::metadata(out.join(path)).unwrap().modified().unwrap();
+    let first = ["mod.rs", "q.rs", "x/p.rs"].map(written);
+    build().unwrap();
+    assert_eq!(["mod.rs", "q.rs", "x/p.rs"].map(written), first);
+    fs::write(root.path().join("a/q.proto"), b"// \n\xff").unwrap();
+    assert_eq!(build().unwrap_err().to_string(), "q.proto:2:1: this is not UTF-8");
+    fs::remove_file(root.path().join("a/q.proto")).unwrap();
+    let missing = "x/p.proto:1:27: imported file q.proto is not among the sources";
+    assert_eq!(build().unwrap_err().to_string(), missing);
+}
