@@ -177,7 +177,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         let (ground, at) = Ground::new(range, self.range);
         self.ground = ground;
         self.skew = position.wrapping_sub(self.ground.place_of(&at));
-        if range.room() < SLOT_LEN { self.too_short(at, range) } else { at }
+        if self.ground.room(&at) < SLOT_LEN { self.too_short(at, range) } else { at }
     }
 
     #[cold]

@@ -303,6 +303,30 @@ fn a_range_too_short_for_a_length_is_an_error() {
     assert_eq!(stream.error(), Some(WriteError::RangeTooShort { len: 3 }));
 }
 
+/// A sink whose ranges are all empty, and nowhere.
+struct Nothing;
+
+#[allow(unsafe_code)]
+// SAFETY:
+// - valid and unshared: there are no bytes.
+unsafe impl Sink for Nothing {
+    fn next_range(
+        &mut self,
+        _used: usize,
+        _open: &mut super::OpenSlots<'_>,
+    ) -> Result<Range, WriteError> {
+        Ok(Range::from_raw(std::ptr::NonNull::dangling(), 0))
+    }
+    fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
+}
+
+#[test]
+fn a_range_of_nothing_is_not_used() {
+    let mut stream = StreamOf::new(Nothing);
+    rt::uint32::<1>(&mut stream.root().nested::<1>(), 1);
+    assert_eq!(stream.error(), Some(WriteError::RangeTooShort { len: 0 }));
+}
+
 #[test]
 fn a_thousand_levels() {
     fn deeper(scope: &mut Scope<'_>, levels: u32) {

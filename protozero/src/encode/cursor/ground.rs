@@ -245,7 +245,8 @@ impl Ground {
     /// See [`Cursor::last`].
     #[inline]
     fn last(&self) -> usize {
-        self.limit.as_ptr().addr() - SLACK
+        // Saturates only where nothing fits.
+        self.limit.as_ptr().addr().saturating_sub(SLACK)
     }
 
     fn len(&self) -> usize {
