@@ -38,6 +38,7 @@ struct Face {
 const FACES: &[Face] = &[
     Face { name: "owned", recommended: true, left_out: &["json", "jspb"] },
     Face { name: "dynamic", recommended: true, left_out: &["json", "jspb"] },
+    Face { name: "compiled", recommended: true, left_out: &["json", "jspb"] },
     Face { name: "copy", recommended: false, left_out: &["json", "jspb", "text"] },
 ];
 

@@ -32,7 +32,7 @@ fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let face = arguments.first().and_then(|name| Face::named(name));
     let (Some(face), Some(path)) = (face, arguments.get(1)) else {
-        eprintln!("usage: testee owned|dynamic|copy TALLY");
+        eprintln!("usage: testee owned|dynamic|compiled|copy TALLY");
         std::process::exit(2);
     };
     let mut tally = Tally::default();

@@ -86,7 +86,8 @@ where
 }
 
 /// Reads one entry. Of a key met twice, in one entry or in two, the last value counts. An entry whose
-/// value is none (an unknown number of a closed enumeration) is not understood as a whole.
+/// key or value is none (no UTF-8, an unknown number of a closed enumeration) is not understood as a
+/// whole; a part of a foreign wire type is passed over, like an unknown one.
 pub fn merge_map<'a, K, V, M>(
     map: &mut M,
     field: &Field<'a>,
@@ -101,20 +102,23 @@ where
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
     let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
+    let (mut lacks_key, mut lacks_value) = (false, false);
     let mut reader = Reader::new(body);
     loop {
         let start = reader.position();
         let next = reader.next_field().map_err(|error| within(field, body, error))?;
         let Some(part) = next else { break };
-        let understood = match part.number {
-            KEY => K::merge(&mut key, &part, context),
-            VALUE => V::merge(&mut value, &part, context),
-            _ => Ok(true),
-        };
         let at = |error: DecodeError| within(field, body, error.kind.at(start + error.offset));
-        if !understood.map_err(at)? {
-            return Ok(false);
+        match part.number {
+            KEY if K::merge(&mut key, &part, context).map_err(at)? => lacks_key = false,
+            KEY => lacks_key |= K::lacks(&part.value),
+            VALUE if V::merge(&mut value, &part, context).map_err(at)? => lacks_value = false,
+            VALUE => lacks_value |= V::lacks(&part.value),
+            _ => {}
         }
+    }
+    if lacks_key || lacks_value {
+        return Ok(false);
     }
     map.insert(key, value);
     Ok(true)

@@ -19,7 +19,7 @@ mod text;
 
 use core::mem::size_of;
 
-use crate::decode::{DecodeContext, Field};
+use crate::decode::{DecodeContext, Field, Value};
 use crate::error::DecodeError;
 
 pub use core::option::Option::{None, Some};
@@ -120,6 +120,12 @@ pub trait Read<'a>: Kind {
         field: &Field<'a>,
         context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError>;
+
+    /// Whether [`Read::merge`] refused `value` for what it says, rather than for its wire type.
+    #[must_use]
+    fn lacks(_value: &Value<'_>) -> bool {
+        false
+    }
 }
 
 /// Kinds that may do without presence: a field that holds the default is not written.

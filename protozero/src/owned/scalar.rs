@@ -146,6 +146,10 @@ impl<E: Enumeration> Read<'_> for Enum<E> {
         *slot = value;
         Ok(true)
     }
+
+    fn lacks(value: &Value<'_>) -> bool {
+        matches!(value, Value::Varint(_))
+    }
 }
 
 impl<E: Enumeration> Implicit for Enum<E> {

@@ -193,12 +193,20 @@ impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
         let text = text::<CHECKED>(field)?;
         Ok(text.map(|text| slot.set_text(text)).is_some())
     }
+
+    fn lacks(value: &Value<'_>) -> bool {
+        matches!(value, Value::Len(_))
+    }
 }
 
 impl<'a, T: TextBorrow<'a>, const CHECKED: bool> Read<'a> for TextView<T, CHECKED> {
     fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
         let text = text::<CHECKED>(field)?;
         Ok(text.map(|text| slot.borrow_text(text)).is_some())
+    }
+
+    fn lacks(value: &Value<'_>) -> bool {
+        matches!(value, Value::Len(_))
     }
 }
 

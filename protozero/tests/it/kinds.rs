@@ -118,6 +118,9 @@ fn maps() {
     decodes(b"\x0a\x05\x0a\x01a\x10\x01\x0a\x05\x0a\x01a\x10\x02", one("a", 2));
     decodes(b"\x0a\x0a\x0a\x01b\x10\x01\x0a\x01a\x10\x02", one("a", 2));
     decodes(b"\x0a\x07\x18\x05\x0a\x01a\x10\x02", one("a", 2));
+    // So is a half of a foreign wire type.
+    decodes(b"\x0a\x04\x08\x05\x10\x02", one("", 2));
+    decodes(b"\x0a\x05\x0a\x01a\x12\0", one("a", 0));
     // A message met twice within an entry is merged.
     decodes(
         b"\x12\x10\x12\x07\x0a\x05\x0a\x01a\x10\x01\x12\x05\x0a\x03\x0a\x01b",
@@ -136,6 +139,16 @@ fn maps() {
     }
     fails::<Maps>(b"\x0a\0\x22\x03\x12\x01\xff", DecodeErrorKind::Utf8, 4);
     fails::<Maps>(b"\x0a\0\x0a\x01\x0a", DecodeErrorKind::Truncated, 4);
+}
+
+#[test]
+fn a_closed_enumeration_knows_the_last_value_of_an_entry() {
+    let known = Car::decode(b"\x22\x06\x08\x01\x10\x01\x10\x05").unwrap();
+    assert_eq!(known, Car { by_number: [(1, Gear::First)].into(), ..Car::default() });
+    let bytes = b"\x22\x06\x08\x01\x10\x05\x10\x01";
+    let unknown = Car::decode(bytes).unwrap();
+    assert!(unknown.by_number.is_empty());
+    assert_eq!(unknown.unknown_fields.as_bytes(), bytes);
 }
 
 #[test]

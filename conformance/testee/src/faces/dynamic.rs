@@ -1,28 +1,41 @@
-//! Messages known from the official compiler's descriptors alone, binary and text.
+//! Messages known from descriptors alone, binary and text.
 
 use super::{Failure, Input, Output};
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
 use protozero::text::PrintOptions;
 use std::sync::OnceLock;
 
-/// The official compiler's.
-pub const OFFICIAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/official.bin"));
-
-/// Our own compiler's.
-pub const OURS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ours.bin"));
-
-/// The pool of `set`, made once and kept in `pool`.
-///
-/// # Errors
-/// Its descriptors are wrong.
-pub fn pool<'p>(set: &[u8], pool: &'p OnceLock<Result<Pool, String>>) -> Result<&'p Pool, Failure> {
-    let pool = pool.get_or_init(|| Pool::decode(set).map_err(|e| e.to_string()));
-    pool.as_ref().map_err(|e| Failure::Serialize(e.clone()))
+/// A set of descriptors, made a pool when it is first asked for.
+pub struct Set {
+    bytes: &'static [u8],
+    pool: OnceLock<Result<Pool, String>>,
 }
 
-pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>, Failure> {
-    static POOL: OnceLock<Result<Pool, String>> = OnceLock::new();
-    let of = pool(OFFICIAL, &POOL)?.message(name).ok_or(Failure::UnknownMessage)?;
+/// Of the official compiler.
+pub static OFFICIAL: Set = Set::new(include_bytes!(concat!(env!("OUT_DIR"), "/official.bin")));
+
+/// Of our own.
+pub static OURS: Set = Set::new(include_bytes!(concat!(env!("OUT_DIR"), "/ours.bin")));
+
+impl Set {
+    const fn new(bytes: &'static [u8]) -> Self {
+        Self { bytes, pool: OnceLock::new() }
+    }
+
+    fn message(&self, name: &str) -> Result<MessageDescriptor, Failure> {
+        let pool = self.pool.get_or_init(|| Pool::decode(self.bytes).map_err(|e| e.to_string()));
+        let pool = pool.as_ref().map_err(|e| Failure::Serialize(e.clone()))?;
+        pool.message(name).ok_or(Failure::UnknownMessage)
+    }
+}
+
+pub fn convert(
+    set: &Set,
+    name: &str,
+    input: &Input<'_>,
+    output: &Output,
+) -> Result<Vec<u8>, Failure> {
+    let of = set.message(name)?;
     let message = read(of, input).map_err(Failure::Parse)?;
     Ok(match output {
         Output::Binary => message.encode(),

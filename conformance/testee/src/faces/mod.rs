@@ -1,4 +1,4 @@
-//! Three ways through our code from what a request holds to what it asks for.
+//! Four ways through our code from what a request holds to what it asks for.
 
 mod copy;
 mod dynamic;
@@ -29,8 +29,10 @@ pub enum Failure {
 pub enum Face {
     /// Generated owned messages.
     Owned,
-    /// Dynamic messages.
+    /// Dynamic messages, over descriptors of the official compiler.
     Dynamic,
+    /// The same over descriptors of our own.
+    Compiled,
     /// Generated readers and writers.
     Copy,
 }
@@ -41,6 +43,7 @@ impl Face {
         match name {
             "owned" => Some(Self::Owned),
             "dynamic" => Some(Self::Dynamic),
+            "compiled" => Some(Self::Compiled),
             "copy" => Some(Self::Copy),
             _ => None,
         }
@@ -65,7 +68,8 @@ impl Face {
         match self {
             Self::Owned => owned::convert(name, input, output),
             Self::Copy => copy::convert(name, input, output),
-            Self::Dynamic => dynamic::convert(name, input, output),
+            Self::Dynamic => dynamic::convert(&dynamic::OFFICIAL, name, input, output),
+            Self::Compiled => dynamic::convert(&dynamic::OURS, name, input, output),
         }
     }
 }

@@ -1,6 +1,5 @@
-//! Generated structs: `M::decode`, then `M::encode_to_vec`; text by way of our own descriptors.
+//! Generated structs: `M::decode`, then `M::encode_to_vec`; text by way of their own descriptors.
 
-use super::dynamic::{OURS, pool};
 use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
 use protozero::Message;
@@ -18,8 +17,19 @@ pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>
         "editions.TestAllTypesEdition2023" => through::<edition_2023::TestAllTypesEdition2023>,
         _ => return Err(Failure::UnknownMessage),
     };
-    static POOL: OnceLock<Result<Pool, String>> = OnceLock::new();
-    let of = pool(OURS, &POOL)?.message(name).ok_or(Failure::UnknownMessage)?;
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    // What generated code knows of itself.
+    let pool = POOL.get_or_init(|| {
+        Pool::from_generated(&[
+            proto2::TestAllTypesProto2::DESCRIPTOR,
+            proto2::TestAllRequiredTypesProto2::DESCRIPTOR,
+            proto3::TestAllTypesProto3::DESCRIPTOR,
+            editions_proto2::TestAllTypesProto2::DESCRIPTOR,
+            editions_proto3::TestAllTypesProto3::DESCRIPTOR,
+            edition_2023::TestAllTypesEdition2023::DESCRIPTOR,
+        ])
+    });
+    let of = pool.message(name).ok_or(Failure::UnknownMessage)?;
     through(input, output, of)
 }
 
