@@ -62,6 +62,8 @@ pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Erro
 /// it imports.
 pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
     let files = linked(sources)?;
+    // Some mistakes show in values only, which nothing here looks at.
+    build::schema(&files, true)?;
     let mut set = FileDescriptorSet::new();
     let mut open: BTreeMap<&str, &FileDescriptorProto> =
         files.iter().map(|f| (f.path.as_str(), &f.descriptor)).collect();
