@@ -89,7 +89,9 @@ fn ours(proto: &Path, out: &Path) {
         ..protozero_codegen::Config::default()
     };
     for file in protozero_codegen::generate(&config).unwrap() {
-        let kept = file.text.lines().filter(|line| !line.starts_with("//!"));
+        // `include!` refuses what is of a whole file.
+        let inner = |line: &&str| line.starts_with("//!") || line.starts_with("#![");
+        let kept = file.text.lines().filter(|line| !inner(line));
         let kept: String = kept.map(|line| format!("{line}\n")).collect();
         fs::write(out.join(file.path), kept).unwrap();
     }
