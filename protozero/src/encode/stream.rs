@@ -49,8 +49,12 @@ impl<S: Sink> StreamOf<S> {
     #[inline]
     pub(crate) fn with_range(sink: S, range: Range) -> Self {
         let mut stream = Self::new(sink);
-        if range.room() >= SLOT_LEN {
-            stream.at = stream.install(range, 0);
+        let (ground, at) = Ground::new(range, 0);
+        // Else the first message asks for one and gets to know.
+        if ground.room(&at) >= SLOT_LEN {
+            stream.skew = ground.place_of(&at).wrapping_neg();
+            stream.range = 0;
+            (stream.ground, stream.at) = (ground, at);
         }
         stream
     }
