@@ -119,8 +119,15 @@ fn fold_body(lines: &mut Vec<String>) -> bool {
 fn fold_table(lines: &mut Vec<String>) -> bool {
     let Some(last) = lines.last() else { return false };
     let (depth, end) = (indent(last), last.trim_start());
-    let open = lines.iter().rposition(|l| indent(l) == depth && l.ends_with('('));
-    let Some(open) = open.filter(|_| matches!(end, ");" | ")]")) else { return false };
+    // Only an end looks back, and no further than what it is the end of.
+    if !matches!(end, ");" | ")]") {
+        return false;
+    }
+    let head = lines[..lines.len() - 1].iter().rposition(|l| indent(l) <= depth);
+    let Some(open) = head.filter(|at| indent(&lines[*at]) == depth && lines[*at].ends_with('('))
+    else {
+        return false;
+    };
     if end == ")]" && lines[open].starts_with("#![") {
         let inner: Vec<&str> = lines[open + 1..lines.len() - 1].iter().map(|l| l.trim()).collect();
         let joined = format!("{}{})]", lines[open], inner.join(" "));

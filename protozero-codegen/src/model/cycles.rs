@@ -10,9 +10,10 @@ use super::{Kind, Label, MessageId, Schema};
 pub(crate) fn mark(schema: &mut Schema) {
     let edges: Vec<Vec<usize>> =
         schema.messages.iter().map(|m| m.fields.iter().filter_map(inline).collect()).collect();
+    let groups = groups(&edges);
     for (at, message) in schema.messages.iter_mut().enumerate() {
         for field in &mut message.fields {
-            field.boxed = inline(field).is_some_and(|to| reaches(&edges, to, at));
+            field.boxed = inline(field).is_some_and(|to| groups[to] == groups[at]);
         }
     }
 }
@@ -24,16 +25,36 @@ fn inline(field: &super::Field) -> Option<usize> {
     }
 }
 
-fn reaches(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
+/// A number per message; equal ones for those that can reach each other. Two walks, the second
+/// against the edges, in the opposite order of the first's ends.
+fn groups(edges: &[Vec<usize>]) -> Vec<usize> {
+    let mut ended = Vec::new();
     let mut seen = vec![false; edges.len()];
-    let mut open = vec![from];
-    while let Some(at) = open.pop() {
-        if at == to {
-            return true;
-        }
-        if !core::mem::replace(&mut seen[at], true) {
-            open.extend(&edges[at]);
+    for start in 0..edges.len() {
+        let mut open = vec![(start, 0)];
+        while let Some((at, next)) = open.pop() {
+            if next == 0 && core::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            match edges[at].get(next) {
+                Some(to) => open.extend([(at, next + 1), (*to, 0)]),
+                None => ended.push(at),
+            }
         }
     }
-    false
+    let mut back = vec![Vec::new(); edges.len()];
+    for (from, all) in edges.iter().enumerate() {
+        all.iter().for_each(|to| back[*to].push(from));
+    }
+    let mut groups = vec![usize::MAX; edges.len()];
+    for start in ended.into_iter().rev() {
+        let mut open = vec![start];
+        while let Some(at) = open.pop() {
+            if groups[at] == usize::MAX {
+                groups[at] = start;
+                open.extend(&back[at]);
+            }
+        }
+    }
+    groups
 }

@@ -24,3 +24,14 @@ fn boxes_cycles_and_nothing_else() {
         ["A.b", "B.a"]
     );
 }
+
+#[test]
+fn long_circles_take_no_longer() {
+    let count = 2_000;
+    let message = |i: usize| {
+        let (one, two) = ((i + 1) % count, (i * 7) % count);
+        format!("message M{i} {{ optional M{one} a = 1; optional M{two} b = 2; }}")
+    };
+    let all = boxed(&(0..count).map(message).collect::<String>());
+    assert_eq!(all.len(), 2 * count);
+}
