@@ -129,7 +129,7 @@ pub struct Config {
     /// Every enum is open: a number this build does not know is a value like any other. Without
     /// it the schema decides, and proto2's enums are closed: such a number is an unknown field.
     pub open_enums: bool,
-    /// Readers give strings as [`Text`](https://docs.rs/protozero), which is checked when somebody
+    /// Readers give strings as `protozero`'s `Text`, which is checked when somebody
     /// asks for a `str`, instead of as `&str`, which is checked when it is read.
     pub lazy_utf8: bool,
     /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
