@@ -24,7 +24,8 @@
 //!   At most one cursor of a stream is not nowhere, and the stream takes it before it lets the sink
 //!   have the range back.
 //! - **C2** `[start, limit)` is readable and writable until the sink takes the range back, which it
-//!   does only through `&mut` of the stream: the contract of [`Sink`]. What lies between where the range
+//!   does only through `&mut` of the stream: the contract of [`Sink`]. The sink of a stream is not
+//!   replaced, but by one that never goes on in a range from before ([`SwapSink`]). What lies between where the range
 //!   was begun and `ptr` was written; the rest may be uninitialised.
 //! - **C3** `limit - start <= RANGE_MAX`, so that offsets fit 31 bits.
 //! - **C4** no reference into the range exists; bytes are reached through raw pointers only, so that a
@@ -45,7 +46,7 @@ use super::slot::SLOT_LEN;
 use crate::wire::{tag, varint};
 
 pub(super) use ground::Ground;
-pub use range::{Range, Sink};
+pub use range::{Range, Sink, SwapSink};
 
 /// Free bytes a scalar asks for before it stores anything: the longest tag (5) and varint (10), or
 /// the tag and an eight-byte store.

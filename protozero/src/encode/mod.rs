@@ -38,7 +38,7 @@ mod slot;
 mod slow;
 mod stream;
 
-pub use cursor::{Range, Sink};
+pub use cursor::{Range, Sink, SwapSink};
 pub use nested::Scope;
 pub use packed::Packed;
 pub(crate) use packed::packed;

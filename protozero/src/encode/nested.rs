@@ -137,7 +137,7 @@ impl<'w> Scope<'w> {
     #[inline]
     #[must_use]
     pub fn error(&self) -> Option<WriteError> {
-        self.stream.error()
+        self.stream.failed
     }
 }
 

@@ -316,7 +316,7 @@ proptest! {
     fn exhaustion(ops in ops(), lens in vec(4usize..40, 0..10), more in 4usize..100) {
         let mut stream = Ranges::stream(&lens);
         write(&mut stream.root(), &ops);
-        stream.sink_mut().lens.push(more);
+        stream.sink_inside().lens.push(more);
         rt::uint32::<1>(&mut stream.root(), 7);
         let sink = stream.into_sink();
         for (slot, _) in &sink.filled {

@@ -1,6 +1,6 @@
 //! The scattered writer: the range being written and the sink that has the next one.
 
-use super::cursor::{Cursor, Frame, Ground, Range, Sink};
+use super::cursor::{Cursor, Frame, Ground, Range, Sink, SwapSink};
 use super::nested::Scope;
 use super::slot::{OpenSlots, SLOT_LEN, Slot};
 use crate::error::WriteError;
@@ -18,7 +18,7 @@ pub struct StreamOf<S: ?Sized + Sink> {
     /// Number of the current range; `u32::MAX` before the first.
     range: u32,
     /// Why this root message is being swallowed.
-    failed: Option<WriteError>,
+    pub(super) failed: Option<WriteError>,
     /// The first error of all.
     first_error: Option<WriteError>,
     sink: S,
@@ -84,7 +84,7 @@ impl<S: Sink> StreamOf<S> {
     /// Gives up a root message whose scope was forgotten (`mem::forget`), if there is one, and begins
     /// none.
     pub fn end_forgotten(&mut self) {
-        if self.at.is_nowhere() && self.failed.is_none() && self.range != u32::MAX {
+        if self.is_forgotten() {
             self.end_root(Cursor::NOWHERE);
         }
     }
@@ -134,18 +134,24 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         self.ground.room(&self.at)
     }
 
-    /// Why the current, or else the last, root message was swallowed.
+    /// Why the last root message was swallowed.
     #[inline]
     #[must_use]
     pub fn error(&self) -> Option<WriteError> {
-        self.failed
+        if self.is_forgotten() { Some(WriteError::Forgotten) } else { self.failed }
     }
 
     /// The first error since the stream was made.
     #[inline]
     #[must_use]
     pub fn first_error(&self) -> Option<WriteError> {
-        self.first_error
+        self.first_error.or_else(|| self.error())
+    }
+
+    /// True if a root message began and its scope was forgotten: nobody gave the cursor back.
+    #[inline]
+    fn is_forgotten(&self) -> bool {
+        self.at.is_nowhere() && self.failed.is_none() && self.range != u32::MAX
     }
 
     /// The sink.
@@ -155,6 +161,15 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         &self.sink
     }
 
+    /// The sink. It must stay the one whose range the cursor is in: whoever calls this is part of the
+    /// proofs (C2).
+    #[inline]
+    pub(crate) fn sink_inside(&mut self) -> &mut S {
+        &mut self.sink
+    }
+}
+
+impl<S: SwapSink> StreamOf<S> {
     /// The sink. What it hands out while the stream does not ask goes unnoticed.
     #[inline]
     pub fn sink_mut(&mut self) -> &mut S {

@@ -247,7 +247,7 @@ fn after_an_error_the_next_root_is_written_again() {
         rt::bytes::<2>(&mut outer, &[1; 30]);
     }
     assert_eq!(stream.error(), Some(WriteError::Exhausted));
-    stream.sink_mut().lens.push(16);
+    stream.sink_inside().lens.push(16);
     rt::uint32::<1>(&mut stream.root(), 5);
     assert_eq!((stream.error(), stream.first_error()), (None, Some(WriteError::Exhausted)));
     let sink = stream.into_sink();
@@ -382,12 +382,21 @@ fn a_forgotten_scope_fails_its_root_message() {
     assert_eq!(root.error(), None);
     std::mem::forget(root);
     // The root that was forgotten is given up when the next begins.
-    assert_eq!((stream.sink().ends, stream.error()), (4, None));
+    assert_eq!((stream.sink().ends, stream.error()), (4, Some(WriteError::Forgotten)));
     rt::uint32::<6>(&mut stream.root(), 1);
     assert_eq!((stream.error(), stream.first_error()), (None, Some(WriteError::Forgotten)));
     let sink = stream.into_sink();
     assert_eq!((sink.ends, sink.filled.len()), (6, 0));
     assert_eq!(sink.memory.last().unwrap()[..2], [0x30, 1]);
+}
+
+#[test]
+fn finishing_behind_a_forgotten_root_is_an_error() {
+    let mut buffer = [0; 64];
+    let mut stream = FixedSink::stream(&mut buffer);
+    rt::uint32::<1>(&mut stream.root(), 7);
+    std::mem::forget(stream.root());
+    assert_eq!(stream.finish(), Err(WriteError::Forgotten));
 }
 
 #[test]

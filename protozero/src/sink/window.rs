@@ -419,7 +419,7 @@ impl<O: Output> StreamOf<WindowSink<'_, O>> {
     /// # Errors
     /// [`WriteError::Output`]; the sink has the reason.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        let sink = self.sink_mut();
+        let sink = self.sink_inside();
         // The scope of an open root was forgotten: it is finished by the next one.
         if sink.in_root { Ok(()) } else { sink.written_out() }
     }
@@ -430,7 +430,7 @@ impl<O: Output> StreamOf<WindowSink<'_, O>> {
     /// [`WindowError::Output`] if the output failed; [`WindowError::Write`] if all is out but a
     /// message that was lost.
     pub fn finish(mut self) -> Result<O, WindowError<O::Error>> {
-        let sink = self.sink_mut();
+        let sink = self.sink_inside();
         if core::mem::take(&mut sink.in_root) && !sink.failed {
             // Its scope was forgotten, and where it ends nobody says.
             sink.give_up();

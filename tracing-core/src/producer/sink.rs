@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use protozero::WriteError;
-use protozero::encode::{OpenSlots, Range, Sink, Slot};
+use protozero::encode::{OpenSlots, Range, Sink, Slot, SwapSink};
 
 use crate::ids::{BufferId, ChunkId, WriterId};
 use crate::producer::arbiter::Arbiter;
@@ -296,3 +296,7 @@ unsafe impl Sink for ChunkSink {
         end
     }
 }
+
+// SAFETY: `begin_root` returns the payload of a chunk held or fails, and all stores at positions the
+// stream names are checked against that chunk (`WritableChunk::write`, `shift_back_3`).
+unsafe impl SwapSink for ChunkSink {}

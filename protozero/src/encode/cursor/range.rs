@@ -99,3 +99,11 @@ pub unsafe trait Sink {
         used
     }
 }
+
+/// A sink that a program may reach while a stream has it, and put another in its place.
+///
+/// # Safety
+/// An implementation promises:
+/// - **S5** each `begin_root` returns a range or an error, never `None`, and neither it nor `end_root`
+///   trusts `used` to be about the range this sink handed out last.
+pub unsafe trait SwapSink: Sink {}
