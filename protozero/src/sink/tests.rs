@@ -180,7 +180,8 @@ fn flush_writes_finished_roots() {
     rt::uint32::<1>(&mut stream.root(), 2);
     core::mem::forget(stream.root());
     stream.flush().unwrap();
-    assert!(stream.finish().is_ok());
+    let error = stream.finish().err().unwrap();
+    assert_eq!(error, WindowError::Write(WriteError::Forgotten));
     assert_eq!(out, [[0x0a, 2, 8, 1], [0x0a, 2, 8, 2]]);
 }
 
