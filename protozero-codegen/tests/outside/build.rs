@@ -19,7 +19,14 @@ const MIXES: [(&str, &str); 9] = [
 
 fn main() -> Result<(), BuildError> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    let protos = ["two.proto", "three.proto", "edition.proto", "zoo/deep/names.proto", "zoo/deep/odd.proto", "1-empty.proto"];
+    let protos = [
+        "two.proto",
+        "three.proto",
+        "edition.proto",
+        "zoo/deep/names.proto",
+        "zoo/deep/odd.proto",
+        "1-empty.proto",
+    ];
     for (folder, faces) in MIXES {
         let build = Build::new().option(&format!("faces={faces}"));
         build.unwrap_or_default().out_dir(out.join(folder)).compile(&protos, &["proto"])?;

@@ -1,7 +1,8 @@
 use protozero::{Enumeration, Extendable, FixedSink, Message, Writer};
 
 use crate::all::{
-    Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, PlainShade, Taste, edition,
+    Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, PlainShade, Taste,
+    edition,
 };
 use crate::plain::{Plain, PlainReader, PlainWriter};
 
