@@ -61,7 +61,8 @@ pub fn generated(bytes: &[u8]) {
     let event = TrackEventReader::new(bytes);
     let fields: Result<Vec<_>, _> = event.iter().collect();
     let table = event.table();
-    assert_eq!(fields.is_ok(), table.is_ok());
+    // The table leaves elements for when somebody asks.
+    assert!(fields.is_err() || table.is_ok());
     let (Ok(fields), Ok(table)) = (fields, table) else {
         // Strings of other encodings are unknown fields to owned messages, errors to readers.
         return;
