@@ -12,7 +12,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// not end in the range they began in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// Which range: they are counted from 0 per stream, in the order the sink handed them out.
+    /// Which range: a stream counts those of `next_range` in the order the sink handed them out, from 0.
+    /// One of `begin_root` has the number of the range before it, if there is one: that can have no
+    /// open length.
     pub range: u32,
     /// Byte offset of the four reserved bytes in that range.
     pub offset: u32,

@@ -6,6 +6,9 @@ use super::slot::{OpenSlots, SLOT_LEN, Slot};
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
+/// Number of no range; the largest of one is below it.
+const NO_RANGE: u32 = u32::MAX;
+
 /// A stream of messages into the ranges of `S`; see the [module](super).
 pub struct StreamOf<S: ?Sized + Sink> {
     /// Where the next root message begins; nowhere while one is open, and without a range.
@@ -15,7 +18,7 @@ pub struct StreamOf<S: ?Sized + Sink> {
     pub(super) skew: u64,
     /// The position of a cursor that is nowhere.
     swallowed: u64,
-    /// Number of the current range; `u32::MAX` before the first.
+    /// Number of the current range: how many messages went on in another; [`NO_RANGE`] before the first.
     range: u32,
     /// Why this root message is being swallowed.
     pub(super) failed: Option<WriteError>,
@@ -37,7 +40,7 @@ impl<S: Sink> StreamOf<S> {
             ground: Ground::NONE,
             skew: 0,
             swallowed: 0,
-            range: u32::MAX,
+            range: NO_RANGE,
             failed: None,
             first_error: None,
             sink,
@@ -72,13 +75,22 @@ impl<S: Sink> StreamOf<S> {
         let position = self.position(&at);
         let mut at = match self.sink.begin_root(self.ground.used(&at)) {
             Ok(None) => at,
-            Ok(Some(range)) => self.install(range, position),
+            // No message is open, so no two slots will have the same number and offset.
+            Ok(Some(range)) => {
+                self.install(range, position, if self.range == NO_RANGE { 0 } else { self.range })
+            }
             Err(error) => self.fail(at, error),
         };
         if at.is_nowhere() {
             at = self.ask_first(position);
         }
         Scope::root(at, self, position)
+    }
+
+    /// As if so many ranges had been written.
+    #[cfg(test)]
+    pub(super) fn skip_ranges(&mut self, count: u32) {
+        self.range = count;
     }
 
     /// Gives up a root message whose scope was forgotten (`mem::forget`), if there is one, and begins
@@ -151,7 +163,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// True if a root message began and its scope was forgotten: nobody gave the cursor back.
     #[inline]
     fn is_forgotten(&self) -> bool {
-        self.at.is_nowhere() && self.failed.is_none() && self.range != u32::MAX
+        self.at.is_nowhere() && self.failed.is_none() && self.range != NO_RANGE
     }
 
     /// The sink.
@@ -191,9 +203,9 @@ impl<S: ?Sized + Sink> StreamOf<S> {
 
     /// Goes on in `range`, which the sink just returned.
     #[inline]
-    fn install(&mut self, range: Range, position: u64) -> Cursor {
-        self.range = self.range.wrapping_add(1);
-        let (ground, at) = Ground::new(range, self.range);
+    fn install(&mut self, range: Range, position: u64, number: u32) -> Cursor {
+        self.range = number;
+        let (ground, at) = Ground::new(range, number);
         self.ground = ground;
         self.skew = position.wrapping_sub(self.ground.place_of(&at));
         if self.ground.room(&at) < SLOT_LEN { self.too_short(at, range) } else { at }
@@ -221,7 +233,11 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         self.swallowed = position;
         let mut open = OpenSlots::new(&mut self.ground, self.range);
         match self.sink.next_range(used, &mut open) {
-            Ok(range) => self.install(range, position),
+            // Places are ordered by the number of their range, so it must not wrap around.
+            Ok(_) if self.range == NO_RANGE - 1 => {
+                self.fail(Cursor::NOWHERE, WriteError::Exhausted)
+            }
+            Ok(range) => self.install(range, position, self.range.wrapping_add(1)),
             Err(error) => self.fail(Cursor::NOWHERE, error),
         }
     }

@@ -60,7 +60,8 @@ unsafe impl Sink for Ranges {
     }
 
     fn fill(&mut self, slot: Slot, length: [u8; 4]) {
-        assert!((slot.range as usize) < self.memory.len() - 1, "only earlier ranges are filled");
+        let earlier = (slot.range as usize) < self.memory.len() - 1 || slot.range > 1 << 30;
+        assert!(earlier, "only earlier ranges are filled");
         self.filled.push((slot, length));
     }
 
@@ -301,6 +302,24 @@ fn a_range_too_short_for_a_length_is_an_error() {
     let mut stream = Ranges::stream(&[3]);
     rt::uint32::<1>(&mut stream.root(), 1);
     assert_eq!(stream.error(), Some(WriteError::RangeTooShort { len: 3 }));
+}
+
+#[test]
+fn numbers_of_ranges_end_and_do_not_wrap() {
+    for left in 0..5 {
+        let mut stream = Ranges::stream(&[40; 30]);
+        drop(stream.root());
+        stream.skip_ranges(u32::MAX - 1 - left);
+        let mut body = 0;
+        while stream.error().is_none() {
+            body += 30;
+            let mut root = stream.root();
+            rt::bytes::<1>(&mut root.nested::<1>().nested::<2>(), &vec![0; body]);
+        }
+        assert_eq!(stream.error(), Some(WriteError::Exhausted));
+        rt::uint32::<1>(&mut stream.root().nested::<1>(), 1);
+        assert_eq!(stream.error(), Some(WriteError::Exhausted));
+    }
 }
 
 /// A sink whose ranges are all empty, and nowhere.
