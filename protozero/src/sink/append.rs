@@ -31,7 +31,8 @@ const RANGE_MIN: usize = 256;
 ///
 /// # Safety
 /// `spare_capacity` is at least as long as asked for, lies behind the content and stays where it is
-/// until the buffer is asked for more; it panics only before it changes anything. `set_len` changes
+/// until the buffer is asked for more; what is initialised there stays so if the content is at the same
+/// address then. It panics only before it changes anything. `set_len` changes
 /// the length and nothing else.
 pub unsafe trait Growable: DerefMut<Target = [u8]> {
     /// Room behind the content: at least `additional` bytes.
@@ -44,7 +45,8 @@ pub unsafe trait Growable: DerefMut<Target = [u8]> {
     unsafe fn set_len(&mut self, len: usize);
 }
 
-// SAFETY: a `Vec` moves its content only in `reserve`, and `set_len` stores a number.
+// SAFETY: a `Vec` moves its content only in `reserve`, which keeps all bytes of what it makes longer,
+// and `set_len` stores a number.
 unsafe impl Growable for Vec<u8> {
     #[inline]
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>] {
@@ -60,7 +62,8 @@ unsafe impl Growable for Vec<u8> {
 }
 
 #[cfg(feature = "bytes")]
-// SAFETY: a `BytesMut` moves its content only in `reserve`, and `set_len` stores a number.
+// SAFETY: a `BytesMut` moves its content only in `reserve`, which keeps all bytes it does not move,
+// and `set_len` stores a number.
 unsafe impl Growable for bytes::BytesMut {
     #[inline]
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>] {
@@ -105,6 +108,9 @@ pub struct AppendSink<'v, B> {
     lost: bool,
     /// Lengths still open in earlier ranges, and where they belong.
     open: Vec<(Slot, usize)>,
+    /// Address of the buffer's content when the last range was handed out, and the index up to which
+    /// its memory was initialised then: what is lost with a message need not be zeroed again.
+    zeroed: (usize, usize),
 }
 
 impl<'v, B: Growable> AppendSink<'v, B> {
@@ -112,17 +118,32 @@ impl<'v, B: Growable> AppendSink<'v, B> {
     #[inline]
     pub fn stream(buffer: &'v mut B) -> StreamOf<Self> {
         let start = buffer.len();
-        let open = Vec::new();
-        StreamOf::new(Self { buffer, start, base: start, len: 0, root: start, lost: true, open })
+        let (open, zeroed) = (Vec::new(), (0, 0));
+        StreamOf::new(Self {
+            buffer,
+            start,
+            base: start,
+            len: 0,
+            root: start,
+            lost: true,
+            open,
+            zeroed,
+        })
     }
 
     fn range(&mut self) -> Range {
-        // As much again as was appended: each byte is zeroed about twice, and moved by growth.
+        // As much again as was appended: each byte is zeroed about once, and moved by growth.
         let more = self.buffer.len().saturating_sub(self.start).max(RANGE_MIN);
         let base = self.buffer.len();
         let spare = self.buffer.spare_capacity(more);
         let range = spare.get_mut(..more).unwrap_or_default();
-        range.fill(MaybeUninit::new(0));
+        // A buffer that did not move is the same memory, longer or not; nobody but this sink has been
+        // there in between.
+        let at = range.as_ptr().addr().wrapping_sub(base);
+        let (was_at, until) = self.zeroed;
+        let done = if at == was_at { until.saturating_sub(base).min(range.len()) } else { 0 };
+        range[done..].fill(MaybeUninit::new(0));
+        self.zeroed = (at, if at == was_at { until } else { 0 }.max(base + range.len()));
         self.lost = false;
         self.base = base;
         self.len = range.len();
@@ -133,7 +154,7 @@ impl<'v, B: Growable> AppendSink<'v, B> {
     fn keep(&mut self, used: usize) {
         let len = self.base + used.min(self.len);
         if len > self.buffer.len() {
-            // SAFETY: initialised and in the capacity: all `len` bytes of the range were zeroed, and
+            // SAFETY: initialised and in the capacity: all `len` bytes of the range were zeroed once, and
             // lie behind `base` bytes of content, of which none is taken away but by `cut`.
             unsafe { self.buffer.set_len(len) };
         }
