@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::{env, fmt, fs, io};
 
+use crate::notes::Place;
 use crate::{Config, Error, Faces, OutputFile, Source, generate, plugin, syntax, wellknown};
 
 /// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`; its `mod.rs` is to
@@ -222,21 +223,38 @@ fn collect(
         }
         let found = includes.iter().map(|include| include.join(&path)).find(|f| f.is_file());
         let Some(found) = found else {
-            // It is missed where it is imported.
+            // It went since it was seen, and is missed where it is imported.
             continue;
         };
         let text = match fs::read(&found) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|e| not_text(&path, &e))?,
             Err(error) => return Err(BuildError::Io { path: found, error }),
         };
-        let imports = syntax::read(&path, &text)?.descriptor.dependency;
-        // Well-known files come along, and only those that are used.
-        let others = imports.into_iter().filter(|i| !seen.contains(i) && !wellknown::is(i));
-        open.extend(others.rev());
+        let syntax = syntax::read(&path, &text)?;
+        let mut others = Vec::new();
+        for (at, import) in syntax.descriptor.dependency.into_iter().enumerate() {
+            // Well-known files come along, and only those that are used.
+            if seen.contains(&import) || wellknown::is(&import) {
+                continue;
+            }
+            if !includes.iter().any(|include| include.join(&import).is_file()) {
+                let place = syntax.notes.get(&format!("#import{at}")).cloned().unwrap_or_default();
+                return Err(not_found(path, place.at, &import, includes));
+            }
+            others.push(import);
+        }
+        open.extend(others.into_iter().rev());
         sources.push(Source { path, text });
         read.push(found);
     }
     Ok((sources, read))
+}
+
+fn not_found(file: String, at: Place, import: &str, includes: &[&Path]) -> BuildError {
+    let folders: Vec<_> = includes.iter().map(|i| format!("`{}`", i.display())).collect();
+    let folders = if folders.is_empty() { "no folder".into() } else { folders.join(", ") };
+    let message = format!("imported file {import} is not found; searched: {folders}");
+    BuildError::Schema(Error { file, line: at.line, column: at.column, message })
 }
 
 fn not_text(path: &str, error: &std::string::FromUtf8Error) -> BuildError {

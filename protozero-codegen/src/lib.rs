@@ -115,7 +115,8 @@ impl Faces {
 /// What to generate.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The schema. Every import must be among them, except the well-known `google/protobuf/*.proto`.
+    /// The schema. Every import must be among them, but for these of `google/protobuf`: `any`,
+    /// `descriptor`, `duration`, `empty`, `field_mask`, `struct`, `timestamp`, `wrappers`.
     pub sources: Vec<Source>,
     /// Which code to make.
     pub faces: Faces,

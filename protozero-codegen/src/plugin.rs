@@ -4,8 +4,13 @@
 //! protoc --protozero_out=src/schema --protozero_opt=faces=writer+reader a.proto
 //! ```
 //!
-//! Options, joined by commas: `faces=A+B+...` of `owned`, `writer`, `reader`, `service`,
-//! `descriptor`; `open_enums`; `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`.
+//! Options, joined by commas: `faces=A+B+...` (or `faces=A,B,...`) of `owned`, `writer`, `reader`,
+//! `service`, `descriptor`; `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
+//! `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`.
+//!
+//! A run writes a `mod.rs` that names the files of this run. Of two runs into one folder, for a file
+//! or a folder at a time as buf and Bazel make them, the second's `mod.rs` is what stays: give all
+//! files to one run (buf: `strategy: all`), or each run a folder of its own.
 
 use protobuf::Message;
 use protobuf::plugin::code_generator_response::File;
@@ -17,6 +22,8 @@ use crate::{Config, Error, Faces, OutputFile, emit, names, parse};
 const SUPPORTED: u64 = 1 | 2;
 /// `EDITION_PROTO2`, `EDITION_2023`.
 const EDITIONS: (u64, u64) = (998, 1000);
+/// What `faces=` takes.
+const FACES: [&str; 6] = ["owned", "writer", "reader", "service", "descriptor", "all"];
 
 /// Answers one request of `protoc`, which reads errors out of the answer.
 #[must_use]
@@ -49,12 +56,27 @@ fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
         command: "protoc-gen-protozero".into(),
         ..Config::default()
     };
-    for option in request.parameter().split(',').filter(|o| !o.is_empty()) {
-        set(&mut config, option)?;
+    for option in options(request.parameter()) {
+        set(&mut config, &option)?;
     }
     let wanted = &request.file_to_generate;
     let emitted = |path: &str| wanted.iter().any(|w| w == path);
     generate(&config, request.proto_file, emitted).map_err(|e| e.to_string())
+}
+
+/// The options of a parameter; names of faces behind a comma belong to the `faces=` before it.
+fn options(parameter: &str) -> Vec<String> {
+    let mut options: Vec<String> = Vec::new();
+    for option in parameter.split(',').filter(|o| !o.is_empty()) {
+        match options.last_mut() {
+            Some(last) if last.starts_with("faces=") && FACES.contains(&option) => {
+                last.push('+');
+                last.push_str(option);
+            }
+            _ => options.push(option.to_owned()),
+        }
+    }
+    options
 }
 
 /// One option, as `protoc` and our own command line take it.
@@ -63,7 +85,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
     match name {
         "faces" => {
             config.faces = Faces::default();
-            for face in value.split('+') {
+            for face in value.split(['+', ',']) {
                 match face {
                     "owned" => config.faces.owned = true,
                     "writer" => config.faces.writer = true,
@@ -72,13 +94,14 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
                     "descriptor" => config.faces.descriptor = true,
                     "all" => config.faces = Faces::ALL,
                     _ => {
-                        let all = "owned, writer, reader, service, descriptor, all";
+                        let all = FACES.join(", ");
                         return Err(format!("{face:?} is no face; there are {all}"));
                     }
                 }
             }
         }
-        "open_enums" => config.open_enums = true,
+        "open_enums" => config.open_enums = switch(name, value)?,
+        "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
         "root" => config.root = value.to_owned(),
         "text_feature" => config.text_feature = Some(value.to_owned()),
         "feature" => match value.split_once(':') {
@@ -88,6 +111,15 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         _ => return Err(format!("option {name} is not known")),
     }
     Ok(())
+}
+
+/// An option that is on by its name alone.
+fn switch(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "" | "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("{name} is true or false, not {value:?}")),
+    }
 }
 
 fn generate(

@@ -1,7 +1,9 @@
-//! `google/protobuf/*.proto`: what every protobuf brings along, in our own words.
+//! The files of `google/protobuf` that schemas use, in our own words.
 //!
 //! Names, numbers and types are the contract. A schema that imports one of them need not have it:
-//! it is added here. Code is made only for those whose messages a schema uses.
+//! it is added here. Code is made only for those whose messages a schema uses. What describes
+//! interfaces and compilers (`type.proto`, `api.proto`, `source_context.proto`,
+//! `compiler/plugin.proto`, `cpp_features.proto`) is not among them: its place is an include folder.
 
 use std::collections::BTreeSet;
 

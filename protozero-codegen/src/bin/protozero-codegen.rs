@@ -16,6 +16,7 @@ usage: protozero-codegen [options] FILE.proto...
       --faces A+B         of owned, writer, reader, service, descriptor; or all
                           [owned+writer+reader+service]
       --open-enums        take unknown numbers as values, whatever the schema says
+      --lazy-utf8         readers check strings when they are asked for, not when read
       --root PATH         module that mod.rs becomes, such as crate::schema;
                           without it the code may be anywhere
       --text-feature F    hide descriptors behind the cargo feature F
@@ -54,6 +55,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             }
             Arg::Long("faces") => format!("faces={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
+            Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),
             Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),
             Arg::Long("feature") => format!("feature={}", args.value()?.string()?),

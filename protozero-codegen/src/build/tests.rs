@@ -45,6 +45,8 @@ fn imports_are_read_and_files_written_once() {
     fs::write(root.path().join("a/q.proto"), b"// \n\xff").unwrap();
     assert_eq!(build().unwrap_err().to_string(), "q.proto:2:1: this is not UTF-8");
     fs::remove_file(root.path().join("a/q.proto")).unwrap();
-    let missing = "x/p.proto:1:27: imported file q.proto is not among the sources";
+    let [a, b] = [0, 1].map(|i| includes[i].display().to_string());
+    let missing =
+        format!("x/p.proto:1:27: imported file q.proto is not found; searched: `{a}`, `{b}`");
     assert_eq!(build().unwrap_err().to_string(), missing);
 }

@@ -64,6 +64,16 @@ fn a_request_of_protoc_gives_what_the_text_gives() {
 }
 
 #[test]
+fn a_switch_can_be_turned_off() {
+    let mut config = config();
+    let mut open = |option: &str| {
+        super::set(&mut config, option).unwrap();
+        config.open_enums
+    };
+    assert!(open("open_enums") && !open("open_enums=false") && open("open_enums=true"));
+}
+
+#[test]
 fn a_set_gives_the_same_as_a_request() {
     let files = generate_set(&config(), &set().write_to_bytes().unwrap()).unwrap();
     assert!(files.iter().any(|f| f.path == "google/protobuf/any.rs"));
@@ -83,6 +93,16 @@ fn options_and_errors_reach_protoc() {
     assert_eq!(names, ["three.rs", "mod.rs"]);
     assert!(response.file[0].content().contains("crate::x::AWriter"));
     assert!(!response.file[0].content().contains("protozero::Message"));
+    let mut text = |parameter: &str| {
+        request.set_parameter(parameter.into());
+        let response = ask(&request);
+        assert_eq!(response.error(), "", "{parameter}");
+        response.file[0].content().to_owned()
+    };
+    assert_eq!(text("faces=writer,reader,root=x"), text("root=x,faces=writer+reader"));
+    assert_ne!(text("faces=writer,reader,root=x"), text("root=x,faces=writer"));
+    assert!(text("faces=reader,lazy_utf8").contains("Text<'a>"));
+    assert!(!text("faces=reader,lazy_utf8=false").contains("Text<'a>"));
     let mut error = |parameter: &str| {
         request.set_parameter(parameter.into());
         ask(&request).error().to_owned()
@@ -90,6 +110,7 @@ fn options_and_errors_reach_protoc() {
     assert_eq!(error("colour"), "option colour is not known");
     assert!(error("faces=owned+all+x").starts_with("\"x\" is no face; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
+    assert_eq!(error("open_enums=no"), "open_enums is true or false, not \"no\"");
     let odd = CodeGeneratorResponse::parse_from_bytes(&plugin(b"\xff")).unwrap();
     assert!(odd.error().starts_with("not a request of protoc"), "{}", odd.error());
 }
