@@ -1,4 +1,6 @@
 //! Plain stores: numbers, tags, varints and short strings at an address the caller has checked.
+//! Words of bytes on the wire are little-endian on every machine: `to_le` costs nothing where they
+//! already are.
 #![allow(unsafe_code)]
 
 use core::ptr::{self, NonNull};
@@ -28,9 +30,9 @@ pub(super) unsafe fn put_tag(to: NonNull<u8>, tag: tag::Encoded) -> usize {
         // SAFETY: 1 <= 8, promised by the caller.
         1 => unsafe { put(to, 0, tag.bytes as u8) },
         // SAFETY: 2 <= 8, promised by the caller.
-        2 => unsafe { put(to, 0, tag.bytes as u16) },
+        2 => unsafe { put(to, 0, (tag.bytes as u16).to_le()) },
         // SAFETY: 8 <= 8, promised by the caller.
-        _ => unsafe { put(to, 0, tag.bytes) },
+        _ => unsafe { put(to, 0, tag.bytes.to_le()) },
     }
     tag.len
 }
@@ -49,14 +51,14 @@ pub(super) unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize
     } else if value >> 56 == 0 {
         let (word, len) = varint::word_long(value);
         // SAFETY: `at + 8` is within what the caller promised.
-        unsafe { put(to, at, word) };
+        unsafe { put(to, at, word.to_le()) };
         at + len
     } else {
         let (word, tail, len) = varint::wide(value);
         // SAFETY: `at + 8` is within what the caller promised.
-        unsafe { put(to, at, word) };
+        unsafe { put(to, at, word.to_le()) };
         // SAFETY: `at + 8 + 2` is within what the caller promised.
-        unsafe { put(to, at + 8, tail) };
+        unsafe { put(to, at + 8, tail.to_le()) };
         at + len
     }
 }
