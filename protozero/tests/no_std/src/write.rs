@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 
 use protozero::rewrite;
 use protozero::sink::{FixedSink, RangesSink, WindowSink};
-use protozero::{Scope, WriteError, Writer, rt};
+use protozero::{Reader, Scope, Sink, StreamOf, WriteError, Writer, rt};
 
 use crate::kinds::{Colour, KindsWriter};
 
@@ -51,8 +51,90 @@ pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
     if let Some(mut nested) = scope.nested_by_number(v.number as u32) {
         rt::uint64::<1>(&mut nested, v.number);
     }
+    {
+        let mut padded = scope.nested_padded::<17>();
+        padded.varint::<1>(v.number);
+        let mut inner = padded.nested::<17>();
+        inner.fixed32::<9>(v.number as u32);
+        let mut again = inner.nested_padded::<17>();
+        again.bytes::<16>(v.bytes);
+        rt::message::<17, KindsWriter<'_>>(&mut again).a_string(v.text);
+    }
+    // A tag of two bytes and, of so few bytes, a length of one.
+    scope.nested_sized::<17>(v.bytes.len() as u32 + 3).bytes::<16>(v.bytes);
+    {
+        let mut group = scope.group::<18>();
+        group.fixed64::<12>(v.number);
+        let mut padded = group.nested_padded::<17>();
+        rt::group::<18, KindsWriter<'_>>(&mut padded).a_uint32(v.number as u32);
+        rt::group_raw::<18>(&mut padded, v.bytes);
+        rt::message_raw::<17>(&mut padded, v.bytes);
+        rt::raw(&mut padded, v.bytes);
+    }
+    {
+        let mut run = scope.packed::<20>();
+        for byte in v.bytes {
+            run.varint(u64::from(*byte) * v.number);
+        }
+    }
+    {
+        let mut run = scope.packed::<21>();
+        v.bytes.iter().for_each(|byte| run.fixed32(u32::from(*byte)));
+    }
+    {
+        let mut run = scope.packed::<22>();
+        v.bytes.iter().for_each(|byte| run.fixed64(u64::from(*byte)));
+    }
+    rt::bytes_gather::<16>(scope, &[v.bytes, v.bytes]);
+    if scope.body_len() > v.number && scope.error().is_none() {
+        scope.raw(v.bytes);
+        scope.bytes_gather::<16>(&[v.bytes, v.text.as_bytes()]);
+    }
+    let mut reader = Reader::new(v.bytes);
+    while let Ok(Some(field)) = reader.next_field() {
+        scope.append_field(&field);
+    }
     // Bytes that may or may not be fields.
     let _ = scope.append_fields(v.bytes, |field| field.number as u64 != v.number);
+}
+
+/// Messages whose scopes are forgotten, and what a stream says between roots.
+fn forgetful<S: Sink>(stream: &mut StreamOf<S>, v: Values<'_>) -> u64 {
+    {
+        let mut root = stream.root();
+        let mut outer = root.nested_padded::<17>();
+        core::mem::forget(outer.nested::<17>());
+        // Swallowed.
+        kinds(outer, v);
+    }
+    // Another length than was said.
+    stream.root().nested_sized::<17>(v.number as u32).bytes::<16>(v.bytes);
+    core::mem::forget(stream.root());
+    stream.end_forgotten();
+    let errors = u64::from(stream.error().is_some()) + u64::from(stream.first_error().is_some());
+    errors + stream.written() + (stream.used() + stream.room()) as u64
+}
+
+/// What only goes wrong; gives something of everything.
+pub fn failing(buffer: &mut [u8], v: Values<'_>) -> u64 {
+    let mut stream = FixedSink::stream(&mut *buffer);
+    let mut sum = forgetful(&mut stream, v);
+    by_hand(&mut stream.root(), v);
+    sum += stream.finish().map_or(0, |bytes| bytes.len() as u64);
+    let mut pieces = [&mut *buffer];
+    let mut stream = RangesSink::table(&mut pieces);
+    sum += forgetful(&mut stream, v);
+    by_hand(&mut stream.root(), v);
+    drop(stream.into_sink());
+    let mut stream = WindowSink::stream(buffer, |bytes: &[u8]| match bytes {
+        [] => Err(()),
+        _ => Ok(()),
+    });
+    sum += forgetful(&mut stream, v);
+    by_hand(&mut stream.root(), v);
+    let failed = stream.sink().output_error().is_some();
+    let _: &_ = stream.sink().output();
+    sum + u64::from(failed)
 }
 
 /// Into one buffer.

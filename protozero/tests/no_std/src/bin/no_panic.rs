@@ -5,6 +5,7 @@
 #![no_main]
 
 use core::hint::black_box;
+use core::mem::MaybeUninit;
 use core::panic::PanicInfo;
 
 use protozero_no_std::write::Values;
@@ -61,18 +62,23 @@ fn reader(bytes: &[u8]) -> [bool; 5] {
 }
 
 #[inline(never)]
-fn writer(values: Values<'_>) -> [bool; 4] {
+fn writer(values: Values<'_>) -> [bool; 6] {
     let mut memory = [0; 1024];
     let mut other = [0; 100];
     let mut window = [0; 100];
     let memory: &mut [u8] = black_box(&mut memory);
     let fixed = black_box(write::fixed(memory, values)).is_ok();
     let rewritten = black_box(write::rewritten(values.bytes, black_box(&mut *memory))).is_ok();
+    let mut nothing = [MaybeUninit::uninit(); 100];
+    let uninit = black_box(write::uninit(black_box(&mut nothing), values)).is_ok();
+    let failing = black_box(write::failing(black_box(&mut *memory), values)) != 0;
     let mut pieces = [memory, black_box(&mut other)];
     let pieces: &mut [&mut [u8]] = black_box(&mut pieces);
     let window: &mut [u8] = black_box(&mut window);
     [
         fixed,
+        uninit,
+        failing,
         rewritten,
         black_box(write::pieces(pieces, values)).is_ok(),
         black_box(write::window(window, values)).is_ok(),
