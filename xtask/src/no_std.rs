@@ -3,7 +3,7 @@
 //! graph, two panic handlers would clash. Then it is run.
 //!
 //! The same program, and the one of `no-panic`, are linked for a machine without any operating system
-//! as well, if its `core` is installed or can be fetched.
+//! as well. Its `core` is fetched if it is not installed; a machine that can have none fails.
 
 use crate::Outcome;
 use crate::ctx::Ctx;
@@ -21,11 +21,12 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     ctx.run(&mut command)?;
     ctx.run(&mut ctx.command(program(ctx, "protozero-no-std")?))?;
     if !has_bare(ctx)? {
-        // Without a network the host's linker has to do.
         let added = ctx.run(ctx.command("rustup").args(["target", "add", BARE]));
         if added.is_err() || !has_bare(ctx)? {
-            ctx.say(format_args!("{BARE} cannot be had here: not linked for a bare machine"));
-            return Ok(());
+            return Err(format!(
+                "no core for {BARE}, so nothing was linked for a bare machine: with a network, \
+                 `rustup target add {BARE}` in this folder"
+            ));
         }
     }
     ctx.run(&mut cargo(ctx, "build", &["--bins", "--target", BARE])?)
