@@ -80,15 +80,18 @@ fn package(ctx: &Ctx) -> Result<PathBuf, String> {
 }
 
 fn build(ctx: &Ctx, include: &Path) -> Result<PathBuf, String> {
+    // Wherever the caller has cargo build: the plugin is taken from here.
+    let plugin = ctx.root().join("target");
     let mut command = ctx.cargo();
     command.args(["build", "--package", "protozero-codegen", "--bin", "protoc-gen-protozero"]);
+    command.env("CARGO_TARGET_DIR", &plugin);
     ctx.run(&mut command)?;
     let target = ctx.target("conformance")?;
     let mut command = ctx.cargo();
     command
         .args(["build", "--manifest-path", "conformance/Cargo.toml", "--package", "testee"])
         .env("CONFORMANCE_INCLUDE", include)
-        .env("PROTOC_GEN_PROTOZERO", ctx.root().join("target/debug/protoc-gen-protozero"))
+        .env("PROTOC_GEN_PROTOZERO", plugin.join("debug/protoc-gen-protozero"))
         .env("CARGO_TARGET_DIR", &target);
     ctx.run(&mut command)?;
     Ok(target.join("debug/testee"))
