@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Three ways in: [`compile`] for a build script; the command `protozero-codegen` (feature `cli`);
-//! `protoc-gen-protozero`, a plugin of `protoc` ([`plugin`]). All of them end in [`generate`], where
+//! `protoc-gen-protozero`, a plugin of `protoc` ([`plugin()`]). All of them end in [`generate`], where
 //! text goes in and text comes out. Only protobuf-parse insists on files: it gets a private temporary
 //! folder for a moment. Output depends on the input alone and follows declaration order; it carries
 //! no version and no date, so a release of this crate changes nothing by itself.

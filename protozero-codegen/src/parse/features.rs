@@ -92,13 +92,13 @@ impl Features {
     /// Numbers of the features that a field sets itself.
     pub fn own(d: &FieldDescriptorProto) -> Vec<u32> {
         let Some(options) = d.options.as_ref() else { return Vec::new() };
-        sets(options, 21).iter().flat_map(|set| values(set)).map(|(feature, _)| feature).collect()
+        sets(options, 21).iter().flat_map(values).map(|(feature, _)| feature).collect()
     }
 
     /// `options` as changed by their field `number`, a `FeatureSet`.
     fn with<O: protobuf::Message>(mut self, options: &MessageField<O>, number: u32) -> Self {
         let Some(options) = options.as_ref() else { return self };
-        for (feature, value) in sets(options, number).iter().flat_map(|set| values(set)) {
+        for (feature, value) in sets(options, number).iter().flat_map(values) {
             match (feature, value) {
                 (1, 1) => self.presence = Presence::Explicit,
                 (1, 2) => self.presence = Presence::Implicit,

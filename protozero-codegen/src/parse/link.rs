@@ -39,10 +39,10 @@ pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
     for (at, file) in files.iter().enumerate() {
         linker.declare_file(at, file)?;
     }
-    for at in 0..files.len() {
-        let mut d = core::mem::take(&mut files[at].descriptor);
-        let done = linker.file(at, &files[at], &mut d);
-        files[at].descriptor = d;
+    for (at, file) in files.iter_mut().enumerate() {
+        let mut d = core::mem::take(&mut file.descriptor);
+        let done = linker.file(at, file, &mut d);
+        file.descriptor = d;
         done?;
     }
     Ok(())

@@ -258,7 +258,7 @@ fn two_parsers_agree() {
     };
     let by_both =
         format!("{:#?}", super::parse(&sources, false).map_err(|e| e.to_string()).unwrap());
-    let mut files: Vec<Parsed> = sources.iter().map(|s| own(s)).collect();
+    let mut files: Vec<Parsed> = sources.iter().map(&own).collect();
     let brought = crate::wellknown::missing(&files);
     assert!(super::pure(sources.iter().chain(&brought)).is_some());
     files.extend(brought.iter().map(|s| Parsed { emitted: false, ..own(s) }));
