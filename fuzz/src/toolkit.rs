@@ -35,12 +35,12 @@ fn costs(error: DecodeError) -> bool {
 /// `bytes` as an owned message and as a dynamic one, which are of one opinion. They may write fields
 /// in another order: members of a oneof stand together in the one, by number in the other.
 fn both<M: Message>(descriptor: MessageDescriptor, bytes: &[u8]) -> Option<M> {
-    match (M::decode(bytes), DynamicMessage::decode(descriptor.clone(), bytes)) {
+    match (M::decode(bytes), DynamicMessage::decode(descriptor, bytes)) {
         (Ok(owned), Ok(dynamic)) => {
-            let (by_owned, by_dynamic) = (owned.encode_to_vec(), dynamic.encode());
-            let again = DynamicMessage::decode(descriptor, &by_owned);
-            assert_eq!(again.map(|m| m.encode()), Ok(by_dynamic.clone()));
-            assert_eq!(M::decode(&by_dynamic).map(|m| m.encode_to_vec()), Ok(by_owned));
+            // Not the other way round: an enum number that a closed enum does not know is kept as it
+            // came by dynamic messages, in its shortest form by owned ones.
+            let again = M::decode(&dynamic.encode());
+            assert_eq!(again.map(|m| m.encode_to_vec()), Ok(owned.encode_to_vec()));
             return Some(owned);
         }
         (Err(_), Err(_)) => {}

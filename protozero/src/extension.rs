@@ -12,7 +12,8 @@
 //! own code was never told of, and hands them on verbatim until somebody sets them. Generated code
 //! has a constant for each; by hand:
 //!
-//! ```
+#![cfg_attr(feature = "derive", doc = "```")]
+#![cfg_attr(not(feature = "derive"), doc = "```text")]
 //! use protozero::extension::{Extendable, Extension, Int32, Single};
 //! use protozero::{Message, UnknownFields};
 //!

@@ -178,7 +178,8 @@ macro_rules! encoding {
 
 /// A struct that stands for a protobuf message and owns all of it.
 ///
-/// ```
+#[cfg_attr(feature = "derive", doc = "```")]
+#[cfg_attr(not(feature = "derive"), doc = "```text")]
 /// use protozero::Message;
 ///
 /// #[derive(Clone, PartialEq, Debug, Default, Message)]
@@ -259,7 +260,8 @@ impl<M: Message> Message for Box<M> {}
 
 /// A struct that stands for a protobuf message and borrows strings and bytes from its encoding.
 ///
-/// ```
+#[cfg_attr(feature = "derive", doc = "```")]
+#[cfg_attr(not(feature = "derive"), doc = "```text")]
 /// use protozero::MessageView;
 ///
 /// #[derive(Clone, PartialEq, Debug, Default, MessageView)]
