@@ -40,9 +40,10 @@ mod tests;
 /// message.
 ///
 /// ```
-/// use protozero::{HeapSink, rewrite};
+/// use protozero::{FixedSink, rewrite};
 ///
-/// let mut stream = HeapSink::stream();
+/// let mut buffer = [0; 64];
+/// let mut stream = FixedSink::stream(&mut buffer);
 /// let pieces = [&b"\x0b\x08"[..], b"\x05\x0c"]; // 1: group { 1: 5 }, in two pieces
 /// rewrite::groups_to_lengths(rewrite::Slices::new(pieces), &mut stream.root())?;
 /// assert_eq!(stream.finish()?, b"\x0a\x02\x08\x05");
@@ -65,9 +66,10 @@ pub fn groups_to_lengths(input: impl Input, scope: &mut Scope<'_>) -> Result<(),
 /// Groups of the input stay groups, and what is inside is looked at, too.
 ///
 /// ```
-/// use protozero::{HeapSink, rewrite};
+/// use protozero::{FixedSink, rewrite};
 ///
-/// let mut stream = HeapSink::stream();
+/// let mut buffer = [0; 64];
+/// let mut stream = FixedSink::stream(&mut buffer);
 /// let input = b"\x0a\x02\x08\x05\x12\x02hi"; // 1: { 1: 5 }  2: "hi"
 /// rewrite::lengths_to_groups(&input[..], &mut stream.root(), |path| path == [1])?;
 /// assert_eq!(stream.finish()?, b"\x0b\x08\x05\x0c\x12\x02hi");
