@@ -134,7 +134,7 @@ pub use sink::{FixedSink, RangesSink, WindowSink};
 pub use unknown::UnknownFields;
 
 /// The snippets of the guide and of the page on lengths, as tests.
-#[cfg(all(doctest, feature = "derive"))]
+#[cfg(all(doctest, feature = "std", feature = "derive"))]
 mod guide {
     #[doc = include_str!("../../docs/protozero.md")]
     mod quick_start {}
