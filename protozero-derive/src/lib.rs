@@ -14,11 +14,11 @@
 //! #[pb(KIND, NUMBER, repeated)]  Vec<T>: one field an element
 //! #[pb(KIND, NUMBER, packed)]    Vec<T>: one field for all; numbers, bools and enumerations only
 //! #[pb(KIND, NUMBER, default = EXPR)]  Option<T>, and a getter `field_or_default`
-//! #[pb(string, NUMBER, utf8)]    what is not UTF-8 is an error; else it is kept as unknown
+//! #[pb(string, NUMBER, utf8)]    what is not UTF-8 is an error; else it is unknown
 //! #[pb(message, NUMBER, boxed)]  Option<Box<T>>: for messages that contain themselves
 //! #[pb(group, NUMBER)]           a message between two tags instead of behind a length
 //! #[pb(map(KIND, KIND), NUMBER)] BTreeMap<K, V> or HashMap<K, V>
-//! #[pb(oneof, NUMBER, ...)]      Option<E> where E derives Oneof and has exactly these numbers
+//! #[pb(oneof, NUMBER, ...)]      Option<E> where E derives Oneof and has no other numbers
 //! #[pb(unknown)]                 protozero::UnknownFields: what the struct does not know, verbatim
 //! #[pb(unknown, extensions)]     the same, of a message that is open to extensions
 //!
@@ -30,9 +30,20 @@
 //! `Box<[u8]>` or `bytes::Bytes`. A struct with a lifetime that derives `MessageView` may hold `&str`,
 //! `&[u8]` and `Cow`s that borrow from the bytes it is decoded from.
 //!
+//! Unknown is what has a number the struct does not list or a wire type its kind does not have, a
+//! number that a closed enumeration lacks, a string that is not UTF-8 unless it says `utf8`, and an
+//! entry of a map that holds one of these. It is no error. The field `#[pb(unknown)]` keeps it and it
+//! is encoded again; **a struct without that field drops it silently**, and a field whose value it
+//! was reads as if it had not been sent. To have text checked as prost does, say `utf8` at each string.
+//!
 //! Each variant of a oneof holds one value and carries `#[pb(KIND, NUMBER)]`, with `boxed` where
 //! the value is a `Box`. Presence is read off the written type: its last path segment must be
 //! called `Option`, `Vec`, `Box` and so on, a macro cannot look through an alias.
+//!
+//! The numbers at a oneof field are checked against its enum when the crate is compiled (with type
+//! parameters, when code is made for the struct): a variant that the field does not list does not
+//! compile. A listed number without a variant is allowed, for variants behind a `cfg`; what comes
+//! in under it is unknown.
 //!
 //! A Rust enum that derives `Enumeration` is closed, a struct around an `i32` is open:
 //!

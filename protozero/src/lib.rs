@@ -140,4 +140,53 @@ mod guide {
     mod quick_start {}
     #[doc = include_str!("../../docs/lengths.md")]
     mod lengths {}
+
+    /// A struct lists every number its oneof has.
+    ///
+    /// ```
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice {
+    ///     #[pb(int32, 2)] Two(i32),
+    ///     #[pb(int32, 1)] One(i32),
+    /// }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// struct Told { #[pb(oneof, 1, 3, 2)] choice: Option<Choice> }
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice {
+    ///     #[pb(int32, 2)] Two(i32),
+    ///     #[pb(int32, 1)] One(i32),
+    /// }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// struct Told { #[pb(oneof, 1, 3)] choice: Option<Choice> }
+    /// ```
+    ///
+    /// So does one that borrows, and one with a parameter as soon as it is used.
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice<'a> {
+    ///     #[pb(string, 2)] Two(&'a str),
+    /// }
+    /// #[derive(protozero::MessageView, Clone, Debug, Default, PartialEq)]
+    /// struct Told<'a> { #[pb(oneof, 1, 3)] choice: Option<Choice<'a>> }
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice {
+    ///     #[pb(int32, 2)] Two(i32),
+    /// }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// struct Told<T: protozero::Message> {
+    ///     #[pb(oneof, 1)] choice: Option<Choice>,
+    ///     #[pb(message, 3)] nested: Option<T>,
+    /// }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// struct Empty {}
+    /// let _ = protozero::Message::encode_to_vec(&Told::<Empty>::default());
+    /// ```
+    mod oneofs {}
 }

@@ -12,9 +12,12 @@
 //! met again is merged into the old one, repeated fields grow, packed and unpacked runs are the same
 //! thing, of a oneof the last member wins, and of a key the last value.
 //!
-//! Where protobuf leaves a choice, nothing is lost: a known number with a foreign wire type, a number
-//! that a closed enumeration has not, and a `string` that is not UTF-8 (the C++ tools never check
-//! those of proto2), are kept among the unknown fields. A string declared `utf8` is checked instead.
+//! Where protobuf leaves a choice, what does not fit is no error but unknown: a field of a known
+//! number with a foreign wire type, a number that a closed enumeration has not, a `string` that is not
+//! UTF-8 (the C++ tools never check those of proto2), and the whole entry of a map that holds one.
+//! A struct with a field `#[pb(unknown)]`, as generated ones have, keeps them there and writes them
+//! again; one without it drops them, as it drops unknown fields, and nobody is told. A string
+//! declared `utf8` is an error instead ([`DecodeErrorKind::Utf8`](crate::DecodeErrorKind::Utf8)).
 //!
 //! The same value gives the same bytes: fields in the order of their declaration, entries of a map in
 //! the order of their keys, lengths in their shortest form.

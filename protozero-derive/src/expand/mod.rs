@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod enumeration;
 mod getters;
+mod oneofs;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -59,12 +60,16 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
     let encode = encode::message(message);
     let merge = decode::message(message);
     let getters = getters::getters(message);
+    let (oneofs, checked) = oneofs::checks(message);
+    let evaluation = oneofs::evaluation(message);
     let extendable = extendable(message);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Encode for #ident #type_generics #where_clause {
+            #oneofs
             #[inline]
             fn encode_fields(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
+                #evaluation
                 #encode
             }
         }
@@ -78,11 +83,13 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
                 field: ::protozero::rt::Field<#input>,
                 context: ::protozero::rt::DecodeContext<'_>,
             ) -> ::protozero::rt::owned::Merged {
+                #evaluation
                 #merge
             }
         }
         #[automatically_derived]
         impl #impl_generics ::protozero::#face for #ident #type_generics #where_clause {}
+        #checked
         #extendable
         #getters
     }
@@ -116,11 +123,14 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = oneof.generics.split_for_impl();
     let (input, merge_generics) = input_lifetime(&oneof.generics, oneof.lifetime.as_ref());
     let (merge_generics, _, _) = merge_generics.split_for_impl();
+    let numbers = ascending(oneof.variants.iter().map(|variant| variant.number));
     let encode = encode::oneof(oneof);
     let merge = decode::oneof(oneof);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
+            const NUMBERS: &'static [u32] = &[#(#numbers),*];
+
             #[inline]
             fn encode_member(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
                 use ::protozero::rt::owned as __pb;
@@ -142,6 +152,13 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
             }
         }
     }
+}
+
+/// Numbers in order, for lists that are compared in one pass.
+fn ascending(numbers: impl Iterator<Item = u32>) -> impl Iterator<Item = impl ToTokens> {
+    let mut numbers: Vec<u32> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.into_iter().map(literal)
 }
 
 /// Field numbers without a type suffix: patterns and arguments both take them.

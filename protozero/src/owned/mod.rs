@@ -56,6 +56,9 @@ pub trait Encode: Sized {
     /// Bytes a fresh one takes in memory.
     const FOOTPRINT: usize = size_of::<Self>();
 
+    /// Evaluating it checks the oneofs, see [`check_oneof`].
+    const ONEOFS: () = ();
+
     /// Writes all fields, from the last to the first.
     fn encode_fields(&self, out: &mut Encoder<'_>);
 }
@@ -80,6 +83,9 @@ pub trait Merge<'a>: Sized {
     note = "derive `protozero::Oneof` for an enum whose variants hold one value each"
 )]
 pub trait Oneof: Sized {
+    /// The field numbers of the members, ascending.
+    const NUMBERS: &'static [u32];
+
     /// Writes the member that is set.
     fn encode_member(&self, out: &mut Encoder<'_>);
 }
@@ -95,6 +101,28 @@ pub trait MergeOneof<'a>: Oneof {
         field: &Field<'a>,
         context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError>;
+}
+
+/// Checks, when it compiles, that a struct hands every member of a oneof to its enum: `listed` are
+/// the numbers at the field, ascending. A listed number may lack its member, as when a feature
+/// that is off takes it away: what comes in there is unknown.
+///
+/// # Panics
+/// If a member's number is not among `listed`: it would be written, and read as another field or
+/// as none.
+#[track_caller]
+pub const fn check_oneof<O: Oneof>(listed: &[u32]) {
+    let (mut at, mut member) = (0, 0);
+    while member < O::NUMBERS.len() {
+        while at < listed.len() && listed[at] < O::NUMBERS[member] {
+            at += 1;
+        }
+        assert!(
+            at < listed.len() && listed[at] == O::NUMBERS[member],
+            "the enum of this oneof has a number that #[pb(oneof, ...)] does not list"
+        );
+        member += 1;
+    }
 }
 
 /// How one value of a kind is held and written.

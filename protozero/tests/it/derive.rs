@@ -391,6 +391,7 @@ fn memory_is_bounded() {
     struct Pad([[u64; 32]; 16]);
     // By hand: a struct may be as fat as it likes.
     impl protozero::rt::owned::Oneof for Pad {
+        const NUMBERS: &'static [u32] = &[2];
         fn encode_member(&self, _: &mut protozero::rt::owned::Encoder<'_>) {}
     }
     impl protozero::rt::owned::MergeOneof<'_> for Pad {
