@@ -18,6 +18,7 @@ mod loom;
 mod machine;
 mod no_panic;
 mod no_std;
+mod parity;
 mod report;
 mod sim;
 mod size;
@@ -93,6 +94,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[TARGET] [--seconds N]",
         about: "build all fuzz targets once, run one or each of them (default 10 s each)",
         run: fuzz::run,
+    },
+    Command {
+        name: "parity",
+        arguments: "[SUITE]",
+        about: "which tests of the C++ sources have their counterpart here, by name",
+        run: parity::run,
     },
     Command {
         name: "sim",
