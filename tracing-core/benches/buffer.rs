@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tracing_core::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer};
+use tracing_core::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
 use tracing_core::ids::{ChunkId, ProducerId, WriterId};
 use tracing_core::shm::ChunkFlags;
 
@@ -61,7 +61,7 @@ struct Load {
 
 impl Load {
     fn new() -> Option<Self> {
-        let buffer = TraceBuffer::new(BUFFER_BYTES, Policy::Ring)?;
+        let buffer = TraceBuffer::new(BUFFER_BYTES, Policy::Ring, Version::V1)?;
         Some(Self { templates: templates(), buffer, sent: 0 })
     }
 

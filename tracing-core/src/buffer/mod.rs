@@ -34,6 +34,7 @@
     )
 )]
 
+pub mod loss;
 mod stats;
 mod v1;
 
@@ -59,6 +60,16 @@ pub enum Policy {
     Ring,
     /// The first chunk that would cost an unread one is refused, and all that come after it.
     Discard,
+}
+
+/// Which kind of buffer: `BufferConfig.experimental_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Version {
+    /// Keeps chunks until they are overwritten; sequences are read one after the other.
+    #[default]
+    V1,
+    /// Gives space back as it is read, in nearly the order of writing, and says why data is missing.
+    V2,
 }
 
 /// Who is behind a producer, as the kernel or the machine's relay told.
@@ -112,9 +123,9 @@ pub struct PacketRef<'a> {
     pub writer: WriterId,
     /// On whose behalf.
     pub identity: Identity,
-    /// Whether packets of this sequence were lost before this one: the bits of
-    /// `TracePacket.previous_packet_dropped` (1 = lost, the only one this buffer knows). The first
-    /// packet of a sequence always says so.
+    /// Whether packets of this sequence were lost before this one: [`loss`] bits, as in
+    /// `TracePacket.previous_packet_dropped`. [`Version::V1`] only knows [`loss::PRESENT`], and says it
+    /// of the first packet of a sequence always.
     pub dropped: u32,
 }
 
@@ -122,6 +133,7 @@ pub struct PacketRef<'a> {
 #[derive(Debug)]
 pub struct TraceBuffer {
     inner: Inner,
+    read_only: bool,
 }
 
 /// The kinds of buffer there are.
@@ -135,8 +147,24 @@ impl TraceBuffer {
     ///
     /// None if there is no such memory, or for 0 or more than 2^32 - 1 bytes.
     #[must_use]
-    pub fn new(bytes: usize, policy: Policy) -> Option<Self> {
-        v1::Buffer::new(bytes, policy).map(|v1| Self { inner: Inner::V1(v1) })
+    pub fn new(bytes: usize, policy: Policy, version: Version) -> Option<Self> {
+        let inner = match version {
+            Version::V1 | Version::V2 => Inner::V1(v1::Buffer::new(bytes, policy)?),
+        };
+        Some(Self { inner, read_only: false })
+    }
+
+    /// All that is in here now, to be read independently of this buffer and never changed: it takes no
+    /// chunks and no patches. What was read here already does not come again.
+    ///
+    /// Its counters go on from those of this buffer, but for what counts reading; histograms and
+    /// [`has_data`](Self::has_data) start anew. None if there is no memory.
+    #[must_use]
+    pub fn clone_read_only(&self) -> Option<Self> {
+        let inner = match &self.inner {
+            Inner::V1(b) => Inner::V1(b.try_clone()?),
+        };
+        Some(Self { inner, read_only: true })
     }
 
     /// Takes in a chunk: `payload` is what follows the chunk's header, however much of it is used.
@@ -145,6 +173,9 @@ impl TraceBuffer {
     /// dropped. A chunk that is here already is extended in place if this copy has more fragments.
     #[inline]
     pub fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        if self.read_only {
+            return;
+        }
         match &mut self.inner {
             Inner::V1(b) => b.copy_chunk(meta, payload),
         }
@@ -162,6 +193,9 @@ impl TraceBuffer {
         patches: &[Patch],
         more: bool,
     ) -> bool {
+        if self.read_only {
+            return false;
+        }
         match &mut self.inner {
             Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
         }
@@ -198,6 +232,25 @@ impl TraceBuffer {
         match &self.inner {
             Inner::V1(b) => b.writer_stats().iter(),
         }
+    }
+
+    /// Which kind it is.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        match &self.inner {
+            Inner::V1(_) => Version::V1,
+        }
+    }
+
+    /// Whether it is a clone, or was made to take nothing more.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// From now on chunks and patches are ignored.
+    pub fn set_read_only(&mut self) {
+        self.read_only = true;
     }
 
     /// What it does when full.

@@ -24,6 +24,9 @@ pub struct Stats {
     pub chunks_written: u64,
     /// Chunks that came again with more fragments, in place.
     pub chunks_rewritten: u64,
+    /// Unfinished chunks that were read to their end and then came finished: stored anew, so that their
+    /// rest is read in its turn. [`Version::V2`](super::Version::V2) only.
+    pub chunks_relocated: u64,
     /// Chunks evicted with something unread in them.
     pub chunks_overwritten: u64,
     /// Chunks refused because a discarding buffer is full.
@@ -46,6 +49,19 @@ pub struct Stats {
     pub abi_violations: u64,
     /// Packets that a writer gave up and marked as such.
     pub trace_writer_packet_loss: u64,
+}
+
+impl Stats {
+    /// Of a clone just made: nothing was read of it.
+    pub(super) fn of_clone(&self) -> Self {
+        Self {
+            bytes_read: 0,
+            chunks_read: 0,
+            readaheads_succeeded: 0,
+            readaheads_failed: 0,
+            ..*self
+        }
+    }
 }
 
 /// Largest value of each bucket of a [`WriterStats`] histogram, bytes; the last takes the rest.

@@ -1,7 +1,7 @@
 //! One behaviour each. The histories that no one thought of are in `props.rs`.
 
 use super::testing::read;
-use super::{ChunkMeta, Identity, Patch, Policy, Stats, TraceBuffer};
+use super::{ChunkMeta, Identity, Patch, Policy, Stats, TraceBuffer, Version};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
 
@@ -80,7 +80,7 @@ impl Chunk {
 }
 
 fn ring(bytes: usize) -> TraceBuffer {
-    TraceBuffer::new(bytes, Policy::Ring).expect("memory")
+    TraceBuffer::new(bytes, Policy::Ring, Version::V1).expect("memory")
 }
 
 /// What is read: the seed of each packet, `len` in brackets where packets are joined, `!` before
@@ -106,10 +106,10 @@ fn patch(buffer: &mut TraceBuffer, id: u32, offset: u32, text: &[u8; 4], more: b
 
 #[test]
 fn creation() {
-    assert!(TraceBuffer::new(0, Policy::Ring).is_none());
-    assert!(TraceBuffer::new(1 << 32, Policy::Ring).is_none());
-    assert!(TraceBuffer::new(usize::MAX, Policy::Ring).is_none());
-    let buffer = TraceBuffer::new(1000, Policy::Discard).expect("memory");
+    assert!(TraceBuffer::new(0, Policy::Ring, Version::V1).is_none());
+    assert!(TraceBuffer::new(1 << 32, Policy::Ring, Version::V1).is_none());
+    assert!(TraceBuffer::new(usize::MAX, Policy::Ring, Version::V1).is_none());
+    let buffer = TraceBuffer::new(1000, Policy::Discard, Version::V1).expect("memory");
     assert_eq!((buffer.stats().buffer_size, buffer.used_bytes()), (1000, 0));
     assert_eq!((buffer.policy(), buffer.has_data()), (Policy::Discard, false));
 }
@@ -583,7 +583,7 @@ fn incomplete_without_fragments_stalls_until_overwritten() {
 
 #[test]
 fn a_discarding_buffer_stops_for_good() {
-    let mut buffer = TraceBuffer::new(4096, Policy::Discard).expect("memory");
+    let mut buffer = TraceBuffer::new(4096, Policy::Discard, Version::V1).expect("memory");
     chunk(1, 1, 0).packet(2048 - 16, 'a').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!a");
     // As long as the reader keeps up it goes round.
@@ -601,7 +601,7 @@ fn a_discarding_buffer_stops_for_good() {
 
 #[test]
 fn a_full_discarding_buffer_still_takes_the_rest_of_its_chunks() {
-    let mut buffer = TraceBuffer::new(4096, Policy::Discard).expect("memory");
+    let mut buffer = TraceBuffer::new(4096, Policy::Discard, Version::V1).expect("memory");
     let begun = |n: usize| {
         "abcd".chars().take(n).fold(chunk(1, 1, 0), |c, seed| c.packet(20, seed)).pad_to(4080)
     };
@@ -668,4 +668,20 @@ fn any_ids() {
     assert_eq!(buffer.stats().chunks_written, 100_000);
     buffer.begin_read();
     while buffer.next_packet().is_some() {}
+}
+
+#[test]
+fn a_clone_is_read_on_its_own() {
+    let mut buffer = ring(4096);
+    chunk(1, 1, 0).packet(20, 'a').packet(20, 'b').copy(&mut buffer);
+    assert_eq!(read(&mut buffer, 1).len(), 1);
+    let mut clone = buffer.clone_read_only().expect("memory");
+    let stats = clone.stats();
+    assert_eq!((stats.chunks_written, stats.chunks_read), (1, 0));
+    assert!(clone.is_read_only() && !clone.has_data() && !buffer.is_read_only());
+    chunk(1, 1, 1).packet(20, 'c').copy(&mut clone);
+    assert!(!patch(&mut clone, 0, 5, b"YMCA", false));
+    chunk(1, 1, 1).packet(20, 'd').copy(&mut buffer);
+    assert_eq!(seeds(&mut clone), "b");
+    assert_eq!(seeds(&mut buffer), "b d");
 }

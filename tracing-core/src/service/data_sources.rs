@@ -21,7 +21,7 @@ use super::session::config::target_buffer;
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, State};
 use super::timers::TimerKind;
-use crate::buffer::{Policy, TraceBuffer};
+use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
 
@@ -165,7 +165,7 @@ pub(super) fn make_buffer(
     } else {
         Policy::Ring
     };
-    TraceBuffer::new(bytes, policy)
+    TraceBuffer::new(bytes, policy, Version::default())
 }
 
 impl Service {

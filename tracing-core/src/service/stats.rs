@@ -72,6 +72,7 @@ fn buffer_stats(b: &buffer::Stats) -> TraceStatsBufferStats {
         padding_bytes_cleared: Some(b.padding_bytes_cleared),
         chunks_written: Some(b.chunks_written),
         chunks_rewritten: Some(b.chunks_rewritten),
+        chunks_relocated: Some(b.chunks_relocated),
         chunks_overwritten: Some(b.chunks_overwritten),
         chunks_discarded: Some(b.chunks_discarded),
         chunks_read: Some(b.chunks_read),

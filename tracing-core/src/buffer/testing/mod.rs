@@ -14,7 +14,7 @@ mod oracle;
 
 pub use self::oracle::Oracle;
 
-use super::{ChunkMeta, Identity, Patch, Policy, TraceBuffer};
+use super::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
 
@@ -132,7 +132,7 @@ pub fn play(choices: &[u8]) {
     let mut choices = Choices(choices);
     let policy = if choices.below(4) == 0 { Policy::Discard } else { Policy::Ring };
     let bytes = [512, 1024, 4096, 272][usize::from(choices.below(4))];
-    let mut buffer = TraceBuffer::new(bytes, policy).expect("a small buffer");
+    let mut buffer = TraceBuffer::new(bytes, policy, Version::V1).expect("a small buffer");
     let mut oracle = Oracle::new(bytes, policy);
     let mut next = [[0u32; 3]; 2];
     while !choices.0.is_empty() {

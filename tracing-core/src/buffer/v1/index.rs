@@ -33,7 +33,7 @@ pub(super) struct Chunk {
 }
 
 /// The chunks of one sequence.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Chunks {
     /// Id of the window's front, which is never a hole; nor is its back.
     start: u32,
@@ -144,7 +144,7 @@ pub(super) struct Stall {
 }
 
 /// What one writer of one producer wrote.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub(super) producer: ProducerId,
     pub(super) writer: WriterId,
@@ -187,7 +187,7 @@ pub(super) const fn key(producer: ProducerId, writer: WriterId) -> u32 {
 }
 
 /// All sequences. A sequence keeps its slot as long as it is known.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     slots: Vec<Sequence>,
     order: BTreeMap<u32, u32>,
@@ -199,6 +199,15 @@ pub(super) struct Index {
 }
 
 impl Index {
+    /// A copy in which no sequence has a histogram yet.
+    pub(super) fn without_histograms(&self) -> Self {
+        let mut index = self.clone();
+        for sequence in &mut index.slots {
+            sequence.histogram = None;
+        }
+        index
+    }
+
     #[inline]
     pub(super) fn sequence(&self, slot: u32) -> Option<&Sequence> {
         self.slots.get(usize::try_from(slot).ok()?)

@@ -59,6 +59,21 @@ impl Buffer {
         })
     }
 
+    /// A copy to be read, without histograms. Only what was written takes memory.
+    pub(super) fn try_clone(&self) -> Option<Self> {
+        Some(Self {
+            ring: self.ring.try_clone()?,
+            index: self.index.without_histograms(),
+            policy: self.policy,
+            discarding: self.discarding,
+            has_data: false,
+            cursor: Cursor::Idle,
+            pieces: Vec::new(),
+            stats: self.stats.of_clone(),
+            writers: Vec::new(),
+        })
+    }
+
     pub(super) fn patch(
         &mut self,
         producer: ProducerId,

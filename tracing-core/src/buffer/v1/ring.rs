@@ -77,6 +77,14 @@ impl Ring {
         Some(Self { data, size, at: 0 })
     }
 
+    /// A copy to be read: what was never written takes no memory there.
+    pub(super) fn try_clone(&self) -> Option<Self> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(self.data.len()).ok()?;
+        data.extend_from_slice(&self.data);
+        Some(Self { data, size: self.size, at: self.at })
+    }
+
     /// Size, bytes.
     pub(super) fn size(&self) -> usize {
         self.size
