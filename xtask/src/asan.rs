@@ -8,20 +8,25 @@ use crate::ctx::Ctx;
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// What of protozero is off by default.
-const FEATURES: [&str; 2] = ["--features", "protozero/dynamic,protozero/bytes"];
+const FEATURES: &str = "protozero/dynamic,protozero/bytes";
+
+/// The writer with all setters on the slow road.
+const SMALL: &str = "protozero/small,protozero/bytes";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
-    test(ctx, &["--package", "protozero", "--package", "tracing-core", "--lib"], arguments)?;
+    let both = ["--package", "protozero", "--package", "tracing-core", "--lib"];
+    test(ctx, &both, FEATURES, arguments)?;
     // Derived messages.
-    test(ctx, &["--package", "protozero", "--test", "it"], arguments)
+    test(ctx, &["--package", "protozero", "--test", "it"], FEATURES, arguments)?;
+    test(ctx, &["--package", "protozero", "--lib"], SMALL, arguments)
 }
 
-fn test(ctx: &Ctx, selection: &[&str], arguments: &[String]) -> Outcome {
+fn test(ctx: &Ctx, selection: &[&str], features: &str, arguments: &[String]) -> Outcome {
     let mut command = ctx.cargo();
     command
         .arg("test")
         .args(selection)
-        .args(FEATURES)
+        .args(["--features", features])
         // Optimise what is tested; the generated schema is large and hardly runs.
         .args(["--config", "profile.dev.opt-level=1"])
         .args(["--config", "profile.dev.package.protos.opt-level=0"])

@@ -165,9 +165,13 @@ fn doc(ctx: &Ctx) -> Outcome {
     ctx.run(command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
 }
 
-/// Areas of the schema alone, and all of them at once.
+/// No area of the schema, each of them alone, some together, and all at once.
 fn areas(ctx: &Ctx) -> Outcome {
-    for features in ["", "ftrace", "chrome,text", "android,power"] {
+    let manifest = read(&ctx.root().join("protos/Cargo.toml"))?;
+    let all = manifest.split_once("\nfull = [").and_then(|(_, rest)| rest.split_once(']'));
+    let (all, _) = all.ok_or("protos/Cargo.toml has no feature `full`")?;
+    let alone = all.split('"').skip(1).step_by(2);
+    for features in ["", "text", "chrome,text", "android,power"].into_iter().chain(alone) {
         let mut command = ctx.cargo();
         command.args(["check", "--package", "protos", "--no-default-features"]);
         ctx.run(command.args(["--features", features]))?;

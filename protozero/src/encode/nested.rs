@@ -120,6 +120,14 @@ impl<'w> Scope<'w> {
         }
     }
 
+    /// Appends a piece of this message's fields, cut anywhere. What is written in the end depends on
+    /// the sum of the pieces alone.
+    #[inline]
+    pub(crate) fn piece(&mut self, bytes: &[u8]) {
+        let (body, narrow) = self.frame.parts();
+        self.at = slow::piece(self.stream, self.at.take(), body, narrow, self.skew, bytes);
+    }
+
     /// Bytes of the message so far, not counting its own tag and length. Of a group, or a message whose
     /// length was announced: of the next outer one that is neither.
     #[inline]

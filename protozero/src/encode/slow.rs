@@ -123,6 +123,24 @@ pub(super) extern "C" fn raw(
     stream.write(at, frame, bytes)
 }
 
+/// Appends `bytes`, which are a piece of something longer, cut anywhere: slots become wide by how long
+/// their message is, and not by how long a piece.
+#[inline(never)]
+pub(super) extern "C" fn piece(
+    stream: &mut Stream<'_>,
+    at: Cursor,
+    body: u64,
+    narrow: u32,
+    skew: u64,
+    bytes: &[u8],
+) -> Cursor {
+    let frame = Frame::from_parts(body, narrow);
+    let len = stream.body_len(&at, frame, skew).saturating_add(bytes.len() as u64);
+    // A piece of nothing is no reason for anything.
+    let at = if bytes.is_empty() { at } else { stream.expect(at, frame, len) };
+    stream.write(at, frame, bytes)
+}
+
 /// Opens a message, where [`Cursor::open`] cannot, or one with a wide slot.
 #[cold]
 #[inline(never)]

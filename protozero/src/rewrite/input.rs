@@ -140,7 +140,7 @@ impl<I: Input> Source<I> {
             tag::FIXED32 => 4,
             tag::FIXED64 => 8,
             _ => {
-                scope.raw(self.varint(at)?.as_bytes());
+                scope.piece(self.varint(at)?.as_bytes());
                 return Ok(());
             }
         };
@@ -165,7 +165,7 @@ impl<I: Input> Source<I> {
             if piece.is_empty() {
                 return Err(DecodeErrorKind::Truncated.at(at));
             }
-            scope.raw(piece);
+            scope.piece(piece);
             let len = piece.len();
             self.consume(len);
         }

@@ -11,7 +11,9 @@
 //! message or cut it out. [`groups_to_lengths`] lets a writer have the one and a reader the other.
 //!
 //! The input may lie in any number of pieces ([`Input`]); all that is not framing is copied verbatim.
-//! The output goes to whatever sink the scope belongs to.
+//! The output goes to whatever sink the scope belongs to, and how the input was cut does not show in it:
+//! the same message gives the same bytes, as long as the sink's ranges are the same. A length of more than
+//! one byte may be padded to four.
 //!
 //! Nothing an input holds makes this panic, loop or use more than a bounded piece of stack: messages
 //! nest [`DEPTH_MAX`] deep or are an error.
@@ -139,7 +141,7 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
                 };
             }
             let (run, stop) = scan::run(chunk, !self.lengths);
-            scope.raw(chunk.get(..run).unwrap_or_default());
+            scope.piece(chunk.get(..run).unwrap_or_default());
             let is_all = run == chunk.len();
             let at = at + run;
             self.source.consume(run + stop.tag_len());
@@ -163,7 +165,7 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
                 }
                 Stop::Len { number } => self.len(scope, number, &raw, at)?,
                 Stop::Scalar { wire_type } => {
-                    scope.raw(raw.as_bytes());
+                    scope.piece(raw.as_bytes());
                     self.source.copy_scalar(scope, wire_type, at)?;
                 }
             }
@@ -202,8 +204,8 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         let to = to.filter(|to| *to <= self.source.limit);
         let to = to.ok_or(DecodeErrorKind::Truncated.at(at))?;
         if self.lengths || !self.enters(number) {
-            scope.raw(tag.as_bytes());
-            scope.raw(len.as_bytes());
+            scope.piece(tag.as_bytes());
+            scope.piece(len.as_bytes());
             return self.source.copy(scope, to, at);
         }
         self.enter(number, at)?;
@@ -238,5 +240,5 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
 fn put_tag(scope: &mut Scope<'_>, number: u32, wire_type: u32) {
     let mut bytes = [0; varint::LEN_MAX];
     let len = varint::encode(u64::from(tag::tag(number, wire_type)), &mut bytes);
-    scope.raw(bytes.get(..len).unwrap_or_default());
+    scope.piece(bytes.get(..len).unwrap_or_default());
 }

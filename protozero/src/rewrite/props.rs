@@ -51,7 +51,7 @@ fn encode(ops: &[Op], groups: bool) -> Vec<u8> {
     out
 }
 
-/// Messages have odd numbers, so that a predicate can tell them; one-byte lengths throughout.
+/// Messages have odd numbers, so that a predicate can tell them.
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let number = (0u32..5, 0u32..29).prop_map(|(n, shift)| (n << shift) & ((1 << 28) - 1));
     let raw = prop_oneof![
@@ -64,6 +64,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         raw.prop_map(Op::Raw),
         (number.clone(), vec(any::<u8>(), 0..20))
             .prop_map(|(n, text)| Op::Text(2 * n.max(1), text)),
+        // So that lengths of one byte and of more both come up.
+        (number.clone(), 30usize..200).prop_map(|(n, len)| Op::Text(2 * n.max(1), vec![b'x'; len])),
     ];
     let op = leaf.prop_recursive(5, 40, 5, move |inner| {
         (number.clone(), vec(inner, 0..5)).prop_map(|(n, ops)| Op::Message(2 * n + 1, ops))
@@ -99,6 +101,7 @@ proptest! {
     fn both_ways(ops in ops(), piece in 1usize..40) {
         let (groups, lengths) = (encode(&ops, true), encode(&ops, false));
         let got = to_lengths(&groups, piece).unwrap();
+        prop_assert_eq!(&got, &to_lengths(&groups, usize::MAX).unwrap());
         prop_assert_eq!(canonical(&got, 0), &lengths[..]);
         prop_assert_eq!(to_groups(&lengths, piece, is_message).unwrap(), &groups[..]);
         prop_assert_eq!(to_groups(&got, piece, is_message).unwrap(), &groups[..]);

@@ -118,3 +118,20 @@ fn depth_is_bounded() {
     lengths.splice(0..0, [0x0a, lengths.len() as u8 | 0x80, (lengths.len() >> 7) as u8]);
     assert_eq!(to_groups(&lengths, 5, |_| true).unwrap_err().kind, DecodeErrorKind::TooDeep);
 }
+
+#[test]
+fn how_the_input_was_cut_does_not_show() {
+    // Three levels, each with some before, between and behind what is inside: just short of the
+    // longest length of one byte, and beyond.
+    let field = |len: usize| [&[0x12, len as u8][..], &[b'x'; 200][..len]].concat();
+    for (before, inside, behind) in [(60, 60, 60), (90, 30, 30), (2, 123, 0), (1, 123, 0)] {
+        let (before, inside, behind) = (field(before), field(inside), field(behind));
+        let innermost = [&[0x0b], &inside[..], &[0x0c]].concat();
+        let inner = [&[0x0b], &before[..], &innermost, &innermost, &behind, &[0x0c]].concat();
+        let message = [&before[..], &[0x0b], &inner, &before, &inner, &[0x0c], &behind].concat();
+        let whole = to_lengths(&message, usize::MAX).unwrap();
+        for piece in 1..message.len() {
+            assert_eq!(to_lengths(&message, piece).unwrap(), whole, "pieces of {piece}");
+        }
+    }
+}

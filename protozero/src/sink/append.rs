@@ -111,6 +111,9 @@ pub struct AppendSink<'v, B> {
     /// Address of the buffer's content when the last range was handed out, and the index up to which
     /// its memory was initialised then: what is lost with a message need not be zeroed again.
     zeroed: (usize, usize),
+    /// Bytes zeroed so far.
+    #[cfg(test)]
+    pub(super) zeroed_count: usize,
 }
 
 impl<'v, B: Growable> AppendSink<'v, B> {
@@ -128,6 +131,8 @@ impl<'v, B: Growable> AppendSink<'v, B> {
             lost: true,
             open,
             zeroed,
+            #[cfg(test)]
+            zeroed_count: 0,
         })
     }
 
@@ -143,6 +148,10 @@ impl<'v, B: Growable> AppendSink<'v, B> {
         let (was_at, until) = self.zeroed;
         let done = if at == was_at { until.saturating_sub(base).min(range.len()) } else { 0 };
         range[done..].fill(MaybeUninit::new(0));
+        #[cfg(test)]
+        {
+            self.zeroed_count += range.len() - done;
+        }
         self.zeroed = (at, if at == was_at { until } else { 0 }.max(base + range.len()));
         self.lost = false;
         self.base = base;

@@ -35,6 +35,43 @@ fn a_failed_root_is_taken_out() {
     assert_eq!(buffer, [8, 5, 8, 6]);
 }
 
+type Appending<'v> = crate::StreamOf<AppendSink<'v, Vec<u8>>>;
+
+/// Memory is zeroed about as often as it is written, whatever becomes of the messages.
+#[test]
+fn memory_is_zeroed_once() {
+    let cost = |head: usize, roots: fn(&mut Appending<'_>)| {
+        let mut buffer = Vec::new();
+        let mut stream = AppendSink::stream(&mut buffer);
+        rt::bytes::<1>(&mut stream.root(), &vec![7; head]);
+        for _ in 0..1000 {
+            roots(&mut stream);
+        }
+        let cost = stream.sink().zeroed_count;
+        drop(stream);
+        cost as f64 / buffer.len() as f64
+    };
+    let failing = |stream: &mut Appending<'_>| {
+        rt::uint32::<1>(&mut stream.root(), 1);
+        rt::uint32::<1>(&mut stream.root().nested_sized::<2>(9), 1);
+        assert!(stream.error().is_some());
+    };
+    let forgotten = |stream: &mut Appending<'_>| {
+        rt::uint32::<1>(&mut stream.root(), 1);
+        core::mem::forget(stream.root());
+    };
+    let whole = |stream: &mut Appending<'_>| rt::bytes::<1>(&mut stream.root(), &[7; 500]);
+    let roots: [fn(&mut Appending<'_>); 4] =
+        [failing, forgotten, whole, |stream| drop(stream.root())];
+    for head in [0, 1 << 16, 1 << 20] {
+        for (at, roots) in roots.into_iter().enumerate() {
+            // An empty buffer has a first range nevertheless.
+            let cost = cost(head.max(100), roots);
+            assert!(cost < 4.0, "{at} behind {head}: each byte {cost} times");
+        }
+    }
+}
+
 /// A string of 4 GiB made of one piece that is not there that often.
 fn too_long(scope: &mut crate::Scope<'_>) {
     let piece = vec![0; 1 << 20];
