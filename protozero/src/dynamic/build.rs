@@ -6,8 +6,8 @@
 //!  check:   map entries
 //! ```
 //!
-//! Nesting is bounded by the decoder, names by their length, and everything else by the size of the
-//! input: a set cannot make a pool much larger than itself.
+//! Nesting is bounded by the decoder, full names by their length and by their sum, and everything
+//! else has a fixed cost per element: memory stays within a few hundred times the size of the set.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -35,6 +35,13 @@ use crate::wire::tag::NUMBER_MAX;
 /// Longest full name, bytes: the names of everything inside repeat it.
 const NAME_MAX: usize = 1024;
 
+/// Bytes of full names that a set may have for each of its own: much in something with a long name
+/// repeats that name, but a schema is larger than all names in it.
+const NAMES_PER_BYTE: usize = 8;
+
+/// Bytes of full names that any set may have.
+const NAMES_FREE: usize = 64 << 10;
+
 /// Most parts of a package: a name is looked up in each of them.
 const PARTS_MAX: usize = 64;
 
@@ -43,19 +50,26 @@ impl Pool {
     /// --include_imports` writes it.
     ///
     /// # Errors
-    /// [`PoolError`] if that is none, or no schema of proto2, proto3 or an edition that is known.
+    /// [`PoolError`] if that is none, or no schema of proto2, proto3 or an edition that is known, or
+    /// its full names are many times longer than the set.
     pub fn decode(set: &[u8]) -> Result<Self, PoolError> {
+        let names = names_max(set.len());
         let set = FileDescriptorSet::decode(set).map_err(|error| PoolError {
             file: String::new(),
             element: String::new(),
             kind: Why::Malformed(error),
         })?;
-        build(&set)
+        build(&set, names)
     }
 }
 
-fn build(set: &FileDescriptorSet) -> Result<Pool, PoolError> {
-    let mut builder = Builder::default();
+/// Bytes of full names that a set of `len` bytes may have.
+pub(super) const fn names_max(len: usize) -> usize {
+    len.saturating_mul(NAMES_PER_BYTE).saturating_add(NAMES_FREE)
+}
+
+fn build(set: &FileDescriptorSet, names_left: usize) -> Result<Pool, PoolError> {
+    let mut builder = Builder { names_left, ..Builder::default() };
     let mut files: BTreeMap<&str, &FileDescriptorProto> = BTreeMap::new();
     for file in &set.file {
         builder.file = file.name.as_deref().unwrap_or_default();
@@ -104,6 +118,8 @@ struct ExtensionWork<'s> {
 struct Builder<'s> {
     /// The file at hand, for errors.
     file: &'s str,
+    /// Bytes that may still be spent on full names.
+    names_left: usize,
     schema: Schema,
     messages: Vec<MessageWork<'s>>,
     extensions: Vec<ExtensionWork<'s>>,
@@ -124,7 +140,10 @@ impl<'s> Builder<'s> {
         Ok(if scope.is_empty() { name.to_string() } else { format!("{scope}.{name}") })
     }
 
+    /// Every full name that is kept comes by here; none is kept more than three times.
     fn symbol(&mut self, name: &str, symbol: Symbol) -> Result<(), PoolError> {
+        let left = self.names_left.checked_sub(name.len());
+        self.names_left = left.ok_or_else(|| self.error(name, Why::Names))?;
         match self.schema.symbols.insert(name.to_string(), symbol) {
             None => Ok(()),
             Some(_) => Err(self.error(name, Why::DuplicateName)),

@@ -28,6 +28,8 @@ pub enum PoolErrorKind {
     DuplicateFile,
     /// A name that is empty, longer than 1024 bytes with all that it lies in, or no identifier.
     Name,
+    /// Full names that are many times longer, in sum, than the set.
+    Names,
     /// Something else has this name.
     DuplicateName,
     /// Something else has this number.
@@ -61,6 +63,7 @@ impl fmt::Display for PoolErrorKind {
             Self::Syntax(syntax) => write!(f, "syntax `{syntax}` is not known"),
             Self::DuplicateFile => f.write_str("two different files of this name"),
             Self::Name => f.write_str("this is no name"),
+            Self::Names => f.write_str("the names are too long in sum"),
             Self::DuplicateName => f.write_str("this name is taken"),
             Self::DuplicateNumber(number) => write!(f, "number {number} is taken"),
             Self::Number(number) => write!(f, "no field may have the number {number}"),

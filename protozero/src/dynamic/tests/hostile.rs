@@ -5,7 +5,8 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::{EVERYTHING, set, try_pool};
-use crate::dynamic::{DynamicMessage, Pool};
+use crate::dynamic::build::names_max;
+use crate::dynamic::{DynamicMessage, Pool, PoolErrorKind};
 
 #[test]
 fn every_prefix_and_flip_is_a_pool_or_an_error() {
@@ -56,6 +57,39 @@ fn long_names_do_not_multiply() {
     }
     let text = format!("file {{ name: 'f' message_type {{ name: 'M' {inner} }} }}");
     assert!(try_pool(&text).unwrap_err().to_string().ends_with("this is no name"));
+}
+
+#[test]
+fn names_cost_no_more_than_a_multiple_of_the_set() {
+    let long = "n".repeat(1000);
+    let mut refused = 0;
+    for count in [10, 60, 1000, 3000] {
+        let nested = |at| format!("nested_type {{ name: 'x{at}' }} ");
+        let extension = |at| {
+            let rest = "type: TYPE_BOOL label: LABEL_OPTIONAL extendee: 'E'";
+            format!("extension {{ name: 'x{at}' number: {} {rest} }} ", at + 10)
+        };
+        let inner: [String; 2] =
+            [(0..count).map(nested).collect(), (0..count).map(extension).collect()];
+        for inner in inner {
+            let bytes = set(&format!(
+                "file {{ name: 'f' message_type {{ name: '{long}' {inner} }}
+                 message_type {{ name: 'E' extension_range {{ start: 10 end: 9999 }} }} }}"
+            ));
+            match Pool::decode(&bytes) {
+                Ok(pool) => {
+                    let names: usize = pool.0.symbols.keys().map(String::len).sum();
+                    assert!(names > 1000 * count, "the test is about something");
+                    assert!(names <= names_max(bytes.len()), "{count}: {names}");
+                }
+                Err(error) => {
+                    assert_eq!(error.kind, PoolErrorKind::Names);
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(refused, 4);
 }
 
 #[test]
