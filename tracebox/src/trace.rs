@@ -63,6 +63,11 @@ struct Print {
 
 /// `N`, `N..M`, `N..` or `..M`.
 fn range(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = bounds(text)?;
+    if from < to { Ok((from, to)) } else { Err("no packet lies in it".into()) }
+}
+
+fn bounds(text: &str) -> Result<(u64, u64), String> {
     let number = |text: &str, absent: u64| match text {
         "" => Ok(absent),
         text => text.parse::<u64>().map_err(|_| format!("`{text}` is no number")),
@@ -103,7 +108,12 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
                 let text = format!("{file_name}: {count} packets are broken, first {first}");
                 Err(Failure::new(text))
             }
-            None => Ok(0),
+            None => {
+                if let Some(note) = printer.none_wanted() {
+                    let _ = writeln!(io::stderr(), "{name}: {file_name}: {note}");
+                }
+                Ok(0)
+            }
         },
         // Whoever reads has seen enough.
         Err(Stop::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
@@ -183,7 +193,11 @@ impl<W: Write> Printer<W> {
                 let Some(frame) = frame.map_err(no_trace)? else { break };
                 if frame.number == PACKET {
                     self.packet(frame.body, frame.offset)?;
-                } else {
+                    // Nobody asked for what lies behind the last packet that is wanted.
+                    if self.next >= self.range.1 {
+                        return Ok(());
+                    }
+                } else if self.next >= self.range.0 {
                     let (number, len) = (frame.number, frame.body.len());
                     let line = writeln!(self.out, "# field {number} of the trace, {len} bytes");
                     line.map_err(Stop::Output)?;
@@ -191,6 +205,13 @@ impl<W: Write> Printer<W> {
             }
         }
         Ok(())
+    }
+
+    /// What to say if all of the trace was read and lies in front of the packets asked for.
+    fn none_wanted(&self) -> Option<String> {
+        let (from, count) = (self.range.0, self.next);
+        let none = from > 0 && count <= from;
+        none.then(|| format!("no packet {from}: the trace has {count}, counted from 0"))
     }
 
     fn packet(&mut self, body: &[u8], offset: usize) -> Result<(), Stop> {

@@ -75,6 +75,34 @@ fn some_packets_in_a_line_each() {
 }
 
 #[test]
+fn nothing_behind_the_last_packet_counts() {
+    let trace = encoded(TRACE);
+    let damages = [&b"\x08\x04"[..], b"\x0a\xff\xff\xff\xff\x7f", b"\x0f", b"\x12\x02hi"];
+    for damage in damages {
+        let damaged = [&trace[..16], damage].concat();
+        let (text, why) = print(&damaged, Some((0, 2)), true);
+        assert_eq!((text.lines().count(), why), (2, None), "{damage:x?}");
+    }
+    // Nor do fields in front of the first.
+    let other = [b"\x12\x02hi", &trace[..14], b"\x12\x02hi", &trace[14..]].concat();
+    let lines = |range| print(&other, Some(range), true).0.lines().count();
+    assert_eq!([lines((0, 1)), lines((1, 2)), lines((2, 9))], [2, 2, 1]);
+}
+
+#[test]
+fn a_range_behind_the_end_is_told() {
+    let note = |from| {
+        let packet = Some((from, 9));
+        let args = Print { file: OsString::new(), descriptors: None, packet, single_line: true };
+        let mut printer = Printer::new(packet_type(None).unwrap(), &args, Vec::new());
+        assert!(printer.run(&encoded(TRACE)[..]).is_ok());
+        printer.none_wanted()
+    };
+    assert_eq!(note(2), None);
+    assert_eq!(note(3).as_deref(), Some("no packet 3: the trace has 3, counted from 0"));
+}
+
+#[test]
 fn what_the_schema_does_not_know() {
     let trace = b"\x0a\x05\xf8\xff\xff\x0f\x01\x12\x02hi";
     let (text, why) = print(trace, None, true);
@@ -113,4 +141,7 @@ fn ranges() {
     assert!(range("").is_err());
     assert!(range("a..5").is_err());
     assert!(range("-1").is_err());
+    for empty in ["5..3", "3..3", "..0"] {
+        assert!(range(empty).is_err(), "{empty}");
+    }
 }
