@@ -10,13 +10,16 @@
 //! a comment in front of each packet, and can be read again as long as the schema knows all of it.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 
 use clap::{Parser, Subcommand};
+use protozero::DecodeContext;
 use protozero::decode::FrameReader;
-use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
+use protozero::decode::limits::DEPTH_MAX;
+use protozero::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool};
 use protozero::text::{self, PrintOptions};
 
 use crate::applet::Ending;
@@ -150,6 +153,8 @@ struct Printer<W> {
     range: (u64, u64),
     options: PrintOptions,
     out: W,
+    /// Bytes of memory for one packet.
+    memory: usize,
     /// Index of the next packet.
     next: u64,
     /// How many packets could not be read, and why the first.
@@ -167,6 +172,7 @@ impl<W: Write> Printer<W> {
                 ..PrintOptions::default()
             },
             out,
+            memory: MEMORY_MAX,
             next: 0,
             broken: None,
         }
@@ -221,8 +227,12 @@ impl<W: Write> Printer<W> {
             return Ok(());
         }
         let head = format!("# packet {index}: {} bytes at {offset}", body.len());
-        let written = match DynamicMessage::decode(self.packet.clone(), body) {
-            Ok(packet) => self.whole(&packet, &head),
+        let memory = Cell::new(self.memory);
+        // One level less: the trace is a message as well, and is read again as one.
+        let context = DecodeContext::with_depth(DEPTH_MAX - 1).with_growth(&memory);
+        let mut packet = DynamicMessage::new(self.packet.clone());
+        let written = match packet.merge_within(body, context) {
+            Ok(()) => self.whole(&packet, &head),
             Err(error) => {
                 let why = format!("packet {index}: {}", error.kind.at(offset + error.offset));
                 self.broken.get_or_insert((0, why)).0 += 1;

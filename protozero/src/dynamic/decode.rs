@@ -10,24 +10,27 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use core::cell::Cell;
 
+use super::cost::{self, MEMORY_MAX, charge, enter};
 use super::message::SetError;
 use super::pool::MessageDescriptor;
 use super::schema::{FieldData, Schema, Type};
-use super::value::Value;
+use super::value::{MapKey, Value};
 use super::{DynamicMessage, message_set};
-use crate::decode::{Field, Reader, Value as Wire};
+use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::zigzag;
 
 impl DynamicMessage {
     /// The message of type `descriptor` encoded in `bytes`.
     ///
-    /// Memory stays within a few hundred times the size of `bytes`.
+    /// It takes [`MEMORY_MAX`] bytes of memory at the most; [`merge_within`](Self::merge_within) takes
+    /// another limit.
     ///
     /// # Errors
     /// [`DecodeError`] if `bytes` is no message, a `string` whose encoding the schema wants checked
-    /// is not UTF-8, or messages are nested more than 100 levels deep.
+    /// is not UTF-8, messages are nested more than 100 levels deep, or all is larger than that.
     pub fn decode(descriptor: MessageDescriptor, bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut message = Self::new(descriptor);
         message.merge(bytes)?;
@@ -39,20 +42,60 @@ impl DynamicMessage {
     /// # Errors
     /// As [`DynamicMessage::decode`]; the fields before the error are merged then.
     pub fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let pool = self.descriptor.pool.clone();
-        self.merge_all(&pool.0, bytes)
+        let memory = Cell::new(MEMORY_MAX);
+        self.merge_within(bytes, DecodeContext::new().with_growth(&memory))
     }
 
-    pub(super) fn merge_all(&mut self, schema: &Schema, bytes: &[u8]) -> Result<(), DecodeError> {
+    /// Takes over all fields of `bytes` within the budget of `context`: levels of messages below this
+    /// one, and bytes of memory that they and their values take.
+    ///
+    /// ```
+    /// # #[cfg(feature = "dynamic")] {
+    /// # use protozero::DecodeErrorKind;
+    /// # use protozero::dynamic::Pool;
+    /// use core::cell::Cell;
+    /// use protozero::{DecodeContext, dynamic::DynamicMessage};
+    ///
+    /// # let set = b"\x0a\x1d\x0a\x07p.proto\x22\x12\x0a\x05Point\x12\x09\x0a\x01x\x18\x01\x20\x01\x28\x05";
+    /// # let point = Pool::decode(set)?.message("Point").unwrap();
+    /// let memory = Cell::new(1 << 20);
+    /// let mut message = DynamicMessage::new(point);
+    /// message.merge_within(b"\x08\x03", DecodeContext::with_depth(10).with_growth(&memory))?;
+    /// assert!(memory.get() < 1 << 20);
+    /// # memory.set(0);
+    /// # let context = DecodeContext::new().with_growth(&memory);
+    /// # let error = DynamicMessage::new(message.descriptor().clone()).merge_within(b"\x08\x03", context);
+    /// # assert_eq!(error.map_err(|e| e.kind), Err(DecodeErrorKind::TooLarge));
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DynamicMessage::merge`]; [`DecodeErrorKind::TooLarge`] where memory runs out.
+    pub fn merge_within(
+        &mut self,
+        bytes: &[u8],
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        let pool = self.descriptor.pool.clone();
+        self.merge_all(&pool.0, bytes, context)
+    }
+
+    pub(super) fn merge_all(
+        &mut self,
+        schema: &Schema,
+        bytes: &[u8],
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
         let data = schema.message(self.descriptor.index);
         let mut reader = Reader::new(bytes);
         loop {
             let start = reader.position();
             let Some(field) = reader.next_field()? else { return Ok(()) };
             let result = if data.message_set {
-                message_set::merge_item(self, schema, &field)
+                message_set::merge_item(self, schema, &field, context)
             } else {
-                self.merge_field(schema, &field)
+                self.merge_field(schema, &field, context)
             };
             result.map_err(|error| error.kind.at(start + error.offset))?;
         }
@@ -63,15 +106,17 @@ impl DynamicMessage {
         &mut self,
         schema: &Schema,
         field: &Field<'_>,
+        context: DecodeContext<'_>,
     ) -> Result<(), DecodeError> {
+        let before = self.fields.len();
         let understood = match schema.numbered(self.descriptor.index, field.number) {
             None => false,
-            Some(data) if data.map => self.merge_entry(schema, data, field)?,
+            Some(data) if data.map => self.merge_entry(schema, data, field, context)?,
             Some(data) if matches!(data.ty, Type::Message(_)) => {
-                self.merge_message(schema, data, field)?
+                self.merge_message(schema, data, field, context)?
             }
-            Some(data) if data.repeated() => self.merge_elements(schema, data, field)?,
-            Some(data) => match scalar(schema, data, field.value).map_err(|kind| kind.at(0))? {
+            Some(data) if data.repeated() => self.merge_elements(schema, data, field, context)?,
+            Some(data) => match scalar(schema, data, field.value, context)? {
                 Some(value) => {
                     self.put(data, value);
                     true
@@ -80,7 +125,11 @@ impl DynamicMessage {
             },
         };
         if !understood {
+            charge(context, field.raw.len())?;
             self.unknown.push(field);
+        }
+        if self.fields.len() > before {
+            charge(context, cost::entry::<u32>(before))?;
         }
         Ok(())
     }
@@ -90,18 +139,46 @@ impl DynamicMessage {
         schema: &Schema,
         data: &FieldData,
         field: &Field<'_>,
+        context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError> {
         let Some(body) = body(data, field.value) else { return Ok(false) };
         let nested = |error: DecodeError| error.kind.at(inset(field, body) + error.offset);
+        let inner = enter(context)?;
         if data.repeated() {
             let Type::Message(index) = data.ty else { return Ok(false) };
+            charge(context, cost::MESSAGE)?;
             let mut element = self.child(index).map_err(refused)?;
-            element.merge_all(schema, body).map_err(nested)?;
-            self.add(data, Value::Message(Box::new(element)));
+            element.merge_all(schema, body, inner).map_err(nested)?;
+            self.element(data, Value::Message(Box::new(element)), context)?;
         } else {
-            self.open(data).map_err(refused)?.merge_all(schema, body).map_err(nested)?;
+            if !self.fields.contains_key(&data.number) {
+                charge(context, cost::MESSAGE)?;
+            }
+            self.open(data).map_err(refused)?.merge_all(schema, body, inner).map_err(nested)?;
         }
         Ok(true)
+    }
+
+    /// Adds an element known to fit, and pays for its room.
+    fn element(
+        &mut self,
+        data: &FieldData,
+        value: Value,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        match self.fields.get_mut(&data.number) {
+            Some(Value::List(values)) => {
+                if values.len() == values.capacity() {
+                    charge(context, cost::element(values.len()))?;
+                }
+                values.push(value);
+            }
+            _ => {
+                charge(context, cost::element(0))?;
+                self.add(data, value);
+            }
+        }
+        Ok(())
     }
 
     fn merge_elements(
@@ -109,33 +186,31 @@ impl DynamicMessage {
         schema: &Schema,
         data: &FieldData,
         field: &Field<'_>,
+        context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError> {
         let run = match field.value {
             Wire::Len(run) if data.ty.packable() => run,
             alone => {
-                let value = scalar(schema, data, alone).map_err(|kind| kind.at(0))?;
-                return Ok(value.is_some_and(|value| {
-                    self.add(data, value);
-                    true
-                }));
+                let Some(value) = scalar(schema, data, alone, context)? else { return Ok(false) };
+                return self.element(data, value, context).map(|()| true);
             }
         };
         let whole = |kind: DecodeErrorKind| kind.at(0);
         match data.ty {
             Type::Fixed32 | Type::Sfixed32 | Type::Float => {
                 for bits in field.value.fixed32s().map_err(whole)? {
-                    self.element(schema, data, Wire::Fixed32(bits))?;
+                    self.of_run(schema, data, Wire::Fixed32(bits), context)?;
                 }
             }
             Type::Fixed64 | Type::Sfixed64 | Type::Double => {
                 for bits in field.value.fixed64s().map_err(whole)? {
-                    self.element(schema, data, Wire::Fixed64(bits))?;
+                    self.of_run(schema, data, Wire::Fixed64(bits), context)?;
                 }
             }
             _ => {
                 for bits in field.value.varints().map_err(whole)? {
                     let bits = bits.map_err(|e| e.kind.at(inset(field, run) + e.offset))?;
-                    self.element(schema, data, Wire::Varint(bits))?;
+                    self.of_run(schema, data, Wire::Varint(bits), context)?;
                 }
             }
         }
@@ -143,21 +218,22 @@ impl DynamicMessage {
     }
 
     /// One element of a packed run. What a closed enum lacks is kept as a field of its own.
-    fn element(
+    fn of_run(
         &mut self,
         schema: &Schema,
         data: &FieldData,
         wire: Wire<'_>,
+        context: DecodeContext<'_>,
     ) -> Result<(), DecodeError> {
-        match scalar(schema, data, wire).map_err(|kind| kind.at(0))? {
-            Some(value) => self.add(data, value),
-            None => {
-                if let Wire::Varint(bits) = wire {
-                    self.unknown.push_varint(data.number, bits);
-                }
+        match (scalar(schema, data, wire, context)?, wire) {
+            (Some(value), _) => self.element(data, value, context),
+            (None, Wire::Varint(bits)) => {
+                let before = self.unknown.as_bytes().len();
+                self.unknown.push_varint(data.number, bits);
+                charge(context, self.unknown.as_bytes().len() - before)
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn merge_entry(
@@ -165,6 +241,7 @@ impl DynamicMessage {
         schema: &Schema,
         data: &FieldData,
         field: &Field<'_>,
+        context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError> {
         let (Wire::Len(bytes), Some(entry)) = (field.value, data.entry()) else { return Ok(false) };
         let (Some(key_data), Some(value_data)) =
@@ -173,10 +250,12 @@ impl DynamicMessage {
             return Ok(false);
         };
         let offset = inset(field, bytes);
+        // The entry is a message as well, in text and to every decoder.
+        let context = enter(context)?;
         let mut key = Value::zero(schema, key_data.ty);
         let mut value = match value_data.ty {
             Type::Message(index) => {
-                // The entry is a message as well, in text and to every decoder.
+                charge(context, cost::MESSAGE)?;
                 let value = self.child(entry).and_then(|entry| entry.child(index));
                 Some(Value::Message(Box::new(value.map_err(refused)?)))
             }
@@ -190,16 +269,17 @@ impl DynamicMessage {
             let Some(part) = next else { break };
             match (part.number, &mut value) {
                 (1, _) if is_of(key_data.ty, part.value) => {
-                    key = scalar(schema, key_data, part.value).map_err(|k| at(k.at(0)))?;
+                    key = scalar(schema, key_data, part.value, context).map_err(at)?;
                 }
                 (2, Some(Value::Message(message))) => {
                     if let Some(body) = body(value_data, part.value) {
                         let inner = |e: DecodeError| e.kind.at(inset(&part, body) + e.offset);
-                        message.merge_all(schema, body).map_err(|e| at(inner(e)))?;
+                        let context = enter(context).map_err(at)?;
+                        message.merge_all(schema, body, context).map_err(|e| at(inner(e)))?;
                     }
                 }
                 (2, _) if is_of(value_data.ty, part.value) => {
-                    value = scalar(schema, value_data, part.value).map_err(|k| at(k.at(0)))?;
+                    value = scalar(schema, value_data, part.value, context).map_err(at)?;
                 }
                 _ => {}
             }
@@ -208,7 +288,9 @@ impl DynamicMessage {
         let (Some(key), Some(value)) = (key.and_then(Value::into_key), value) else {
             return Ok(false);
         };
-        self.add_entry(data.number, key, value);
+        if let Some(before) = self.add_entry(data.number, key, value) {
+            charge(context, cost::entry::<MapKey>(before))?;
+        }
         Ok(true)
     }
 }
@@ -249,9 +331,13 @@ fn scalar(
     schema: &Schema,
     data: &FieldData,
     wire: Wire<'_>,
-) -> Result<Option<Value>, DecodeErrorKind> {
+    context: DecodeContext<'_>,
+) -> Result<Option<Value>, DecodeError> {
     if !is_of(data.ty, wire) {
         return Ok(None);
+    }
+    if let Wire::Len(bytes) = wire {
+        charge(context, bytes.len())?;
     }
     Ok(Some(match (data.ty, wire) {
         (Type::Int32, Wire::Varint(bits)) => Value::I32(bits as i32),
@@ -277,7 +363,7 @@ fn scalar(
         (Type::Bytes, Wire::Len(bytes)) => Value::Bytes(bytes.to_vec()),
         (Type::String, Wire::Len(bytes)) => match core::str::from_utf8(bytes) {
             Ok(text) => Value::String(String::from(text)),
-            Err(_) if data.utf8 => return Err(DecodeErrorKind::Utf8),
+            Err(_) if data.utf8 => return Err(DecodeErrorKind::Utf8.at(0)),
             Err(_) => return Ok(None),
         },
         _ => return Ok(None),

@@ -98,10 +98,10 @@ fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>
                 return;
             };
             for (key, value) in entries.iter().rev() {
-                let end = out.written();
+                let Some(end) = out.open() else { return };
                 single(schema, value_data, value, out);
                 single(schema, key_data, &key.clone().into(), out);
-                out.run(data.number, end);
+                out.close(data.number, end);
             }
         }
         value => single(schema, data, value, out),

@@ -237,7 +237,10 @@ impl DynamicMessage {
             return Err(SetError::WrongType);
         }
         // The entry is a message as well.
-        adopt(&mut value, self.level.saturating_add(1))?;
+        if self.level >= LEVEL_MAX {
+            return Err(SetError::TooDeep);
+        }
+        adopt(&mut value, self.level + 1)?;
         self.add_entry(field.number, map_key, value);
         Ok(())
     }
@@ -280,12 +283,13 @@ impl DynamicMessage {
         }
     }
 
-    /// Adds an entry known to fit.
-    pub(crate) fn add_entry(&mut self, number: u32, key: MapKey, value: Value) {
+    /// Adds an entry known to fit; how many there were, if it is one more.
+    pub(crate) fn add_entry(&mut self, number: u32, key: MapKey, value: Value) -> Option<usize> {
         let slot = self.fields.entry(number).or_insert_with(|| Value::Map(BTreeMap::new()));
-        if let Value::Map(entries) = slot {
-            entries.insert(key, value);
-        }
+        let Value::Map(entries) = slot else { return None };
+        let before = entries.len();
+        entries.insert(key, value);
+        (entries.len() > before).then_some(before)
     }
 
     /// The message in a singular field, made if it is absent.
@@ -373,6 +377,9 @@ fn adopt(value: &mut Value, level: u8) -> Result<(), SetError> {
             }
             // An entry is a message as well.
             Value::Map(entries) => {
+                if level >= LEVEL_MAX && !entries.is_empty() {
+                    return Err(SetError::TooDeep);
+                }
                 let nested = entries.values_mut().filter(|v| matches!(v, Value::Message(_)));
                 todo.extend(nested.map(|value| (value, level.saturating_add(1))));
             }

@@ -7,9 +7,10 @@
 //! `type_id` is the number of the extension. Both parts may come in either order.
 
 use super::DynamicMessage;
+use super::cost::{self, charge, enter};
 use super::decode::{inset, refused};
 use super::schema::{Schema, Type};
-use crate::decode::{Field, Reader, Value as Wire};
+use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
 use crate::error::DecodeError;
 
 pub(super) const ITEM: u32 = 1;
@@ -21,9 +22,10 @@ pub(super) fn merge_item(
     set: &mut DynamicMessage,
     schema: &Schema,
     field: &Field<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<(), DecodeError> {
     let (ITEM, Wire::Group(item)) = (field.number, field.value) else {
-        return set.merge_field(schema, field);
+        return set.merge_field(schema, field, context);
     };
     let start = inset(field, item);
     let (mut number, mut body) = (None, None);
@@ -37,14 +39,22 @@ pub(super) fn merge_item(
     }
     let known = number.and_then(|number| schema.numbered(set.descriptor.index, number));
     let (Some(data), Some(body)) = (known, body) else {
+        charge(context, field.raw.len())?;
         set.unknown.push(field);
         return Ok(());
     };
     if !matches!(data.ty, Type::Message(_)) || data.repeated() {
+        charge(context, field.raw.len())?;
         set.unknown.push(field);
         return Ok(());
     }
     let offset = inset(field, body);
+    let before = set.fields.len();
+    let inner = enter(context)?;
     let message = set.open(data).map_err(refused)?;
-    message.merge_all(schema, body).map_err(|e| e.kind.at(offset + e.offset))
+    message.merge_all(schema, body, inner).map_err(|e| e.kind.at(offset + e.offset))?;
+    if set.fields.len() > before {
+        charge(context, cost::MESSAGE + cost::entry::<u32>(before))?;
+    }
+    Ok(())
 }

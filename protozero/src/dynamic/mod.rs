@@ -29,6 +29,7 @@
 
 #[cfg(feature = "dynamic")]
 mod build;
+mod cost;
 mod decode;
 mod encode;
 mod error;
@@ -47,6 +48,7 @@ pub(crate) mod schema;
 mod tests;
 mod value;
 
+pub use cost::MEMORY_MAX;
 pub use error::{PoolError, PoolErrorKind};
 pub use message::{DynamicMessage, FieldKey, SetError};
 pub use pool::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor, Pool};

@@ -11,13 +11,14 @@
 //! ```
 
 use alloc::string::String;
+use core::cell::Cell;
 use core::fmt::{self, Write};
 
 use crate::decode::limits::DEPTH_MAX;
-use crate::decode::{Field, Reader, Value as Wire};
+use crate::decode::{DecodeContext, Field, Reader, Value as Wire};
 use crate::descriptor;
 use crate::dynamic::schema::{FieldData, Schema, Symbol, Type, short};
-use crate::dynamic::{DynamicMessage, MessageDescriptor, Value};
+use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Value};
 use crate::error::DecodeError;
 use crate::unknown::UnknownFields;
 
@@ -60,7 +61,7 @@ pub fn write<W: Write + ?Sized>(
     out: &mut W,
 ) -> fmt::Result {
     let schema = &*message.descriptor().pool().0;
-    Printer { out, options, schema, level: 0, first: true }.message(message)
+    Printer { out, options, schema, level: 0, first: true, memory: MEMORY_MAX }.message(message)
 }
 
 /// The message of the generated type `descriptor` encoded in `bytes`, as text.
@@ -87,6 +88,8 @@ struct Printer<'p, W: ?Sized> {
     level: u32,
     /// Nothing stands in the line yet.
     first: bool,
+    /// Bytes of memory for what an `Any` holds, and the ones in it.
+    memory: usize,
 }
 
 impl<W: Write + ?Sized> Printer<'_, W> {
@@ -235,14 +238,21 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         if !super::parser::is_url(url) {
             return Ok(false);
         }
-        let Ok(inner) = DynamicMessage::decode(inner, bytes) else { return Ok(false) };
+        let mut inner = DynamicMessage::new(inner);
+        let memory = Cell::new(self.memory);
+        let context = DecodeContext::new().with_growth(&memory);
+        if inner.merge_within(bytes, context).is_err() {
+            return Ok(false);
+        }
         // So deep that nobody would read it again.
         if self.level + 1 + inner.depth() > DEPTH_MAX {
             return Ok(false);
         }
         self.begin()?;
         write!(self.out, "[{url}]")?;
+        let before = core::mem::replace(&mut self.memory, memory.get());
         self.nested(|printer| printer.message(&inner))?;
+        self.memory = before;
         if self.options.unknown_fields {
             self.unknown(&message.unknown)?;
         }

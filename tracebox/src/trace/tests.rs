@@ -133,6 +133,45 @@ fn broken_traces() {
 }
 
 #[test]
+fn a_packet_that_takes_too_much_memory_is_told() {
+    let large = around(0x0a, &around(0x5a, &b"\x22\0".repeat(1000)));
+    let trace = [encoded(TRACE), large, encoded(TRACE)].concat();
+    let args = Print { file: OsString::new(), descriptors: None, packet: None, single_line: true };
+    let mut out = Vec::new();
+    let mut printer = Printer::new(packet_type(None).unwrap(), &args, &mut out);
+    printer.memory = 64 << 10;
+    assert!(printer.run(&trace[..]).is_ok());
+    let (count, why) = printer.broken.unwrap();
+    assert_eq!(count, 1);
+    assert!(why.starts_with("packet 3: message too large at byte "), "{why}");
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.lines().count(), 7);
+    assert!(text.contains("# packet 3: 2003 bytes at 37 is broken: message too large\n"), "{text}");
+}
+
+#[test]
+fn what_is_printed_is_read_again_however_deep() {
+    // A packet is a message in a trace, an event one in a packet.
+    let nested = |levels: usize| {
+        let inner = (3..levels).fold(Vec::new(), |inner, _| around(0x5a, &inner));
+        [0x22, 0x5a, 0x0a].into_iter().fold(inner, |inner, tag| around(tag, &inner))
+    };
+    let deepest = nested(100);
+    let (text, why) = print(&deepest, None, false);
+    assert_eq!((encoded(&text), why), (deepest, None));
+    let (text, why) = print(&nested(101), None, false);
+    assert_eq!(text, "# packet 0: 236 bytes at 3 is broken: messages nested too deeply\n");
+    assert!(why.is_some());
+}
+
+/// `body` behind a tag and its length.
+fn around(tag: u8, body: &[u8]) -> Vec<u8> {
+    let len = body.len();
+    let low = if len < 0x80 { vec![len as u8] } else { vec![len as u8 | 0x80, (len >> 7) as u8] };
+    [&[tag][..], &low, body].concat()
+}
+
+#[test]
 fn ranges() {
     assert_eq!(range("3"), Ok((3, 4)));
     assert_eq!(range("3..5"), Ok((3, 5)));

@@ -1,12 +1,14 @@
 //! Sets of descriptors from somebody who means harm.
 
+use core::cell::Cell;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
 
 use super::{EVERYTHING, set, try_pool};
 use crate::dynamic::build::names_max;
-use crate::dynamic::{DynamicMessage, Pool, PoolErrorKind};
+use crate::dynamic::{DynamicMessage, Pool, PoolErrorKind, Value};
+use crate::{DecodeContext, DecodeErrorKind};
 
 #[test]
 fn every_prefix_and_flip_is_a_pool_or_an_error() {
@@ -90,6 +92,96 @@ fn names_cost_no_more_than_a_multiple_of_the_set() {
         }
     }
     assert_eq!(refused, 4);
+}
+
+/// Everything that takes more room in memory than on the wire.
+const GROWING: &str = "file { name: 'f' syntax: 'proto3' message_type { name: 'M'
+  field { name: 'm' number: 1 type_name: 'M' }
+  field { name: 'ms' number: 2 label: LABEL_REPEATED type_name: 'M' }
+  field { name: 'ns' number: 3 label: LABEL_REPEATED type: TYPE_INT32 }
+  field { name: 'a' number: 4 oneof_index: 0 type_name: 'M' }
+  field { name: 'b' number: 5 oneof_index: 0 type_name: 'M' }
+  field { name: 's' number: 6 type: TYPE_BYTES }
+  field { name: 'map' number: 7 label: LABEL_REPEATED type_name: 'M.E' }
+  nested_type { name: 'E' options { map_entry: true }
+    field { name: 'key' number: 1 type: TYPE_INT32 }
+    field { name: 'value' number: 2 type_name: 'M' } }
+  oneof_decl { name: 'one' } } }";
+
+/// Bytes of memory that the budget says `wire` takes as a message.
+fn cost(pool: &Pool, wire: &[u8], memory: usize) -> Result<usize, DecodeErrorKind> {
+    let left = Cell::new(memory);
+    let mut message = super::new(pool, "M");
+    let context = DecodeContext::new().with_growth(&left);
+    message.merge_within(wire, context).map_err(|error| error.kind)?;
+    assert_eq!(message, super::decode(pool, "M", wire));
+    Ok(memory - left.get())
+}
+
+#[test]
+fn memory_is_bounded_and_counted() {
+    use core::mem::size_of;
+
+    let pool = super::pool(GROWING);
+    let (message, value) = (size_of::<DynamicMessage>(), size_of::<Value>());
+    let run = [&b"\x1a\x90\x4e"[..], &[1; 10_000]].concat();
+    let entries: Vec<u8> = (0..=100).flat_map(|key| [0x3a, 2, 8, key]).collect();
+    for (wire, least) in [
+        (b"\x12\0".repeat(10_000), 10_000 * (message + value)),
+        (b"\x12\x02\x12\0".repeat(10_000), 10_000 * (2 * message + 11 * value)),
+        (b"\x12\x02\x0a\0".repeat(10_000), 10_000 * (2 * message + 11 * value)),
+        (run, 10_000 * value),
+        (b"\x18\x01".repeat(10_000), 10_000 * value),
+        (b"\x82\x01\0".repeat(10_000), 30_000),
+        (entries, 101 * (message + 2 * value)),
+    ] {
+        let cost = cost(&pool, &wire, usize::MAX).unwrap();
+        assert!((least..4 * least).contains(&cost), "{cost} for {least}: {:x?}", &wire[..4]);
+        assert_eq!(self::cost(&pool, &wire, cost), Ok(cost));
+        assert_eq!(self::cost(&pool, &wire, cost - 1), Err(DecodeErrorKind::TooLarge));
+    }
+    // What is merged into something takes no more; nor does what replaces it, but for new messages.
+    for (wire, each) in [
+        (&b"\x0a\0"[..], 0),
+        (b"\x32\0", 0),
+        (b"\x32\x01\x01", 1),
+        (b"\x22\0\x2a\0", 2 * message),
+        (b"\x3a\x02\x08\x01", message),
+    ] {
+        let [one, many] = [1, 10_001].map(|count| cost(&pool, &wire.repeat(count), 1 << 30));
+        assert!(many.unwrap() <= one.unwrap() + 10_000 * each + 2 * message, "{wire:x?}");
+    }
+}
+
+#[test]
+fn no_message_takes_gigabytes() {
+    // By the budget 500 bytes each.
+    let pool = super::pool(GROWING);
+    let wire = b"\x12\x02\x18\x01".repeat(1 << 16);
+    let error = DynamicMessage::decode(pool.message("M").unwrap(), &wire).unwrap_err();
+    assert_eq!(error.kind, DecodeErrorKind::TooLarge);
+    assert_eq!(error.offset % 4, 0);
+}
+
+#[test]
+fn levels_are_counted() {
+    let pool = super::pool(GROWING);
+    let within = |wire: &[u8], depth: u32| {
+        let merged = super::new(&pool, "M").merge_within(wire, DecodeContext::with_depth(depth));
+        merged.map_err(|error| error.kind)
+    };
+    for (wire, levels) in [
+        (&b"\x0a\x02\x0a\0"[..], 2),
+        (b"\x12\x02\x0a\0", 2),
+        (b"\x3a\x02\x08\x01", 1),
+        (b"\x3a\x02\x12\0", 2),
+        (b"\x18\x01", 0),
+    ] {
+        assert_eq!(within(wire, levels), Ok(()), "{wire:x?}");
+        if let Some(less) = levels.checked_sub(1) {
+            assert_eq!(within(wire, less), Err(DecodeErrorKind::TooDeep), "{wire:x?}");
+        }
+    }
 }
 
 #[test]
