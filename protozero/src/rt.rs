@@ -202,16 +202,57 @@ pub fn encode<M: crate::Message>(message: &M) -> alloc::vec::Vec<u8> {
     message.encode_to_vec()
 }
 
-/// Reads a field of kind `K`.
+/// Reads a field of kind `K`, from within a [`TypedField::read`], as the variant `wrap` makes.
 ///
 /// # Errors
 /// As [`kind::Read::read`].
 #[inline(always)]
-pub fn read<'a, T: kind::Read<'a, K>, K: kind::Kind>(
+pub fn read_as<'a, T: kind::Read<'a, K>, K: kind::Kind, F>(
     fields: &mut Fields<'a>,
     tag: u32,
-) -> Result<T, Malformed> {
-    T::read(fields, tag)
+    wrap: impl FnOnce(T) -> F,
+) -> Result<Option<F>, Malformed> {
+    T::read(fields, tag).map(|value| Some(wrap(value)))
+}
+
+/// Reads a field that the schema does not know, from within a [`TypedField::read`].
+///
+/// # Errors
+/// As [`Fields::unknown`].
+#[inline(always)]
+pub fn read_unknown<'a, F>(
+    fields: &mut Fields<'a>,
+    tag: u32,
+    wrap: impl FnOnce(Field<'a>) -> F,
+) -> Result<Option<F>, Malformed> {
+    fields.unknown(tag).map(|field| Some(wrap(field)))
+}
+
+/// Reads a field of kind `K` into its place in a [`Table`].
+///
+/// # Errors
+/// As [`kind::Read::read`].
+#[inline(always)]
+pub fn take<'a, T: kind::Read<'a, K>, K: kind::Kind>(
+    fields: &mut Fields<'a>,
+    tag: u32,
+    place: &mut Option<T>,
+) -> Result<(), Malformed> {
+    T::read(fields, tag).map(|value| *place = Some(value))
+}
+
+/// Reads a member of a oneof into its place in a [`Table`].
+///
+/// # Errors
+/// As [`kind::Read::read`].
+#[inline(always)]
+pub fn take_as<'a, T: kind::Read<'a, K>, K: kind::Kind, F>(
+    fields: &mut Fields<'a>,
+    tag: u32,
+    wrap: impl FnOnce(T) -> F,
+    place: &mut Option<F>,
+) -> Result<(), Malformed> {
+    T::read(fields, tag).map(|value| *place = Some(wrap(value)))
 }
 
 /// Enters a packed run, from within a [`TypedField::read`].

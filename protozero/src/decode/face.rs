@@ -203,32 +203,29 @@ macro_rules! __reader {
                 fields: &mut $crate::rt::Fields<'a>,
                 tag: u32,
             ) -> ::core::result::Result<::core::option::Option<Self>, $crate::rt::Malformed> {
-                ::core::result::Result::Ok(::core::option::Option::Some(match tag {
+                // Calls without `?` inside: half the time to compile.
+                match tag {
                     $($(
                         $(#[$one_meta])*
-                        $one_tag => Self::$One($crate::rt::read::<
-                            $one_type, $crate::rt::kind::$one_kind,
-                        >(fields, $one_tag)?),
+                        $one_tag => $crate::rt::read_as::<_, $crate::rt::kind::$one_kind, _>(
+                            fields, tag, Self::$One,
+                        ),
                     )*)?
                     $($(
                         $(#[$many_meta])*
-                        $many_tag $(| $run)? => {
-                            $(if tag == $run {
-                                return $crate::rt::run(fields, $many_tag);
-                            })?
-                            Self::$Many($crate::rt::read::<
-                                $many_type, $crate::rt::kind::$many_kind,
-                            >(fields, $many_tag)?)
-                        }
+                        $many_tag => $crate::rt::read_as::<_, $crate::rt::kind::$many_kind, _>(
+                            fields, tag, Self::$Many,
+                        ),
+                        $($run => $crate::rt::run(fields, $many_tag),)?
                     )*)?
                     $($(
                         $(#[$of_meta])*
-                        $of_tag => Self::$Of($crate::rt::read::<
-                            $of_type, $crate::rt::kind::$of_kind,
-                        >(fields, $of_tag)?),
+                        $of_tag => $crate::rt::read_as::<_, $crate::rt::kind::$of_kind, _>(
+                            fields, tag, Self::$Of,
+                        ),
                     )*)*
-                    _ => Self::Unknown(fields.unknown(tag)?),
-                }))
+                    _ => $crate::rt::read_unknown(fields, tag, Self::Unknown),
+                }
             }
 
             #[inline]
@@ -273,25 +270,22 @@ macro_rules! __reader {
                 match tag {
                     $($(
                         $(#[$one_meta])*
-                        $one_tag => self.$one = ::core::option::Option::Some($crate::rt::read::<
-                            $one_type, $crate::rt::kind::$one_kind,
-                        >(fields, $one_tag)?),
+                        $one_tag => $crate::rt::take::<_, $crate::rt::kind::$one_kind>(
+                            fields, tag, &mut self.$one,
+                        ),
                     )*)?
                     $($(
                         $(#[$many_meta])*
-                        $many_tag $(| $run)? => self.$many.extend(fields, tag, $many_tag)?,
+                        $many_tag $(| $run)? => self.$many.extend(fields, tag, $many_tag),
                     )*)?
                     $($(
                         $(#[$of_meta])*
-                        $of_tag => self.$oneof = ::core::option::Option::Some($field::$Of(
-                            $crate::rt::read::<$of_type, $crate::rt::kind::$of_kind>(
-                                fields, $of_tag,
-                            )?,
-                        )),
+                        $of_tag => $crate::rt::take_as::<_, $crate::rt::kind::$of_kind, _>(
+                            fields, tag, $field::$Of, &mut self.$oneof,
+                        ),
                     )*)*
-                    _ => self.unknown_fields.extend(fields, tag)?,
+                    _ => self.unknown_fields.extend(fields, tag),
                 }
-                ::core::result::Result::Ok(())
             }
         }
     };
