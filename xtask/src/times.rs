@@ -30,8 +30,8 @@ const BUILDS: &[Build] = &[
         tries: 3,
     },
     Build {
-        what: "build of `protozero` without features",
-        arguments: &["--package", "protozero", "--no-default-features"],
+        what: "build of `protozero` with `derive`",
+        arguments: &["--package", "protozero", "--features", "derive"],
         bar: None,
         tries: 1,
     },
