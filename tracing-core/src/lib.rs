@@ -7,6 +7,7 @@
 //! L4  client/     os/         threads, descriptors, mappings, sockets, the real clock
 //! L3  service/    producer/   no I/O: events in, effects out, time as a value
 //! L2  buffer/     ipc/        pure data structures and codecs over bytes
+//!     filter/     compress/
 //! L1  shm/        packet/     the shared-memory ABI; a packet as slices
 //! L0  ids limits time error sync
 //! ```
@@ -21,6 +22,8 @@ pub mod packet;
 pub mod shm;
 
 pub mod buffer;
+pub mod compress;
+pub mod filter;
 pub mod ipc;
 
 pub mod producer;

@@ -149,3 +149,26 @@ pub const SEQUENCE_HOLES_MAX: usize = 16;
 
 /// Triggers and fences that a producer keeps while it has no service; what comes on top is dropped.
 pub const PRODUCER_CONTROLS_MAX: usize = 256;
+
+// ---------------------------------------------------------------- ours: trace filters
+
+/// Words of a filter's bytecode. A program for all of the schema has some ten thousand.
+pub const FILTER_WORDS_MAX: usize = 256 * 1024;
+/// Messages of a filter's bytecode, at most a kilobyte each once compiled. The schema has about 1100.
+pub const FILTER_MESSAGES_MAX: usize = 16 * 1024;
+/// Words of the overlay of a filter's bytecode, three for each field.
+pub const FILTER_OVERLAY_WORDS_MAX: usize = 3 * 4096;
+/// Messages within messages that a filter looks into; a deeper packet comes out empty. Readers of
+/// protobuf give up at 100.
+pub const FILTER_DEPTH_MAX: usize = 1000;
+/// Rules for strings in one filter.
+pub const STRING_RULES_MAX: usize = 1024;
+/// Matches of one repeated-search rule in one string. What is behind them is redacted as a whole.
+pub const STRING_MATCHES_MAX: usize = 1024;
+/// What one expression may remember of its automaton to be faster, bytes.
+pub const REGEX_CACHE_BYTES_MAX: usize = 1024 * 1024;
+
+// ---------------------------------------------------------------- protocol: packets of the service
+
+/// Largest slice of a packet that the service builds itself, bytes.
+pub const SLICE_BYTES_MAX: usize = 128 * 1024 - 512;

@@ -16,6 +16,8 @@ const LAYERS: &[(&str, u8, bool)] = &[
     ("shm", 1, false),
     ("packet", 1, false),
     ("buffer", 2, true),
+    ("compress", 2, true),
+    ("filter", 2, true),
     ("ipc", 2, true),
     ("service", 3, true),
     ("producer", 3, true),
