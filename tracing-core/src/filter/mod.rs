@@ -165,8 +165,8 @@ fn invalid_rules(error: RuleError) -> String {
 
 fn string_rule(rule: &TraceConfigTraceFilterStringFilterRule) -> Result<StringRule<'_>, String> {
     let number = rule.policy.map_or(0, |policy| policy.0);
-    let policy = Policy::from_number(number)
-        .ok_or_else(|| invalid_rules(RuleError::Policy(number)))?;
+    let policy =
+        Policy::from_number(number).ok_or_else(|| invalid_rules(RuleError::Policy(number)))?;
     Ok(StringRule {
         policy,
         regex: rule.regex_pattern.as_deref().unwrap_or_default(),

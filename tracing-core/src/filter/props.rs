@@ -1,0 +1,1 @@
+//! Whatever comes in, output is a message and not longer than input.

@@ -9,6 +9,8 @@ use super::config::SourceFilter;
 use super::file::SessionFile;
 use super::flush::{FlushStrategy, PendingFlush};
 use super::read::SequenceIds;
+use crate::compress::Codec;
+use crate::filter::TraceFilter;
 use crate::ids::{BufferId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
 use crate::service::core::Service;
@@ -191,6 +193,10 @@ pub(in crate::service) struct Session {
     pub(in crate::service) counters: SessionCounters,
     pub(in crate::service) final_flush: FinalFlush,
     pub(in crate::service) file: Option<SessionFile>,
+    /// What of its packets may leave the service; none for all.
+    pub(in crate::service) filter: Option<TraceFilter>,
+    /// How what is read is compressed.
+    pub(in crate::service) compression: Option<Codec>,
     /// The consumer is to hear of the end once the file is closed: the error, empty if none.
     pub(in crate::service) end_note: Option<String>,
     /// Freed, but its file is not closed yet. Nobody sees it any more.
@@ -226,6 +232,8 @@ impl Session {
             counters: SessionCounters::default(),
             final_flush: FinalFlush::Unspecified,
             file: None,
+            filter: None,
+            compression: None,
             end_note: None,
             freed: false,
         }
