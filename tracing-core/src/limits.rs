@@ -103,6 +103,9 @@ pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
 pub const COMMANDS_UNSENT_MAX: usize = 1024;
 /// Data source instances of one session. Further matches are not set up.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
+/// Sum of the encoded configs of the instances of one session, bytes: each goes out twice, to be set up and to
+/// be started, in one turn. Further matches are not set up.
+pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
 /// Lines we log on behalf of one producer: after that its mistakes are only counted.
 pub const LOG_LINES_PER_PRODUCER_MAX: u32 = 16;
 /// Sequences numbered in one session. When reached, numbering goes on but older sequences forget theirs.

@@ -22,9 +22,13 @@ pub struct InProcessService {
 impl InProcessService {
     /// Starts the service. `log` takes what the daemon would print.
     ///
+    /// Chunks that writers still hold are scraped, unless a producer does not want that: upstream does so
+    /// inside a process, too.
+    ///
     /// # Errors
     /// When the system has no thread or descriptor left.
     pub fn start(service: ServiceConfig, log: Log) -> Result<Self, BindError> {
+        let service = ServiceConfig { scrape_by_default: true, ..service };
         let options = ServerOptions {
             producer_sockets: Vec::new(),
             consumer_sockets: Vec::new(),

@@ -1,5 +1,8 @@
 //! The whole path in one process: producer, daemon loop, consumer; through sockets and without.
 
+mod hostile;
+mod scraping;
+
 use std::time::Duration;
 
 use protos::{
@@ -121,6 +124,22 @@ fn a_recording_without_sockets() {
         record(service.producer(), service.consumer());
         service.stop().unwrap();
     }
+}
+
+/// No descriptor passes, so all chunks travel by value.
+#[test]
+fn a_recording_over_tcp() {
+    // The kernel picks a free port; nobody else gets it in between, in practice.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = Address::Tcp { host: "127.0.0.1".into(), port };
+    let options = ServerOptions {
+        producer_sockets: vec![address.clone()],
+        consumer_sockets: Vec::new(),
+        service: service_config("test").unwrap(),
+        log: Box::new(|_, _| {}),
+    };
+    let service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
+    record(Box::new(SocketConnection::connect(&address).unwrap()), service.consumer());
 }
 
 #[test]

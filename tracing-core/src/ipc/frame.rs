@@ -226,11 +226,17 @@ fn decode_error_text(bytes: &[u8]) -> Result<String, DecodeError> {
 }
 
 impl PeerIdentity {
-    /// The number its machine goes by in traces: never 0, which is this machine. The low half of the
-    /// FNV-1a hash of the hint (`host_impl.cc`).
+    /// The number its machine goes by in traces; see [`machine_id_of`](Self::machine_id_of).
     #[must_use]
     pub fn machine_id(&self) -> u32 {
-        let hash = self.machine_id_hint.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        Self::machine_id_of(&self.machine_id_hint)
+    }
+
+    /// The number of the machine that `hint` stands for: never 0, which is this machine. The low half of the
+    /// FNV-1a hash (`host_impl.cc`). Without a hint the other end's address takes its place.
+    #[must_use]
+    pub fn machine_id_of(hint: &str) -> u32 {
+        let hash = hint.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         u32::try_from(hash & 0xffff_ffff).unwrap_or(0).max(1)

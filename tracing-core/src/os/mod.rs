@@ -1,6 +1,6 @@
 //! Every system call this crate makes.
 //!
-//! Layer 4. Everything is `rustix` or the standard library, safe and typed, but for one file:
+//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for one file:
 //! [`shm`], which maps memory. Descriptors are always owned values and always close on exec.
 //!
 //! | file | calls | for |
@@ -8,12 +8,14 @@
 //! | `clock` | `clock_gettime` | the instant the service is told |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync` | traces the service writes itself |
 //! | `poll` | `epoll_create1`, `epoll_ctl`, `epoll_wait`, `poll`, `eventfd2` | sleeping until something happens |
-//! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity` | who and where we are |
+//! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | who we are |
 //! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `munmap` | producers' memory |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `socket/address` | `access` | finding the daemon |
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | being found |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
+//! | `socket/vsock` | `socket`, `bind`, `listen`, `connect`, `getsockname`, `getpeername` | virtual machines |
+//! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | sockets that were passed, and saying that we are ready |
 
 pub mod clock;
 pub mod file;
@@ -22,6 +24,7 @@ pub mod process;
 pub mod shm;
 pub mod signal;
 pub mod socket;
+pub mod systemd;
 
 use crate::error::OsError;
 

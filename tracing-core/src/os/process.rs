@@ -62,6 +62,21 @@ pub fn random_seed() -> Result<u64, OsError> {
     Ok(u64::from_le_bytes(bytes))
 }
 
+/// Lets this process have as many descriptors as the system allows it: one connection is one, and a
+/// producer's memory another. Returns how many that is.
+///
+/// For programs that are a daemon: whoever uses `select` somewhere in the process cannot cope with more than
+/// 1024.
+#[must_use]
+pub fn raise_descriptor_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    // It can only fail where nothing may be raised, and then what there was has to do.
+    let _ = setrlimit(Resource::Nofile, raised);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// The user whose rights this process acts with.
 #[must_use]
 pub fn effective_uid() -> u32 {

@@ -12,13 +12,14 @@
 //! not per packet. Order is what the service sees in the end: everything leaves through one queue.
 
 use core::fmt;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 use protos::producer_port::Request;
 use protos::{RegisterTraceWriterRequest, UnregisterTraceWriterRequest};
 
 use crate::ids::{BufferId, FlushId, WriterId};
-use crate::producer::commit::PendingCommit;
+use crate::producer::commit::{self, PendingCommit, Scraped};
 use crate::producer::patches::PatchList;
 use crate::producer::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::producer::writer::TraceWriter;
@@ -41,11 +42,20 @@ pub struct ArbiterOptions {
     pub by_value: bool,
     /// Commits are collected for this long, ms; 0 sends each as soon as the transport gets to it.
     pub batch_commits_ms: u32,
+    /// Before a flush is acknowledged, copies of what writers still hold are sent. Only for chunks that
+    /// travel by value: into shared memory the service looks by itself.
+    pub scrape_on_flush: bool,
 }
 
 impl Default for ArbiterOptions {
     fn default() -> Self {
-        Self { layout: Layout::Div1, direct_patching: false, by_value: false, batch_commits_ms: 0 }
+        Self {
+            layout: Layout::Div1,
+            direct_patching: false,
+            by_value: false,
+            batch_commits_ms: 0,
+            scrape_on_flush: false,
+        }
     }
 }
 
@@ -83,6 +93,8 @@ enum Due {
 enum Item {
     Request(Box<Request>),
     Commit(PendingCommit, Vec<FlushCallback>),
+    /// What writers hold when it is this one's turn.
+    Scrape,
 }
 
 struct State {
@@ -94,7 +106,7 @@ struct State {
     outbox: VecDeque<Item>,
     /// Ready to be polled, already cut to size.
     ready: VecDeque<Outgoing>,
-    writers: BTreeSet<u16>,
+    writers: BTreeMap<u16, BufferId>,
     last_writer: u16,
     batch_commits_ms: u32,
     disconnected: bool,
@@ -129,7 +141,7 @@ impl Arbiter {
             due: Due::No,
             outbox: VecDeque::new(),
             ready: VecDeque::new(),
-            writers: BTreeSet::new(),
+            writers: BTreeMap::new(),
             last_writer: 0,
             batch_commits_ms: options.batch_commits_ms,
             disconnected: false,
@@ -150,7 +162,7 @@ impl Arbiter {
     /// given.
     pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
         let id = self.with(|state| {
-            let id = state.new_writer_id()?;
+            let id = state.new_writer_id(buffer)?;
             state.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
                 RegisterTraceWriterRequest {
                     trace_writer_id: Some(u32::from(id.0)),
@@ -192,10 +204,17 @@ impl Arbiter {
     /// Tells the service that flush `id` is done, after everything committed before.
     pub fn notify_flush_complete(&self, id: FlushId) {
         self.with(|state| {
-            if !state.disconnected {
-                state.pending.get_or_insert_default().ack_flush(id);
-                state.due = Due::Now;
+            if state.disconnected {
+                return;
             }
+            if self.0.options.by_value && self.0.options.scrape_on_flush {
+                if state.pending.is_some() {
+                    state.close_pending(Vec::new());
+                }
+                state.outbox.push_back(Item::Scrape);
+            }
+            state.pending.get_or_insert_default().ack_flush(id);
+            state.due = Due::Now;
         });
         self.0.waker.wake();
     }
@@ -251,6 +270,12 @@ impl Arbiter {
                     return Some(Outgoing { request: *request, on_reply: None });
                 }
                 Item::Commit(commit, callbacks) => (commit, callbacks),
+                Item::Scrape => {
+                    let requests = self.scrape().into_iter();
+                    let ready = requests.map(|request| Outgoing { request, on_reply: None });
+                    lock(&self.0.state).ready.extend(ready);
+                    continue;
+                }
             };
             // Copying chunks and building messages needs no lock: the commit is out of reach already.
             let requests = commit.into_requests(self.0.options.by_value);
@@ -265,6 +290,31 @@ impl Arbiter {
             lock(&self.0.state).ready.append(&mut ready);
             return first;
         }
+    }
+
+    /// Copies of all chunks that registered writers have begun at least two fragments in, the last of
+    /// which may not be finished.
+    fn scrape(&self) -> Vec<Request> {
+        // Locked all the while: a chunk that its writer returns now cannot be another's before we are done.
+        let state = lock(&self.0.state);
+        let (smb, mut scraped) = (&self.0.smb, Vec::new());
+        for page_idx in 0..smb.page_count() {
+            for chunk_idx in 0..smb.chunk_count(page_idx) {
+                let mut payload = Vec::new();
+                let Some((header, complete)) = smb.scrape_chunk(page_idx, chunk_idx, &mut payload)
+                else {
+                    continue;
+                };
+                if complete || header.packets.count() < 2 {
+                    continue;
+                }
+                if let Some(&buffer) = state.writers.get(&header.writer.0) {
+                    scraped.push(Scraped { page_idx, chunk_idx, buffer, header, payload });
+                }
+            }
+        }
+        drop(state);
+        commit::scraped_requests(scraped)
     }
 
     /// When to poll again at the latest, as things are now.
@@ -400,14 +450,15 @@ impl Arbiter {
 impl State {
     /// The next id after the last one given out: a freed id rests as long as possible, because the message
     /// that unregisters it may still be on its way.
-    fn new_writer_id(&mut self) -> Option<WriterId> {
+    fn new_writer_id(&mut self, buffer: BufferId) -> Option<WriterId> {
         if self.disconnected || self.writers.len() >= usize::from(WriterId::MAX) {
             return None;
         }
         loop {
             self.last_writer =
                 if self.last_writer >= WriterId::MAX { 1 } else { self.last_writer + 1 };
-            if self.writers.insert(self.last_writer) {
+            if let Entry::Vacant(free) = self.writers.entry(self.last_writer) {
+                free.insert(buffer);
                 return Some(WriterId(self.last_writer));
             }
         }

@@ -9,7 +9,7 @@ use protos::{
 use crate::ids::{BufferId, ChunkId, FlushId, WriterId};
 use crate::limits::PATCHES_PER_CHUNK_MAX;
 use crate::producer::patches::FilledPatch;
-use crate::shm::{ChunkFlags, WritableChunk};
+use crate::shm::{ChunkFlags, ChunkHeader, WritableChunk};
 
 /// Estimated size at which a commit is split: a frame of the socket less room for its envelope
 /// (`shared_memory_arbiter_impl.cc`). Upstream splits only commits that carry chunks by value; ours are
@@ -162,6 +162,37 @@ impl PendingCommit {
         split.done.push(Request::CommitData(split.current));
         split.done
     }
+}
+
+/// What a chunk had when it was looked into, while its writer went on.
+pub(super) struct Scraped {
+    pub(super) page_idx: usize,
+    pub(super) chunk_idx: usize,
+    pub(super) buffer: BufferId,
+    pub(super) header: ChunkHeader,
+    pub(super) payload: Vec<u8>,
+}
+
+/// The requests that copies of unfinished chunks are sent as, split as commits are.
+pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
+    let mut split = Split::default();
+    for chunk in scraped {
+        let data = [&chunk.header.to_bytes()[..], &chunk.payload].concat();
+        split.room_for(ENTRY_BYTES + data.len()).chunks_to_move.push(
+            CommitDataRequestChunksToMove {
+                page: Some(wire(chunk.page_idx)),
+                chunk: Some(wire(chunk.chunk_idx)),
+                target_buffer: Some(u32::from(chunk.buffer.0)),
+                data: Some(data),
+                chunk_incomplete: Some(true),
+                ..Default::default()
+            },
+        );
+    }
+    if split.bytes > 0 {
+        split.done.push(Request::CommitData(split.current));
+    }
+    split.done
 }
 
 fn patch_message((offset, data): (u16, [u8; 4])) -> CommitDataRequestChunkToPatchPatch {

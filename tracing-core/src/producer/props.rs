@@ -251,6 +251,7 @@ fn options() -> impl Strategy<Value = ArbiterOptions> {
             layout: Layout::ALL[layout],
             direct_patching,
             by_value,
+            scrape_on_flush: false,
             batch_commits_ms: 0,
         }
     })

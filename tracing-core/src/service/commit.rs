@@ -8,17 +8,16 @@
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove};
 
 use super::core::Service;
-use super::session::state::State;
 use crate::buffer::{ChunkMeta, Identity, Patch};
 use crate::ids::{BufferId, ChunkId, FlushId, ProducerId, SessionId, WriterId};
 use crate::limits;
 use crate::shm::ChunkHeader;
 
 impl Service {
-    /// Takes what a producer commits. False when it has no shared memory yet: the call is rejected then,
+    /// Takes what a producer commits. False when it was not given memory yet: the call is rejected then,
     /// and nothing of it happened.
     pub(super) fn commit(&mut self, id: ProducerId, request: &CommitDataRequest) -> bool {
-        if self.producers.get(&id).is_none_or(|p| p.smb.is_none()) {
+        if self.producers.get(&id).is_none_or(|p| !p.set_up) {
             return false;
         }
         for chunk in &request.chunks_to_move {
@@ -187,7 +186,8 @@ impl Service {
 
     /// Scrapes a producer that goes away for all sessions: its memory goes with it.
     pub(super) fn scrape_leaving(&mut self, id: ProducerId) {
-        let live = self.sessions.values().filter(|s| !s.freed && s.state != State::Disabled);
+        // Those that ended, too: what was written before the end and not committed is read after it.
+        let live = self.sessions.values().filter(|s| !s.freed);
         let ids: Vec<SessionId> = live.map(|s| s.id).collect();
         for session in ids {
             self.scrape(session, id);

@@ -54,6 +54,9 @@ pub struct ServiceConfig {
     pub seed: u64,
     /// Maker of shared memory.
     pub regions: Arc<dyn RegionFactory>,
+    /// Copy out what writers still hold of producers that do not say whether they want it. Upstream: off in
+    /// the daemon, on inside a process (`tracing_service_impl.cc`).
+    pub scrape_by_default: bool,
 }
 
 impl std::fmt::Debug for ServiceConfig {
@@ -63,6 +66,7 @@ impl std::fmt::Debug for ServiceConfig {
             .field("pid", &self.pid)
             .field("version", &self.version)
             .field("seed", &self.seed)
+            .field("scrape_by_default", &self.scrape_by_default)
             .finish_non_exhaustive()
     }
 }

@@ -296,6 +296,10 @@ impl Service {
         key: SourceKey,
     ) -> Option<InstanceId> {
         let session = self.sessions.get_mut(&session_id)?;
+        // First of all: one producer and one config can make hundreds of thousands of matches.
+        if session.instances.len() >= limits::INSTANCES_PER_SESSION_MAX {
+            return None;
+        }
         let source = self.sources.by_key.get(&key)?;
         let producer = self.producers.get_mut(&source.producer)?;
         if self.lockdown && producer.peer.uid != self.config.uid {
@@ -318,16 +322,18 @@ impl Service {
                 return None;
             }
         };
-        if session.instances.len() >= limits::INSTANCES_PER_SESSION_MAX {
-            self.out.error(format!("session {}: too many data source instances", session_id.0));
-            return None;
-        }
         provide_smb(&self.config, &mut self.out, producer, &session.config)?;
         self.last_instance_id += 1;
         let id = InstanceId(self.last_instance_id);
         complete(&mut config, session_id, &session.config);
         config.target_buffer = Some(buffer.0.into());
         let config = Bytes::from(config.encode_to_vec());
+        if session.instance_bytes + config.len() > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX {
+            let text = format_args!("its part of session {} is too large", session_id.0);
+            producer.complain(&mut self.out, text);
+            return None;
+        }
+        session.instance_bytes += config.len();
         producer.allowed.insert(buffer);
         producer.command(&mut self.out, setup_command(id, &config), None);
         let instance = Instance {
@@ -344,6 +350,11 @@ impl Service {
         };
         let key = (producer.id, id);
         session.instances.insert(key, instance);
+        if session.instances.len() == limits::INSTANCES_PER_SESSION_MAX {
+            // Once, when it comes to that, and not for each that is left out.
+            let text = "as many data source instances as there may be; others are not set up";
+            self.out.error(format!("session {}: {text}", session_id.0));
+        }
         self.instance_changed(session_id, key);
         Some(id)
     }
@@ -372,7 +383,7 @@ fn provide_smb(
     producer: &mut Producer,
     trace: &protos::TraceConfig,
 ) -> Option<()> {
-    if producer.smb.is_some() {
+    if producer.set_up {
         return Some(());
     }
     let named =
@@ -384,10 +395,16 @@ fn provide_smb(
     let smb = or_hint(kb(wish.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
     let page = or_hint(kb(wish.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
     let (smb_bytes, page_bytes) = smb_sizes(smb, page);
+    if producer.emulated() {
+        // It writes into memory of its own that we never see; upstream makes some here and never looks at it.
+        producer.set_up = true;
+        producer.command(out, setup_tracing(page_bytes), None);
+        return Some(());
+    }
     match service.regions.create(smb_bytes) {
         Ok(region) => {
-            let handed = (!producer.emulated()).then(|| region.clone());
-            producer.command(out, setup_tracing(page_bytes), handed);
+            producer.set_up = true;
+            producer.command(out, setup_tracing(page_bytes), Some(region.clone()));
             producer.smb = make_smb(region, page_bytes);
             Some(())
         }

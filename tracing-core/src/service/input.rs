@@ -15,6 +15,9 @@ pub struct Peer {
     pub machine_id: u32,
     /// Name of that machine, for filters and queries.
     pub machine_name: String,
+    /// No memory can be shared with it: its transport carries no descriptors. Chunks of a producer then
+    /// come inside its commits.
+    pub by_value: bool,
 }
 
 /// Why the operating system refused to create or write a file, in its own words

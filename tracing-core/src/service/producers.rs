@@ -42,6 +42,8 @@ pub(super) struct Producer {
     /// What it would like: (whole memory, page), bytes, zero for no wish.
     pub(super) smb_hints: (u32, u32),
     pub(super) smb: Option<Smb>,
+    /// It was told what to write into, so it may commit. Without `smb` its chunks come by value.
+    pub(super) set_up: bool,
     /// The buffers that its live instances may write to. A commit to any other is dropped.
     pub(super) allowed: BTreeSet<BufferId>,
     pub(super) writers: BTreeMap<WriterId, BufferId>,
@@ -83,6 +85,7 @@ impl Producer {
         let legal = smb_bytes == len && page_bytes == page_hint as usize;
         self.smb = legal.then(|| make_smb(region, page_bytes)).flatten();
         if self.smb.is_some() {
+            self.set_up = true;
             self.command(out, super::data_sources::setup_tracing(0), None);
         } else {
             self.complain(
@@ -242,12 +245,16 @@ impl Service {
             sdk_version: request.sdk_version.clone().unwrap_or_default(),
             smb_hints: (smb_hint, page_hint),
             smb: None,
+            set_up: false,
             allowed: BTreeSet::new(),
             writers: BTreeMap::new(),
             sources: 0,
             source_bytes: 0,
-            // Off unless asked for, as in upstream's daemon.
-            scraping: request.smb_scraping_mode == Some(Scraping::SMB_SCRAPING_ENABLED),
+            scraping: match request.smb_scraping_mode {
+                Some(Scraping::SMB_SCRAPING_ENABLED) => true,
+                Some(Scraping::SMB_SCRAPING_DISABLED) => false,
+                _ => self.config.scrape_by_default,
+            },
             gone: false,
             stream: None,
             unsent: VecDeque::new(),
@@ -301,8 +308,13 @@ impl Producer {
         self.peer.machine_id
     }
 
+    /// True when the chunks that its writers hold are only to be had by asking for them.
+    pub(super) fn scrapes_itself(&self) -> bool {
+        self.scraping && self.emulated()
+    }
+
     /// True when chunks come inside commits, as no memory can be shared with another machine.
     pub(super) fn emulated(&self) -> bool {
-        self.peer.machine_id != 0 && !self.in_process
+        (self.peer.by_value || self.peer.machine_id != 0) && !self.in_process
     }
 }

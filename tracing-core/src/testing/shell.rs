@@ -103,6 +103,7 @@ impl Shell {
             },
             seed: 7,
             regions: Arc::new(HeapRegions),
+            scrape_by_default: false,
         };
         Self {
             service: Service::new(config),

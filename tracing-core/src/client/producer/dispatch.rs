@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use protos::producer_port::Request;
 use protos::{DataSourceConfig, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
 
-use super::SharedSource;
+use super::shared::SharedSource;
 use crate::client::data_source::{Ack, FlushRequest, Instance};
 use crate::ids::{FlushId, InstanceId};
 use crate::producer::Arbiter;
@@ -59,32 +59,50 @@ impl Dispatcher {
 
     pub(super) fn run(mut self) {
         while let Ok(step) = self.inbox.recv() {
-            match step {
-                Step::Setup(setup) => self.setup(setup),
-                Step::Start(setup) => self.start(setup),
-                Step::Stop(id) => self.stop(id),
-                Step::Flush { arbiter, id, instances, flags } => {
-                    self.flush(arbiter, id, &instances, flags);
-                }
-                Step::Clear(ids) => {
-                    for running in ids.iter().filter_map(|id| self.instances.get(id)) {
-                        lock(&running.source).clear_incremental_state(&running.instance);
-                    }
-                }
-                Step::Unregister(name) => {
-                    let named = |running: &Running| {
-                        running.instance.config().name.as_deref() == Some(name.as_str())
-                    };
-                    let ids = self.instances.iter().filter(|(_, running)| named(running));
-                    for id in ids.map(|(id, _)| *id).collect::<Vec<_>>() {
-                        self.stop(id);
-                    }
-                }
-                Step::Disconnected => self.stop_all(),
-                Step::End => break,
+            if !self.take(step) {
+                break;
             }
         }
         self.stop_all();
+    }
+
+    /// Does what waits, without waiting for more; false if there was nothing.
+    pub(super) fn poll(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(step) = self.inbox.try_recv() {
+            any = true;
+            self.take(step);
+        }
+        any
+    }
+
+    /// Does one step; false if it was the last.
+    fn take(&mut self, step: Step) -> bool {
+        match step {
+            Step::Setup(setup) => self.setup(setup),
+            Step::Start(setup) => self.start(setup),
+            Step::Stop(id) => self.stop(id),
+            Step::Flush { arbiter, id, instances, flags } => {
+                self.flush(arbiter, id, &instances, flags);
+            }
+            Step::Clear(ids) => {
+                for running in ids.iter().filter_map(|id| self.instances.get(id)) {
+                    lock(&running.source).clear_incremental_state(&running.instance);
+                }
+            }
+            Step::Unregister(name) => {
+                let named = |running: &Running| {
+                    running.instance.config().name.as_deref() == Some(name.as_str())
+                };
+                let ids = self.instances.iter().filter(|(_, running)| named(running));
+                for id in ids.map(|(id, _)| *id).collect::<Vec<_>>() {
+                    self.stop(id);
+                }
+            }
+            Step::Disconnected => self.stop_all(),
+            Step::End => return false,
+        }
+        true
     }
 
     fn setup(&mut self, setup: Setup) {
@@ -131,7 +149,7 @@ impl Dispatcher {
         }
     }
 
-    fn stop_all(&mut self) {
+    pub(super) fn stop_all(&mut self) {
         let ids: Vec<_> = self.instances.keys().copied().collect();
         for id in ids {
             self.stop(id);

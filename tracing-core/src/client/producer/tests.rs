@@ -16,7 +16,7 @@ use protos::{
 use protozero::Message;
 
 use super::*;
-use crate::client::connection::{Attachment, ConnectionError, Received};
+use crate::client::connection::{Attachment, ConnectionError, ConnectionWaker, Received};
 use crate::client::consumer::{Consumer, Waited};
 use crate::client::data_source::{Ack, FlushRequest, Instance};
 use crate::client::in_process::InProcessService;
@@ -26,6 +26,7 @@ use crate::ipc::Rejected;
 use crate::os::shm::MapError;
 use crate::producer::{BufferExhaustedPolicy, TraceWriter};
 use crate::shm::Region;
+use crate::sync::{Condvar, Mutex, lock};
 
 /// Far beyond what anything here takes: a test that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(60);

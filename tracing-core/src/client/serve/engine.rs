@@ -252,7 +252,8 @@ impl Engine {
 
     /// This machine's `uid` and `pid`.
     fn peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
-        service::Peer { uid, pid, machine_id: 0, machine_name: self.machine_name.clone() }
+        let machine_name = self.machine_name.clone();
+        service::Peer { uid, pid, machine_name, ..service::Peer::default() }
     }
 
     fn announce(&mut self, client: ClientId, side: Side, peer: service::Peer, in_process: bool) {
@@ -268,12 +269,15 @@ impl Engine {
             return;
         };
         peer.announced = true;
-        let side = peer.side;
+        let (side, machine) = (peer.side, peer.link.machine());
         let mut who = self.peer(0, None);
+        who.by_value = true;
         if let Some(identity) = identity {
             who.uid = identity.uid.unwrap_or(0).cast_unsigned();
             who.pid = identity.pid;
-            who.machine_id = identity.machine_id();
+            let named = !identity.machine_id_hint.is_empty();
+            let hint = if named { identity.machine_id_hint.as_str() } else { &machine };
+            who.machine_id = PeerIdentity::machine_id_of(hint);
             if !identity.machine_name.is_empty() {
                 who.machine_name.clone_from(&identity.machine_name);
             }

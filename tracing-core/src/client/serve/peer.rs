@@ -29,6 +29,16 @@ pub(super) enum Link {
     Local(Arc<Mailbox>),
 }
 
+impl Link {
+    /// What the transport calls the machine at the other end, for want of a better name.
+    pub(super) fn machine(&self) -> String {
+        match self {
+            Self::Socket(link) => link.stream.peer_machine(),
+            Self::Local(_) => String::new(),
+        }
+    }
+}
+
 /// A connection.
 pub(super) struct Peer {
     pub(super) side: Side,

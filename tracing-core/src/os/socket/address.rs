@@ -34,6 +34,13 @@ pub enum Address {
         /// Port.
         port: u16,
     },
+    /// A port between a virtual machine and its host.
+    Vsock {
+        /// Which machine: 1 this one, 2 the host; 4294967295 is any, to listen.
+        cid: u32,
+        /// Port.
+        port: u32,
+    },
 }
 
 /// A text that is no address.
@@ -57,7 +64,7 @@ impl Address {
     /// Reads one address.
     ///
     /// # Errors
-    /// When it is empty, too long for AF_UNIX, or of a kind that this build does not speak (vsock).
+    /// When it is empty, too long for AF_UNIX, or has numbers that are none.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, AddressError> {
         let text = text.as_ref();
         let bytes = text.as_bytes();
@@ -77,8 +84,16 @@ impl Address {
             }
             return Ok(Self::Abstract(name.to_vec()));
         }
-        if bytes.starts_with(b"vsock://") {
-            return bad("vsock sockets are not supported yet");
+        if let Some(rest) = bytes.strip_prefix(b"vsock://") {
+            let number = |part: &[u8]| {
+                let digits = !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+                std::str::from_utf8(part).ok().filter(|_| digits)?.parse().ok()
+            };
+            let mut parts = rest.splitn(2, |byte| *byte == b':').map(number);
+            return match (parts.next().flatten(), parts.next().flatten()) {
+                (Some(cid), Some(port)) => Ok(Self::Vsock { cid, port }),
+                _ => bad("vsock://CID:PORT has two numbers of 32 bits"),
+            };
         }
         if let Some((host, port)) = split_port(bytes) {
             let Ok(port) = port.parse() else {
@@ -138,6 +153,7 @@ impl fmt::Display for Address {
             Self::Abstract(name) => write!(f, "@{}", String::from_utf8_lossy(name)),
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Vsock { cid, port } => write!(f, "vsock://{cid}:{port}"),
         }
     }
 }
@@ -147,7 +163,7 @@ impl From<&Address> for OsString {
         match address {
             Address::Path(path) => path.clone().into_os_string(),
             Address::Abstract(name) => Self::from_vec([b"@", name.as_slice()].concat()),
-            tcp @ Address::Tcp { .. } => tcp.to_string().into(),
+            other @ (Address::Tcp { .. } | Address::Vsock { .. }) => other.to_string().into(),
         }
     }
 }

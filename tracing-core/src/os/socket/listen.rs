@@ -26,9 +26,12 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::{Address, Stream};
+use super::{Address, Stream, vsock};
 use crate::error::OsError;
 use crate::os::{failed, failed_io};
+
+/// Connections that wait to be accepted. More than the kernel's own limit means that limit (SOMAXCONN).
+pub(super) const BACKLOG: i32 = 4096;
 
 /// Why nobody listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,9 +116,36 @@ impl Listener {
                 })?;
                 (OwnedFd::from(listener), None)
             }
+            Address::Vsock { cid, port } => {
+                let fd = vsock::listen(*cid, *port).map_err(|error| match error.errno {
+                    code if code == Errno::ADDRINUSE.raw_os_error() => {
+                        ListenError::InUse(address.clone())
+                    }
+                    _ => os(error),
+                })?;
+                (fd, None)
+            }
         };
         rustix::io::ioctl_fionbio(&fd, true).map_err(|errno| os(failed("ioctl")(errno)))?;
         Ok(Self { fd, address: address.clone(), file })
+    }
+
+    /// Takes a socket that somebody else bound, such as systemd, and listens on it. Its file, if it has one,
+    /// stays when we go: whoever made it will want it again.
+    ///
+    /// # Errors
+    /// When it is no stream socket, or has no name that we know how to write.
+    pub fn inherit(fd: OwnedFd) -> Result<Self, OsError> {
+        let kind = rustix::net::sockopt::socket_type(&fd).map_err(failed("getsockopt"))?;
+        let address = vsock::name_of(&fd);
+        if kind != SocketType::STREAM {
+            return Err(failed("listen")(Errno::PROTOTYPE));
+        }
+        let address = address.ok_or_else(|| failed("getsockname")(Errno::AFNOSUPPORT))?;
+        // Whoever passes sockets has them listen already; doing it again only sets the queue's length.
+        rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
+        rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;
+        Ok(Self { fd, address, file: None })
     }
 
     /// Where it listens.
@@ -141,12 +171,12 @@ impl Listener {
     }
 
     /// Gives the socket file to `group` with `mode` (for example `0o660`). Nothing for addresses
-    /// without a file.
+    /// without a file of ours.
     ///
     /// # Errors
     /// When we may not.
     pub fn set_permissions(&self, group: u32, mode: u32) -> Result<(), OsError> {
-        let Address::Path(path) = &self.address else {
+        let (Address::Path(path), Some(_)) = (&self.address, self.file) else {
             return Ok(());
         };
         let owner = Uid::from_raw(crate::os::process::effective_uid());
@@ -205,8 +235,7 @@ fn bind_file(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
 fn bind_unix(name: &SocketAddrUnix) -> Result<OwnedFd, OsError> {
     let fd = unix_socket(SocketFlags::CLOEXEC)?;
     rustix::net::bind(&fd, name).map_err(failed("bind"))?;
-    // More than the kernel's own limit means that limit (SOMAXCONN).
-    rustix::net::listen(&fd, 4096).map_err(failed("listen"))?;
+    rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
     Ok(fd)
 }
 

@@ -6,6 +6,7 @@
 mod address;
 mod listen;
 mod stream;
+mod vsock;
 
 #[cfg(test)]
 mod tests;

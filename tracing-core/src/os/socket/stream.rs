@@ -11,8 +11,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
 };
 
-use super::Address;
 use super::listen::unix_socket;
+use super::{Address, vsock};
 use crate::error::OsError;
 use crate::os::{failed, failed_io};
 
@@ -66,6 +66,10 @@ impl Stream {
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&fd, true);
                 return Ok(Self { fd, unix: false });
             }
+            Address::Vsock { cid, port } => {
+                let fd = vsock::connect(*cid, *port).map_err(|error| error.on(address))?;
+                return Ok(Self { fd, unix: false });
+            }
         }
         .map_err(|errno| failed("connect")(errno).on(address))?;
         let fd = unix_socket(SocketFlags::CLOEXEC)?;
@@ -104,6 +108,13 @@ impl Stream {
     #[must_use]
     pub fn is_unix(&self) -> bool {
         self.unix
+    }
+
+    /// The machine at the other end, as text without a port: what tells machines apart that do not tell
+    /// themselves. Empty on AF_UNIX.
+    #[must_use]
+    pub fn peer_machine(&self) -> String {
+        vsock::peer_machine(&self.fd)
     }
 
     /// Who is at the other end. Other families than AF_UNIX say root (`unix_socket.cc`), which is

@@ -37,6 +37,7 @@ fn addresses() {
     let path = |path: &str| Ok(Address::Path(path.into()));
     let bad = |text: &str, reason| Err(AddressError { text: text.into(), reason });
     let long = |len| "x".repeat(len);
+    const VSOCK: &str = "vsock://CID:PORT has two numbers of 32 bits";
     let cases = [
         ("@traced", Ok(Address::Abstract(b"traced".to_vec()))),
         ("/tmp/perfetto-producer", path("/tmp/perfetto-producer")),
@@ -51,7 +52,12 @@ fn addresses() {
         (":80", bad(":80", "the host is empty")),
         ("", bad("", "it is empty")),
         ("@", bad("@", "an abstract name needs at least one byte after '@'")),
-        ("vsock://2:80", bad("vsock://2:80", "vsock sockets are not supported yet")),
+        ("vsock://2:80", Ok(Address::Vsock { cid: 2, port: 80 })),
+        ("vsock://4294967295:0", Ok(Address::Vsock { cid: u32::MAX, port: 0 })),
+        ("vsock://2", bad("vsock://2", VSOCK)),
+        ("vsock://:80", bad("vsock://:80", VSOCK)),
+        ("vsock://2:4294967296", bad("vsock://2:4294967296", VSOCK)),
+        ("vsock://+2:80", bad("vsock://+2:80", VSOCK)),
     ];
     for (text, expected) in cases {
         assert_eq!(Address::parse(text), expected, "{text}");
@@ -286,4 +292,57 @@ fn a_full_socket_takes_what_fits_and_a_dead_one_says_so() {
     }
     b.shutdown();
     assert!(a.send(&[IoSlice::new(b"x")], None).is_err(), "and no SIGPIPE");
+}
+
+/// A machine without virtual sockets says so; one that has them carries bytes.
+#[test]
+fn virtual_sockets() {
+    let address = Address::Vsock { cid: 1, port: 0x5f00_0000 | std::process::id() };
+    let listener = match Listener::bind(&address) {
+        Ok(listener) => listener,
+        Err(error) => {
+            assert!(matches!(error, ListenError::Os { .. }), "{error}");
+            return;
+        }
+    };
+    assert_eq!(Listener::bind(&address).unwrap_err(), ListenError::InUse(address.clone()));
+    // Without a transport for this machine itself nobody gets through.
+    let Ok(client) = Stream::connect(&address) else { return };
+    let server = loop {
+        if let Some(server) = listener.accept().unwrap() {
+            break server;
+        }
+    };
+    assert!(!server.is_unix());
+    assert_eq!(client.send(&[IoSlice::new(b"hello")], None).unwrap(), 5);
+    let mut buf = [0; 16];
+    loop {
+        match server.receive(&mut buf).unwrap() {
+            Received::Bytes(5, None) => break,
+            Received::Nothing => std::thread::yield_now(),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(&buf[..5], b"hello");
+    assert_eq!(server.peer_machine(), "vsock:1");
+}
+
+#[test]
+fn inherited_sockets_are_listened_on_and_left_behind() {
+    let directory = Dir::new("inherited");
+    let address = directory.address("socket");
+    let Address::Path(path) = &address else { unreachable!() };
+    let made = std::os::unix::net::UnixListener::bind(path).unwrap();
+    let listener = Listener::inherit(made.into()).unwrap();
+    assert_eq!(*listener.address(), address);
+    let client = Stream::connect(&address).unwrap();
+    let server = listener.accept().unwrap().expect("it listens");
+    assert_eq!(client.send(&[IoSlice::new(b"x")], None).unwrap(), 1);
+    assert!(server.is_unix());
+    // Not ours to change or to remove.
+    listener.set_permissions(0, 0).unwrap();
+    drop(listener);
+    assert!(path.exists());
+    let datagrams = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    assert!(Listener::inherit(datagrams.into()).is_err());
 }

@@ -124,8 +124,15 @@ impl Service {
         self.last_flush_id += 1;
         let flush = FlushId(self.last_flush_id);
         let mut asked: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
-        for instance in session.instances.values().filter(|i| !i.no_flush) {
-            asked.entry(instance.producer).or_default().push(instance.id);
+        for instance in session.instances.values() {
+            let held =
+                || self.producers.get(&instance.producer).is_some_and(|p| p.scrapes_itself());
+            if !instance.no_flush {
+                asked.entry(instance.producer).or_default().push(instance.id);
+            } else if held() {
+                // Nothing to do but to send what its writers hold, which we cannot look at.
+                asked.entry(instance.producer).or_default();
+            }
         }
         let waiting_for: BTreeSet<ProducerId> = asked.keys().copied().collect();
         let nobody = waiting_for.is_empty();

@@ -184,6 +184,8 @@ pub(in crate::service) struct Session {
     pub(in crate::service) filters: Vec<SourceFilter>,
     /// By producer, then in the order of set-up: the order of starts, stops and flushes.
     pub(in crate::service) instances: BTreeMap<(ProducerId, InstanceId), Instance>,
+    /// Their encoded configs, summed, bytes.
+    pub(in crate::service) instance_bytes: usize,
     pub(in crate::service) flushes: BTreeMap<FlushId, PendingFlush>,
     pub(in crate::service) strategy: FlushStrategy,
     pub(in crate::service) pending: Pending,
@@ -223,6 +225,7 @@ impl Session {
             buffers: Vec::new(),
             filters,
             instances: BTreeMap::new(),
+            instance_bytes: 0,
             flushes: BTreeMap::new(),
             strategy: FlushStrategy::None,
             pending: Pending::default(),

@@ -123,7 +123,8 @@ impl Service {
         }
         self.instance_changed(id, key);
         if let Some(session) = self.sessions.get_mut(&id) {
-            session.instances.remove(&key);
+            let removed = session.instances.remove(&key);
+            session.instance_bytes -= removed.map_or(0, |i| i.config.len());
         }
         self.check_all_started(id);
         self.finalise_if_stopped(id);
@@ -205,6 +206,7 @@ impl Service {
         let consumer = session.consumer.take();
         let error = session.end_note.take();
         session.instances.clear();
+        session.instance_bytes = 0;
         for producer in self.producers.values_mut() {
             for buffer in &session.buffers {
                 producer.allowed.remove(buffer);

@@ -124,6 +124,7 @@ impl World {
             host: HostInfo { machine_name: "sim".into(), ..HostInfo::default() },
             seed: rng.next(),
             regions: Arc::new(HeapRegions),
+            scrape_by_default: rng.chance(50),
         };
         let disk_fails = rng.chance(15);
         let mut world = Self {
