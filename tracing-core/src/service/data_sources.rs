@@ -107,7 +107,7 @@ pub(super) fn setup_tracing(page_bytes: usize) -> Vec<u8> {
 /// Set-up and start have one shape: `field { new_instance_id: 1, config: 2 }`, the config as encoded
 /// before, so that a large one is encoded once.
 fn with_config(field: u8, id: InstanceId, config: &[u8]) -> Vec<u8> {
-    use super::session::read::put_varint;
+    use super::session::sink::put_varint;
     let mut head = [0u8; 32];
     head[0] = 1 << 3;
     let mut len = 1 + put_varint(&mut head[1..], id.0);

@@ -9,10 +9,9 @@
 //! writes the file is a valid trace. An error of the disk poisons the file: nothing more is written, and
 //! the session ends with that error for its consumer.
 
-use bytes::Bytes;
 use protos::TraceConfig;
 
-use super::read::{PacketSink, Room};
+use super::sink::FileSink;
 use super::state::State;
 use crate::ids::{FileId, SessionId};
 use crate::limits;
@@ -63,34 +62,6 @@ impl SessionFile {
     }
 }
 
-/// Packets as fields of a `Trace`, up to the size the file may have.
-struct FileSink {
-    bytes: Vec<u8>,
-    /// What still fits, exclusive: a file never reaches its limit. None for any.
-    room: Option<u64>,
-    full: bool,
-}
-
-impl PacketSink for FileSink {
-    fn put(&mut self, slices: &[&[u8]], trailer: &[u8]) -> Room {
-        let len = slices.iter().map(|s| s.len()).sum::<usize>() + trailer.len();
-        let mut preamble = [0u8; 11];
-        preamble[0] = 0x0a;
-        let preamble_len = 1 + super::read::put_varint(&mut preamble[1..], len as u64);
-        let total = (self.bytes.len() + preamble_len + len) as u64;
-        if self.room.is_some_and(|room| total >= room) {
-            self.full = true;
-            return Room::Full;
-        }
-        self.bytes.extend_from_slice(&preamble[..preamble_len]);
-        for slice in slices {
-            self.bytes.extend_from_slice(slice);
-        }
-        self.bytes.extend_from_slice(trailer);
-        Room::More
-    }
-}
-
 impl Service {
     /// The timer of the file.
     pub(in crate::service) fn file_write_due(&mut self, id: SessionId) {
@@ -128,24 +99,25 @@ impl Service {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(file) = session.file.as_mut() else { return };
         let room = (file.bytes_max > 0).then(|| file.bytes_max.saturating_sub(file.bytes_written));
-        let mut sink = FileSink { bytes: Vec::new(), room, full: false };
+        let mut sink = FileSink::new(room);
         let has_more = self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink);
+        let (bytes, full) = sink.finish();
         let now = self.now;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let started = session.state == State::Started;
         let Some(file) = session.file.as_mut() else { return };
-        let over = sink.full || !has_more;
+        let over = full || !has_more;
         file.draining = !over;
-        file.closing = sink.full || (over && file.finishing);
+        file.closing = full || (over && file.finishing);
         if over && !file.closing {
             self.timers.set_aligned(&now, file.period_ms, TimerKind::FileWrite, id.0);
         }
         let sync = file.closing || (over && file.sync);
-        if !sink.bytes.is_empty() || sync {
-            file.on_the_way = Some(sink.bytes.len() as u64);
-            self.out.write_file(file.id, Bytes::from(sink.bytes), sync, file.closing);
+        if !bytes.is_empty() || sync {
+            file.on_the_way = Some(bytes.len() as u64);
+            self.out.write_file(file.id, bytes, sync, file.closing);
         }
-        if sink.full && started {
+        if full && started {
             self.disable_tracing(id, false, "");
         }
     }

@@ -7,12 +7,14 @@
 //! ```
 //!
 //! `config` checks what is asked, `start` makes and starts, `flush` collects what producers still hold,
-//! `read` gives packets to a sink, `file` is such a sink with a schedule, `stop` ends.
+//! `read` gives packets to a `sink` (`sequence` says whose they are), `file` is a schedule of such passes, `stop` ends.
 
 pub(super) mod config;
 pub(super) mod file;
 pub(super) mod flush;
 pub(super) mod read;
+pub(super) mod sequence;
+pub(super) mod sink;
 pub(super) mod start;
 pub(super) mod state;
 pub(super) mod stop;

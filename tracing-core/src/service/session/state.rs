@@ -8,7 +8,7 @@ use protos::TraceConfig;
 use super::config::SourceFilter;
 use super::file::SessionFile;
 use super::flush::{FlushStrategy, PendingFlush};
-use super::read::SequenceIds;
+use super::sequence::SequenceIds;
 use crate::compress::Codec;
 use crate::filter::TraceFilter;
 use crate::ids::{BufferId, ClientId, FlushId, InstanceId, ProducerId, SessionId};

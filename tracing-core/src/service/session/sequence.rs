@@ -1,0 +1,137 @@
+//! Whose packet it is: the numbers of sequences, and the fields that vouch for them.
+
+use std::collections::BTreeMap;
+
+use crate::ids::{ProducerId, WriterId};
+use crate::limits;
+
+/// What makes two packets of one sequence, and who wrote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::service) struct SequenceKey {
+    pub(in crate::service) machine: u32,
+    pub(in crate::service) producer: ProducerId,
+    pub(in crate::service) writer: WriterId,
+}
+
+/// The numbers of the sequences of one session, from 2 in the order they are first met; 1 is the service.
+#[derive(Clone, Debug)]
+pub(in crate::service) struct SequenceIds {
+    ids: BTreeMap<SequenceKey, u32>,
+    next: u32,
+}
+
+impl Default for SequenceIds {
+    fn default() -> Self {
+        Self { ids: BTreeMap::new(), next: 2 }
+    }
+}
+
+impl SequenceIds {
+    pub(in crate::service) fn id(&mut self, key: SequenceKey) -> u32 {
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        if self.ids.len() >= limits::SEQUENCES_PER_SESSION_MAX {
+            self.ids.clear();
+        }
+        let id = self.next;
+        self.next = self.next.checked_add(1).unwrap_or(2);
+        self.ids.insert(key, id);
+        id
+    }
+}
+
+/// Bytes that fit behind a packet in any case: five fields of at most 2 + 10 bytes, rounded up.
+pub(in crate::service) const SUFFIX_BYTES: usize = 64;
+
+/// Fields that are put behind those of a packet.
+#[derive(Clone, Debug)]
+pub(in crate::service) struct Suffix {
+    bytes: [u8; SUFFIX_BYTES],
+    len: usize,
+}
+
+impl Suffix {
+    /// None.
+    pub(in crate::service) const EMPTY: Self = Self { bytes: [0; SUFFIX_BYTES], len: 0 };
+
+    /// All the bytes there could be, so that a copy of them has a fixed length.
+    #[inline]
+    pub(in crate::service) fn padded(&self) -> &[u8; SUFFIX_BYTES] {
+        &self.bytes
+    }
+
+    /// Bytes of it that count.
+    #[inline]
+    pub(in crate::service) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(in crate::service) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn put(&mut self, field: u64, value: u64) {
+        for mut value in [field << 3, value] {
+            while value >= 0x80 {
+                self.bytes[self.len] = value as u8 | 0x80;
+                self.len += 1;
+                value >>= 7;
+            }
+            self.bytes[self.len] = value as u8;
+            self.len += 1;
+        }
+    }
+}
+
+/// Whose packet: the sequence, and the user and process behind it.
+type Author = (SequenceKey, u32, Option<i32>);
+
+/// The trusted fields of a packet, appended so that they win over what a producer may have written.
+/// Encoded once for all packets of a sequence that follow each other.
+pub(in crate::service) struct Trusted {
+    author: Option<Author>,
+    plain: Suffix,
+    marked: Suffix,
+}
+
+impl Trusted {
+    pub(in crate::service) const fn new() -> Self {
+        Self { author: None, plain: Suffix::EMPTY, marked: Suffix::EMPTY }
+    }
+
+    /// The fields for a packet of `author`; `dropped` says what was lost before it, if not zero.
+    #[inline]
+    pub(in crate::service) fn of(
+        &mut self,
+        ids: &mut SequenceIds,
+        author: Author,
+        dropped: u32,
+    ) -> &Suffix {
+        if self.author != Some(author) {
+            self.encode(ids, author);
+        }
+        if dropped == 0 {
+            return &self.plain;
+        }
+        self.marked = self.plain.clone();
+        self.marked.put(42, dropped.into());
+        &self.marked
+    }
+
+    #[cold]
+    fn encode(&mut self, ids: &mut SequenceIds, author: Author) {
+        let (key, uid, pid) = author;
+        self.author = Some(author);
+        self.plain = Suffix::EMPTY;
+        // Negative int32 take ten bytes, as the wire format sign-extends them.
+        self.plain.put(3, i64::from(uid as i32) as u64);
+        self.plain.put(10, ids.id(key).into());
+        if let Some(pid) = pid {
+            self.plain.put(79, i64::from(pid) as u64);
+        }
+        if key.machine != 0 {
+            self.plain.put(98, key.machine.into());
+        }
+    }
+}
