@@ -8,10 +8,11 @@
 use crate::Outcome;
 use crate::ctx::Ctx;
 use protozero_codegen::{Config, Faces, Source, generate};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FOLDER: &str = "protozero/tests/no_std";
+/// The program, a workspace of its own.
+pub const FOLDER: &str = "protozero/tests/no_std";
 
 /// A Cortex-M4 with floats: 32 bits, no operating system, no atomics of 64 bits.
 const BARE: &str = "thumbv7em-none-eabihf";
@@ -19,7 +20,7 @@ const BARE: &str = "thumbv7em-none-eabihf";
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     let mut command = cargo(ctx, "build", &["--bin", "protozero-no-std"])?;
     ctx.run(&mut command)?;
-    ctx.run(&mut ctx.command(program(ctx, "protozero-no-std")?))?;
+    ctx.run(&mut ctx.command(program(ctx, "no_std", "protozero-no-std")?))?;
     if !has_bare(ctx)? {
         let added = ctx.run(ctx.command("rustup").args(["target", "add", BARE]));
         if added.is_err() || !has_bare(ctx)? {
@@ -43,6 +44,20 @@ fn has_bare(ctx: &Ctx) -> Result<bool, String> {
 /// # Errors
 /// The schema cannot be read, generated or written.
 pub fn cargo(ctx: &Ctx, subcommand: &str, arguments: &[&str]) -> Result<Command, String> {
+    cargo_in(ctx, &ctx.root().join(FOLDER), "no_std", subcommand, arguments)
+}
+
+/// The same in a copy of that workspace, with a folder below `target` of its own.
+///
+/// # Errors
+/// As above.
+pub fn cargo_in(
+    ctx: &Ctx,
+    folder: &Path,
+    target: &str,
+    subcommand: &str,
+    arguments: &[&str],
+) -> Result<Command, String> {
     let schema = ctx.target("no_std/schema")?;
     let text = crate::ctx::read(&ctx.root().join(FOLDER).join("kinds.proto"))?;
     let files = generate(&Config {
@@ -64,9 +79,9 @@ pub fn cargo(ctx: &Ctx, subcommand: &str, arguments: &[&str]) -> Result<Command,
     let mut command = ctx.cargo();
     command
         .args([subcommand, "--release", "--manifest-path"])
-        .arg(format!("{FOLDER}/Cargo.toml"))
+        .arg(folder.join("Cargo.toml"))
         .args(arguments)
-        .env("CARGO_TARGET_DIR", ctx.target("no_std")?)
+        .env("CARGO_TARGET_DIR", ctx.target(target)?)
         .env("PROTOZERO_KINDS", schema);
     Ok(command)
 }
@@ -75,6 +90,6 @@ pub fn cargo(ctx: &Ctx, subcommand: &str, arguments: &[&str]) -> Result<Command,
 ///
 /// # Errors
 /// There is no such folder and it cannot be made.
-pub fn program(ctx: &Ctx, name: &str) -> Result<PathBuf, String> {
-    Ok(ctx.target("no_std/release")?.join(name))
+pub fn program(ctx: &Ctx, target: &str, name: &str) -> Result<PathBuf, String> {
+    Ok(ctx.target(&format!("{target}/release"))?.join(name))
 }

@@ -4,6 +4,7 @@
 //! No `alloc` crate either: were it needed, the missing global allocator would fail the build.
 #![no_std]
 
+pub mod halves;
 pub mod read;
 pub mod write;
 

@@ -1,9 +1,12 @@
 //! Reading, with and without a schema, in one piece and in several.
 
-use protozero::decode::{Limits, Pieces, ScatteredReader, ScatteredValue};
-use protozero::{DecodeError, Reader, Value};
+use core::cell::Cell;
 
-use crate::kinds::{KindsField, KindsReader};
+use protozero::decode::{Limits, Pieces, Repeated, ScatteredReader, ScatteredValue, Text, kind};
+use protozero::wire::{tag, varint, zigzag};
+use protozero::{CallError, DecodeContext, DecodeError, Enumeration, Reader, Value};
+
+use crate::kinds::{Colour, KindsField, KindsReader};
 
 /// A sum over all that is read, so that nothing of it is in vain.
 pub type Sum = u64;
@@ -135,8 +138,10 @@ pub fn scattered(slices: &[&[u8]]) -> Result<Sum, DecodeError> {
         if let Ok(mut inner) = field.value.message() {
             sum = sum.wrapping_add(Sum::from(inner.next_field().is_ok()));
         }
-        sum = sum.wrapping_add(number);
+        let whole = field.value.whole().is_some();
+        sum = sum.wrapping_add(number + Sum::from(whole && field.value.bytes().is_ok()));
     }
+    sum = sum.wrapping_add(cut(reader.remaining()));
     Ok(sum)
 }
 
@@ -146,4 +151,54 @@ fn cut(pieces: Pieces<'_, '_>) -> Sum {
     let taken = rest.take(pieces.copy_to(&mut copy)).is_some_and(|taken| taken == *copy.as_slice());
     let sum = pieces.iter().fold(0, |sum: Sum, piece| sum.wrapping_add(text(piece)));
     sum.wrapping_add(Sum::from(taken)).wrapping_add(Sum::from(pieces.is_utf8()))
+}
+
+/// What readers have for who looks closer.
+///
+/// # Errors
+/// It is no message.
+pub fn closely(bytes: &[u8]) -> Result<Sum, CallError> {
+    let reader = KindsReader::new(bytes);
+    let mut sum = reader.iter().clone().count() as Sum;
+    for field in &reader.unknown_fields() {
+        let value = field?.value;
+        let body = value.body().map_or(0, <[u8]>::len);
+        sum += (body + value.group().map_or(0, <[u8]>::len)) as Sum;
+    }
+    let texts = Repeated::<Text<'_>, kind::String>::new(bytes, tag::tag(19, tag::LEN));
+    for lazy in texts {
+        let lazy = lazy?;
+        let same = lazy == "text" && lazy == *"text" || lazy == Text::new(bytes);
+        sum += (lazy.to_str().map_or(0, str::len) + lazy.as_bytes().len()) as Sum;
+        sum += Sum::from(same);
+    }
+    let colour = reader.a_colour()?.unwrap_or_default();
+    let name = colour.name().map_or(0, str::len) + Enumeration::name(colour).map_or(0, str::len);
+    let known = Colour::from_name("RED") == <Colour as Enumeration>::from_name("BLUE");
+    let first = Colour::try_from_i32(bytes.len() as i32).is_some_and(|c| known || c == colour);
+    Ok(sum.wrapping_add(name as Sum).wrapping_add(Sum::from(first)))
+}
+
+/// A budget that is handed down.
+pub fn context(bytes: &[u8]) -> Sum {
+    let left = Cell::new(bytes.len());
+    let context = DecodeContext::with_depth(bytes.len() as u32).with_growth(&left);
+    let entered = context.enter().and_then(|inner| inner.grow(bytes.len()));
+    let fresh = DecodeContext::new() == DecodeContext::default();
+    Sum::from(entered.is_ok()) + Sum::from(fresh) + left.get() as Sum
+}
+
+/// Numbers on the wire, by themselves.
+pub fn wire(v: u64) -> Sum {
+    let mut out = [0; varint::LEN_MAX];
+    let len = varint::encode(v, &mut out) as Sum + varint::len(v) as Sum;
+    let (word, word_len) = varint::word(v >> 8);
+    let (low, high, wide_len) = varint::wide(v);
+    let sum = text(&out) + len + (word_len + wide_len) as Sum + Sum::from(high);
+    let sum = sum.wrapping_add(varint::gather(word) ^ varint::spread(v) ^ low);
+    let small = zigzag::encode32(zigzag::decode32(v as u32));
+    let large = zigzag::encode64(zigzag::decode64(v));
+    let known = tag::Encoded::checked(v as u32, tag::LEN).is_some();
+    let padded = u32::from_le_bytes(varint::padded(v as u32));
+    sum.wrapping_add(large ^ Sum::from(small)).wrapping_add(Sum::from(padded) + Sum::from(known))
 }

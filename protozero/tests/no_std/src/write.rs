@@ -6,6 +6,7 @@ use protozero::rewrite;
 use protozero::sink::{FixedSink, RangesSink, WindowSink};
 use protozero::{Reader, Scope, Sink, StreamOf, WriteError, Writer, rt};
 
+use crate::halves::Halves;
 use crate::kinds::{Colour, KindsWriter};
 
 /// Values the compiler knows nothing of.
@@ -93,9 +94,29 @@ pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
     let mut reader = Reader::new(v.bytes);
     while let Ok(Some(field)) = reader.next_field() {
         scope.append_field(&field);
+        rt::message::<17, KindsWriter<'_>>(scope).append_field(&field);
     }
+    runs(scope, v);
     // Bytes that may or may not be fields.
     let _ = scope.append_fields(v.bytes, |field| field.number as u64 != v.number);
+}
+
+/// Packed runs of every kind.
+fn runs(scope: &mut Scope<'_>, v: Values<'_>) {
+    // As many as nobody knows.
+    let numbers = || v.bytes.iter().filter(|b| **b != 7).map(|b| i32::from(*b) * -2);
+    let wide = || numbers().map(i64::from);
+    rt::packed_int32::<20>(scope, numbers());
+    rt::packed_int64::<20>(scope, wide());
+    rt::packed_uint32::<20>(scope, v.bytes.iter().map(|b| u32::from(*b)));
+    rt::packed_sint32::<20>(scope, numbers());
+    rt::packed_sint64::<20>(scope, wide());
+    rt::packed_bool::<20>(scope, v.bytes.iter().map(|b| *b > 7));
+    rt::packed_enumeration::<20>(scope, numbers());
+    rt::packed_sfixed32::<21>(scope, numbers());
+    rt::packed_float::<21>(scope, numbers().map(|n| n as f32));
+    rt::packed_fixed64::<22>(scope, v.bytes.iter().map(|b| u64::from(*b)));
+    rt::packed_sfixed64::<22>(scope, wide());
 }
 
 /// Messages whose scopes are forgotten, and what a stream says between roots.
@@ -134,7 +155,11 @@ pub fn failing(buffer: &mut [u8], v: Values<'_>) -> u64 {
     by_hand(&mut stream.root(), v);
     let failed = stream.sink().output_error().is_some();
     let _: &_ = stream.sink().output();
-    sum + u64::from(failed)
+    drop(stream);
+    let mut stream = StreamOf::new(Halves::new(buffer));
+    kinds(stream.root(), v);
+    by_hand(&mut stream.root(), v);
+    core::mem::take(&mut stream.sink_mut().open) as u64 + sum + u64::from(failed)
 }
 
 /// Into one buffer.

@@ -42,14 +42,13 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
     let text: &str = black_box("text");
     let values = Values { number: argc as u64, text, bytes };
     black_box(reader(bytes));
+    black_box(read::wire(values.number));
     black_box(writer(values));
-    #[cfg(feature = "planted")]
-    black_box(planted(bytes, argc as usize));
     0
 }
 
 #[inline(never)]
-fn reader(bytes: &[u8]) -> [bool; 5] {
+fn reader(bytes: &[u8]) -> [bool; 7] {
     let pieces = [bytes, bytes];
     let pieces: &[&[u8]] = black_box(&pieces);
     [
@@ -58,6 +57,8 @@ fn reader(bytes: &[u8]) -> [bool; 5] {
         black_box(read::scattered(pieces)).is_ok(),
         black_box(read::table(bytes)).is_ok(),
         black_box(read::limited(bytes)).is_ok(),
+        black_box(read::closely(bytes)).is_ok(),
+        black_box(read::context(bytes)) != 0,
     ]
 }
 
@@ -83,10 +84,4 @@ fn writer(values: Values<'_>) -> [bool; 6] {
         black_box(write::pieces(pieces, values)).is_ok(),
         black_box(write::window(window, values)).is_ok(),
     ]
-}
-
-#[cfg(feature = "planted")]
-#[inline(never)]
-fn planted(bytes: &[u8], at: usize) -> u8 {
-    bytes[at]
 }
