@@ -61,6 +61,8 @@ pub const GUARDRAIL_DURATION_MS_MAX: u64 = 24 * 3600 * 1000;
 pub const GUARDRAIL_BUFFERS_KB_MAX: u64 = 128 * 1024;
 /// Time between two sessions of one name with `enable_extra_guardrails`, ns.
 pub const GUARDRAIL_SPACING_NS: u64 = 300 * 1_000_000_000;
+/// How far back `max_per_24_h` looks, ns.
+pub const TRIGGER_WINDOW_NS: u64 = 24 * 3600 * 1_000_000_000;
 /// Wait for flush acknowledgements when nobody names another, ms.
 pub const FLUSH_TIMEOUT_MS: u64 = 5000;
 /// Wait for data sources to say that they stopped, when the config names no other, ms.
@@ -118,6 +120,18 @@ pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
+/// Received triggers kept in one session. On top of that the trace tells of no more until it is read.
+pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
+/// Triggers of one session whose delay runs, before the consumer is told to clone. Further ones are only
+/// recorded.
+pub const CLONE_HITS_PENDING_MAX: usize = 256;
+/// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`]. The name that was
+/// not fired for longest goes first.
+pub const TRIGGER_NAMES_MAX: usize = 4096;
+/// Activations remembered of one trigger: a larger `max_per_24_h` is taken for this.
+pub const TRIGGER_HISTORY_MAX: usize = 4096;
+/// Sessions at a time, with clones: upstream bounds no clones.
+pub const SESSIONS_WITH_CLONES_MAX: usize = 64;
 
 // ---------------------------------------------------------------- ours: connections
 

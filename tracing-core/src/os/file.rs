@@ -55,6 +55,38 @@ impl OutputFile {
         Ok(())
     }
 
+    /// A second handle to the file, and its length now.
+    ///
+    /// # Errors
+    /// When there are no descriptors left.
+    pub fn share(&self) -> Result<(Self, u64), OsError> {
+        let fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(failed("fcntl"))?;
+        let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
+        Ok((Self { fd }, u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+
+    /// Appends the first `len` bytes of another file, whose offset stays where it is.
+    ///
+    /// # Errors
+    /// When the other one cannot be read, or not at an offset of our choice, or is shorter; and
+    /// as [`append`](Self::append).
+    pub fn append_from(&self, source: &Self, len: u64) -> Result<(), OsError> {
+        let mut buf = vec![0_u8; 128 * 1024];
+        let mut at = 0;
+        while at < len {
+            let want = usize::try_from(len - at).unwrap_or(buf.len()).min(buf.len());
+            let piece = buf.get_mut(..want).unwrap_or_default();
+            let got = retry(|| rustix::io::pread(&source.fd, &mut *piece, at))
+                .map_err(failed("pread"))?;
+            if got == 0 {
+                return Err(failed("pread")(Errno::IO));
+            }
+            self.append(piece.get(..got).unwrap_or_default())?;
+            at += got as u64;
+        }
+        Ok(())
+    }
+
     /// Waits until all that was written is on the disk. A pipe or terminal has nothing to wait for.
     ///
     /// # Errors

@@ -6,8 +6,9 @@
 //! | file | calls | for |
 //! |---|---|---|
 //! | `clock` | `clock_gettime` | the instant the service is told |
-//! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync` | traces the service writes itself |
+//! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync`, `fcntl`, `fstat`, `pread` | traces of the service |
 //! | `poll` | `epoll_create1`, `epoll_ctl`, `epoll_wait`, `poll`, `eventfd2` | sleeping until something happens |
+//! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | who we are |
 //! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `munmap` | producers' memory |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
@@ -20,6 +21,7 @@
 pub mod clock;
 pub mod file;
 pub mod poll;
+pub mod priority;
 pub mod process;
 pub mod shm;
 pub mod signal;

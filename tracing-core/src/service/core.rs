@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::consumers::Consumer;
 use super::data_sources::Sources;
 use super::outbox::Outbox;
+use super::output::Boost;
 use super::producers::{Producer, ProducerConnection};
 use super::session::state::Session;
 use super::timers::Timers;
+use super::triggers::TriggerHistory;
 use super::{Input, Output, ServiceConfig};
 use crate::buffer::{Patch, TraceBuffer};
 use crate::ids::{BufferId, ClientId, ProducerId, SessionId};
@@ -32,8 +34,13 @@ pub struct Service {
     pub(super) buffers: BTreeMap<BufferId, TraceBuffer>,
     /// Sessions that wait for a file to be created, by token.
     pub(super) files_wanted: BTreeMap<u64, SessionId>,
+    /// Sessions that wait for a priority, by token.
+    pub(super) boosts_wanted: BTreeMap<u64, SessionId>,
+    /// The priority that the shell was asked for last.
+    pub(super) boost: Option<Boost>,
     /// When sessions under extra guardrails began, by name.
     pub(super) session_starts: BTreeMap<String, u64>,
+    pub(super) trigger_history: TriggerHistory,
     /// Only producers of our own user may connect.
     pub(super) lockdown: bool,
     /// Machine of a producer in this process, for packets of ours.
@@ -52,6 +59,8 @@ pub struct Service {
     pub(super) scratch: Vec<u8>,
     pub(super) patches: Vec<Patch>,
     random: u64,
+    #[cfg(any(test, feature = "testing"))]
+    next_draw: Option<f64>,
 }
 
 impl Service {
@@ -60,6 +69,8 @@ impl Service {
     pub fn new(config: ServiceConfig) -> Self {
         Self {
             random: config.seed,
+            #[cfg(any(test, feature = "testing"))]
+            next_draw: None,
             config,
             now: Now::default(),
             out: Outbox::default(),
@@ -72,7 +83,10 @@ impl Service {
             sessions: BTreeMap::new(),
             buffers: BTreeMap::new(),
             files_wanted: BTreeMap::new(),
+            boosts_wanted: BTreeMap::new(),
+            boost: None,
             session_starts: BTreeMap::new(),
+            trigger_history: TriggerHistory::default(),
             lockdown: false,
             local_machine_id: 0,
             last_producer_id: 0,
@@ -106,6 +120,7 @@ impl Service {
             Input::ConsumerDisconnected { client } => self.consumer_disconnected(client),
             Input::FileCreated { token, result } => self.file_created(token, result),
             Input::FileWritten { file, result } => self.file_written(file, result),
+            Input::PrioritySet { token, result } => self.priority_set(token, result),
             Input::ConsumerDrained { client } => self.consumer_drained(client),
         }
         self.end_turn();
@@ -156,8 +171,19 @@ impl Service {
         z ^ (z >> 31)
     }
 
-    pub(super) fn files_wanted_by(&self, id: SessionId) -> bool {
-        self.files_wanted.values().any(|wanted| *wanted == id)
+    /// A number in [0, 1).
+    pub(super) fn draw(&mut self) -> f64 {
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(draw) = self.next_draw {
+            return draw;
+        }
+        // As many bits as a double holds.
+        (self.random() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True while a session was admitted but waits for its shell before it is set up.
+    pub(super) fn is_being_made(&self, id: SessionId) -> bool {
+        self.files_wanted.values().chain(self.boosts_wanted.values()).any(|wanted| *wanted == id)
     }
 }
 
@@ -186,6 +212,10 @@ pub struct Footprint {
     /// Permissions of producers to write to buffers that are gone: a later buffer of the same id would get
     /// what was never meant for it.
     pub stale_grants: usize,
+    /// Names of triggers whose activations are remembered.
+    pub trigger_names: usize,
+    /// Triggers whose consumers will be told later.
+    pub delayed_hits: usize,
     /// Bytes kept for copying, when more than nothing is connected.
     pub scratch_bytes: usize,
 }
@@ -212,8 +242,15 @@ impl Service {
                 .flat_map(|p| &p.allowed)
                 .filter(|buffer| !self.buffers.contains_key(buffer))
                 .count(),
+            trigger_names: self.trigger_history.len(),
+            delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
             scratch_bytes: if connections == 0 { 0 } else { self.scratch.capacity() },
         }
+    }
+
+    /// Fixes the luck of triggers from now on.
+    pub fn set_draw(&mut self, draw: f64) {
+        self.next_draw = Some(draw);
     }
 
     /// The session of a consumer.

@@ -21,7 +21,6 @@ use super::session::config::target_buffer;
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, State};
 use super::timers::TimerKind;
-use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
 
@@ -153,19 +152,6 @@ pub(super) fn clear_command(instances: &[InstanceId]) -> Vec<u8> {
         data_source_ids: instances.iter().map(|i| i.0).collect(),
         ..Default::default()
     }))
-}
-
-/// A trace buffer, or none when there is no memory for it.
-pub(super) fn make_buffer(
-    bytes: usize,
-    policy: protos::TraceConfigBufferConfigFillPolicy,
-) -> Option<TraceBuffer> {
-    let policy = if policy == protos::TraceConfigBufferConfigFillPolicy::DISCARD {
-        Policy::Discard
-    } else {
-        Policy::Ring
-    };
-    TraceBuffer::new(bytes, policy, Version::default())
 }
 
 impl Service {
@@ -365,7 +351,10 @@ impl Service {
         match kind {
             TimerKind::FlushTimeout => self.flush_timed_out(FlushId(id)),
             TimerKind::StopTimeout => self.stop_timed_out(session),
-            TimerKind::Duration => self.flush_and_disable(session),
+            TimerKind::TriggerTimeout => self.trigger_timed_out(session),
+            TimerKind::TriggerStop => self.trigger_stop_due(session),
+            TimerKind::Duration => self.duration_over(session),
+            TimerKind::CloneHit => self.clone_hit_due(id),
             TimerKind::SlowStart => self.slow_start_due(session),
             TimerKind::Snapshot => self.snapshot_due(session),
             TimerKind::FileWrite => self.file_write_due(session),

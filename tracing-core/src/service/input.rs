@@ -91,7 +91,15 @@ pub enum Input {
         /// The open file, or why there is none.
         result: Result<FileId, FileError>,
     },
-    /// Answer to [`Output::WriteFile`](super::Output::WriteFile), exactly one for each.
+    /// Answer to [`Output::SetPriority`](super::Output::SetPriority).
+    PrioritySet {
+        /// The number the request carried.
+        token: u64,
+        /// Done, or why not, in the words of the operating system.
+        result: Result<(), String>,
+    },
+    /// Answer to [`Output::WriteFile`](super::Output::WriteFile) and, for the file that is written, to
+    /// [`Output::CopyFile`](super::Output::CopyFile), exactly one for each.
     FileWritten {
         /// The file.
         file: FileId,

@@ -20,7 +20,8 @@
 //!    early or for nothing is harmless. The deadline changes with every call; ask again each time.
 //! 4. Replies to a peer that left are dropped silently; its `…Disconnected` follows once, and nothing
 //!    from it comes after that. A peer that does not read is the shell's to cut off.
-//! 5. [`Output::CreateFile`] and [`Output::WriteFile`] are each answered by exactly one input. A write that
+//! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each
+//!    answered by exactly one input. A write that
 //!    came out short is retried by the shell; an error is final for the file, which the shell then closes.
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` replies pauses when
@@ -42,6 +43,7 @@
 //! | `data_sources` | who offers what; matching a config with it; set-up |
 //! | `commit` | chunks and patches, from memory nobody trusts |
 //! | `snapshot`, `packets`, `stats` | what the service itself writes into a trace |
+//! | `triggers` | names that producers call out, and sessions that wait for them |
 //! | `observe`, `query` | what consumers may ask |
 //! | `session/` | the life of a session: config, start, flush, read, file, stop |
 //!
@@ -65,13 +67,14 @@ mod session;
 mod snapshot;
 mod stats;
 mod timers;
+mod triggers;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
 #[cfg(any(test, feature = "testing"))]
 pub use self::core::Footprint;
 pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
-pub use self::output::{LogLevel, Output, Rejected};
+pub use self::output::{Boost, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
 
 #[cfg(test)]

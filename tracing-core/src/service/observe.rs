@@ -3,19 +3,24 @@
 //! Events of one turn of the service are put into one message, sent when the turn is over.
 
 use protos::{
-    ObservableEvents, ObservableEventsDataSourceInstanceState as Seen,
-    ObservableEventsDataSourceInstanceStateChange, ObserveEventsResponse,
+    ObservableEvents, ObservableEventsCloneTriggerHit,
+    ObservableEventsDataSourceInstanceState as Seen, ObservableEventsDataSourceInstanceStateChange,
+    ObserveEventsResponse,
 };
 use protozero::Message as _;
 
+use super::consumers::Consumer;
 use super::core::Service;
-use super::session::state::{Instance, InstanceState};
+use super::session::state::{Instance, InstanceState, TriggerHit};
 use crate::ids::{CallId, ClientId, InstanceId, ProducerId, SessionId};
 
 /// `TYPE_DATA_SOURCES_INSTANCES`.
 const INSTANCES: u32 = 1;
 /// `TYPE_ALL_DATA_SOURCES_STARTED`.
 const ALL_STARTED: u32 = 2;
+
+/// `TYPE_CLONE_TRIGGER_HIT`.
+const CLONE_TRIGGER_HIT: u32 = 4;
 
 /// What a consumer wants to hear of, and what is to be told it next.
 #[derive(Debug, Default)]
@@ -95,17 +100,44 @@ impl Service {
         }
     }
 
+    /// A trigger asks the consumer to clone its session.
+    pub(super) fn observe_clone_hit(&mut self, client: ClientId, id: SessionId, hit: &TriggerHit) {
+        let has_one = |c: &Consumer| c.observer.events.clone_trigger_hit.is_some();
+        if self.consumers.get(&client).is_some_and(has_one) {
+            // A message has room for one.
+            self.send_observed_to(client);
+        }
+        let Some(consumer) = self.consumers.get_mut(&client) else { return };
+        if consumer.observer.mask & CLONE_TRIGGER_HIT == 0 {
+            return;
+        }
+        consumer.observer.events.clone_trigger_hit = Some(ObservableEventsCloneTriggerHit {
+            tracing_session_id: Some(id.0 as i64),
+            trigger_name: Some(hit.name.clone()),
+            producer_name: Some(hit.producer.clone()),
+            producer_uid: Some(hit.uid),
+            boot_time_ns: Some(hit.at_ns),
+            trigger_delay_ms: Some(hit.delay_ms),
+            ..Default::default()
+        });
+        self.observed.insert(client);
+    }
+
     /// The turn is over: tells each observer what happened in it.
     pub(super) fn send_observed(&mut self) {
         while let Some(client) = self.observed.pop_first() {
-            let Some(consumer) = self.consumers.get_mut(&client) else { continue };
-            let events = std::mem::take(&mut consumer.observer.events);
-            let Some(call) = consumer.observer.call else { continue };
-            if events == ObservableEvents::default() {
-                continue;
-            }
-            let response = ObserveEventsResponse { events: Some(events), ..Default::default() };
-            self.out.stream(client, call, response.encode_to_vec().into(), true);
+            self.send_observed_to(client);
         }
+    }
+
+    fn send_observed_to(&mut self, client: ClientId) {
+        let Some(consumer) = self.consumers.get_mut(&client) else { return };
+        let events = std::mem::take(&mut consumer.observer.events);
+        let Some(call) = consumer.observer.call else { return };
+        if events == ObservableEvents::default() {
+            return;
+        }
+        let response = ObserveEventsResponse { events: Some(events), ..Default::default() };
+        self.out.stream(client, call, response.encode_to_vec().into(), true);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::output::{LogLevel, Output, Rejected};
+use super::output::{Boost, LogLevel, Output, Rejected};
 use crate::ids::{CallId, ClientId, FileId};
 use crate::shm::Region;
 
@@ -84,6 +84,15 @@ impl Outbox {
 
     pub(super) fn write_file(&mut self, file: FileId, data: Bytes, sync: bool, close: bool) {
         self.queue.push_back(Output::WriteFile { file, data, sync, close });
+    }
+
+    #[allow(dead_code, reason = "clones come next")]
+    pub(super) fn copy_file(&mut self, from: FileId, to: FileId) {
+        self.queue.push_back(Output::CopyFile { from, to });
+    }
+
+    pub(super) fn set_priority(&mut self, token: u64, boost: Option<Boost>) {
+        self.queue.push_back(Output::SetPriority { token, boost });
     }
 
     /// Gives back a file that nobody needs.

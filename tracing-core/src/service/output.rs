@@ -20,6 +20,15 @@ pub enum LogLevel {
     Debug,
 }
 
+/// A scheduling priority, in order of weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Boost {
+    /// `SCHED_OTHER` with a nice value of minus this, 0 to 20.
+    Other(u32),
+    /// `SCHED_FIFO` of this priority, 1 to 99.
+    Fifo(u32),
+}
+
 /// One effect. They must be carried out in order.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -62,6 +71,23 @@ pub enum Output {
         sync: bool,
         /// Close it afterwards, whatever happened.
         close: bool,
+    },
+    /// Append to one file all that is in another, from its beginning; the offset at which that one is
+    /// written stays. It holds by then what was written to it before this. Answered by
+    /// [`Input::FileWritten`](super::Input::FileWritten) for `to`.
+    CopyFile {
+        /// What to copy. It goes on being written afterwards.
+        from: FileId,
+        /// Where to.
+        to: FileId,
+    },
+    /// Run the service itself faster, or as fast as at first again. Answered by
+    /// [`Input::PrioritySet`](super::Input::PrioritySet).
+    SetPriority {
+        /// Comes back in the answer.
+        token: u64,
+        /// None for the priority the service had when it was started.
+        boost: Option<Boost>,
     },
     /// A line for the log.
     Log {

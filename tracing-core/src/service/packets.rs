@@ -8,7 +8,7 @@ use protozero::HeapSink;
 use protozero::rt::Writer as _;
 
 use super::core::Service;
-use super::session::state::{Lifecycle, Session, SlowSources};
+use super::session::state::{Lifecycle, Session, SlowSources, TriggerHit};
 use super::snapshot;
 use super::{HostInfo, ServiceConfig};
 use crate::ids::SessionId;
@@ -131,11 +131,54 @@ fn system_info(config: &ServiceConfig, machine_id: u32) -> Vec<u8> {
     })
 }
 
+fn fill_trigger(mut out: protos::TriggerWriter<'_>, hit: &TriggerHit) {
+    out.trigger_name(&hit.name).producer_name(&hit.producer);
+    out.trusted_producer_uid(hit.uid as i32).stop_delay_ms(hit.delay_ms);
+}
+
+/// What was asked for, and why a clone was made.
+fn about(config: &ServiceConfig, machine_id: u32, session: &Session) -> Vec<Vec<u8>> {
+    use protozero::Message as _;
+    let body = session.config.encode_to_vec();
+    let asked = packet(config, machine_id, None, |p| {
+        p.trace_config_raw(&body);
+    });
+    let cloned_for = session.pending.clone_trigger.as_ref().map(|hit| {
+        packet(config, machine_id, Some(hit.at_ns), |p| {
+            fill_trigger(p.clone_snapshot_trigger(), hit);
+        })
+    });
+    [asked].into_iter().chain(cloned_for).collect()
+}
+
+/// Triggers that the trace does not tell of yet.
+fn triggers(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let pending = &mut session.pending;
+    let unsaid = pending.triggers.iter().skip(pending.triggers_emitted);
+    let packets = unsaid
+        .map(|hit| packet(config, machine_id, Some(hit.at_ns), |p| fill_trigger(p.trigger(), hit)))
+        .collect();
+    pending.triggers_emitted = pending.triggers.len();
+    packets
+}
+
 /// Everything of the life of a session that nobody has read yet, by time.
 fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
     let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
     for (kind, at_ns) in std::mem::take(&mut session.pending.lifecycle) {
         all.push((at_ns, lifecycle(config, machine_id, kind, at_ns)));
+    }
+    if let Some(at_ns) = session.pending.clone_started.take() {
+        let packet = event(config, machine_id, at_ns, |e| {
+            e.clone_started(true);
+        });
+        all.push((at_ns, packet));
+    }
+    for (index, at_ns) in std::mem::take(&mut session.pending.buffers_cloned) {
+        let packet = event(config, machine_id, at_ns, |e| {
+            e.buffer_cloned(index);
+        });
+        all.push((at_ns, packet));
     }
     let list = |slow: &SlowSources, mut w: protos::TracingServiceEventDataSourcesWriter<'_>| {
         for (producer, source) in &slow.sources {
@@ -191,14 +234,14 @@ impl Service {
         if std::mem::take(&mut session.pending.sync_marker) {
             packets.push(sync_marker(config));
         }
-        if !std::mem::replace(&mut session.pending.initial_done, true) {
-            use protozero::Message as _;
-            if builtin.disable_trace_config != Some(true) {
-                let body = session.config.encode_to_vec();
-                packets.push(packet(config, machine, None, |p| {
-                    p.trace_config_raw(&body);
-                }));
+        let first = !std::mem::replace(&mut session.pending.initial_done, true);
+        if builtin.disable_trace_config != Some(true) {
+            if first {
+                packets.extend(about(config, machine, session));
             }
+            packets.extend(triggers(config, machine, session));
+        }
+        if first {
             let (lsb, msb) = session.uuid;
             packets.push(packet(config, machine, None, |p| {
                 p.trace_uuid().msb(msb).lsb(lsb);

@@ -192,8 +192,10 @@ impl Service {
                 self.source_stopped(id, InstanceId(r.data_source_id.unwrap_or(0)));
                 self.out.done(client, call);
             }
-            // No session can have triggers yet, so all of them are unknown, and unknown ones are ignored.
-            Request::ActivateTriggers(_) => self.out.done(client, call),
+            Request::ActivateTriggers(r) => {
+                self.activate_triggers(id, &r.trigger_names);
+                self.out.done(client, call);
+            }
             // All effects of earlier requests are queued before this reply.
             Request::Sync(_) => self.out.done(client, call),
         }

@@ -20,6 +20,7 @@ impl Service {
                 observable_events: vec![
                     ObservableEventsType::TYPE_DATA_SOURCES_INSTANCES,
                     ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED,
+                    ObservableEventsType::TYPE_CLONE_TRIGGER_HIT,
                 ],
                 has_trace_config_output_path: Some(true),
                 // Cloning is not built: clients ask before they try.

@@ -30,8 +30,14 @@ pub(super) enum TimerKind {
     FlushTimeout,
     /// Data sources of a session did not say that they stopped.
     StopTimeout,
+    /// No trigger started a session in time.
+    TriggerTimeout,
+    /// The delay of a trigger that stops a session is over.
+    TriggerStop,
     /// A session's duration is over.
     Duration,
+    /// The delay of a trigger that asks for a clone is over; the id names the trigger.
+    CloneHit,
     /// Look which data sources have not started yet.
     SlowStart,
     /// Clock snapshot, sync marker and stats are due.

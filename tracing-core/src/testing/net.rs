@@ -117,6 +117,6 @@ fn of(input: &Input) -> Option<ClientId> {
         | Input::ConsumerRequest { client, .. }
         | Input::ConsumerDisconnected { client }
         | Input::ConsumerDrained { client } => Some(*client),
-        Input::FileCreated { .. } | Input::FileWritten { .. } => None,
+        Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => None,
     }
 }

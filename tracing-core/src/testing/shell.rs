@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::ids::{CallId, ClientId, FileId};
 use crate::service::{
-    ConsumerRequest, FileError, HostInfo, Input, LogLevel, Output, Peer, ProducerRequest,
+    Boost, ConsumerRequest, FileError, HostInfo, Input, LogLevel, Output, Peer, ProducerRequest,
     RegionFactory, Service, ServiceConfig,
 };
 use crate::shm::Region;
@@ -62,6 +62,10 @@ pub struct Shell {
     pub log: Vec<(LogLevel, String)>,
     /// Clients whose connection the service closed.
     pub disconnected: Vec<ClientId>,
+    /// The priority of the service.
+    pub boost: Option<Boost>,
+    /// If set, the priority cannot be changed, for this reason.
+    pub priority_error: Option<String>,
     /// If set, no file can be created, for this reason.
     pub create_error: Option<String>,
     /// If set, no file can be written, for this reason.
@@ -111,6 +115,8 @@ impl Shell {
             files: BTreeMap::new(),
             log: Vec::new(),
             disconnected: Vec::new(),
+            boost: None,
+            priority_error: None,
             create_error: None,
             write_error: None,
             fail_file_op: None,
@@ -252,6 +258,21 @@ impl Shell {
                 Output::WriteFile { file, data, sync, close } => {
                     let result = self.write(file, &data, sync, close);
                     self.service.handle(&self.now(), Input::FileWritten { file, result });
+                }
+                Output::CopyFile { from, to } => {
+                    let bytes = self.files.get(&from).map(|f| f.bytes.clone()).unwrap_or_default();
+                    let result = self.write(to, &bytes, false, false);
+                    self.service.handle(&self.now(), Input::FileWritten { file: to, result });
+                }
+                Output::SetPriority { token, boost } => {
+                    let result = match &self.priority_error {
+                        Some(text) => Err(text.clone()),
+                        None => {
+                            self.boost = boost;
+                            Ok(())
+                        }
+                    };
+                    self.service.handle(&self.now(), Input::PrioritySet { token, result });
                 }
                 Output::Log { level, text } => self.log.push((level, text)),
             }

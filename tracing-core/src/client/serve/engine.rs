@@ -12,10 +12,11 @@ use crate::ids::ClientId;
 use crate::ipc::{PeerIdentity, Rejected};
 use crate::limits::ACCEPTS_PER_TURN;
 use crate::os::poll::{Poller, Ready, Wake};
+use crate::os::priority::{self, Scheduling};
 use crate::os::signal::StopSignals;
 use crate::os::socket::{Listener, Stream};
 use crate::os::{clock, process, shm};
-use crate::service::{self, Input, LogLevel, Output, Service, ServiceConfig};
+use crate::service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
 use crate::sync::{Arc, AtomicU64, Ordering};
 
 /// Keys of the poller; connections have their [`ClientId`], which starts above these.
@@ -51,6 +52,8 @@ pub(super) struct Engine {
     /// What happened while effects were carried out.
     follow_ups: VecDeque<Input>,
     files: Files,
+    /// The nice value of this thread before it was boosted for the first time.
+    usual_nice: Option<i32>,
     /// Trouble that peers made so far.
     faults: u64,
     log: Log,
@@ -94,6 +97,7 @@ impl Engine {
             backlog: BTreeSet::new(),
             follow_ups: VecDeque::new(),
             files: Files::new(wake.clone()),
+            usual_nice: None,
             wake,
             faults: 0,
             log,
@@ -454,6 +458,19 @@ impl Engine {
             }
             Output::WriteFile { file, data, sync, close } => {
                 self.files.write(file, data, sync, close);
+            }
+            Output::CopyFile { from, to } => self.files.copy(from, to),
+            Output::SetPriority { token, boost } => {
+                let usual = *self.usual_nice.get_or_insert_with(priority::nice);
+                let result = priority::schedule(match boost {
+                    None => Scheduling::Nice(usual),
+                    Some(Boost::Other(priority)) => {
+                        Scheduling::Nice(-i32::try_from(priority).unwrap_or(0))
+                    }
+                    Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
+                });
+                let result = result.map_err(|error| error.to_string());
+                self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
             Output::Log { level, text } => self.say(level, &text),
         }

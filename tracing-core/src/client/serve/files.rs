@@ -19,11 +19,14 @@ use crate::sync::{Arc, Mutex, lock, mpsc};
 /// nobody reads takes for ever.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
-/// What is to be appended to a file.
-struct Job {
-    data: Bytes,
-    sync: bool,
-    close: bool,
+/// What a thread is to do with its file.
+enum Job {
+    /// Append.
+    Write { data: Bytes, sync: bool, close: bool },
+    /// Give what is in it by now to the thread of another file.
+    Share(FileId, mpsc::Sender<Job>),
+    /// Append the first so many bytes of another file, or fail as that one did.
+    Copy(Result<(OutputFile, u64), FileError>),
 }
 
 /// Where the threads leave what they did.
@@ -92,8 +95,7 @@ impl Files {
 
     /// Appends; the answer comes through [`take_done`](Self::take_done).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: bool, close: bool) {
-        let job = Job { data, sync, close };
-        let taken = self.open.get(&id).is_some_and(|jobs| jobs.send(job).is_ok());
+        let taken = self.send(id, Job::Write { data, sync, close });
         if close || !taken {
             // What was sent is still done.
             self.open.remove(&id);
@@ -101,6 +103,24 @@ impl Files {
         if !taken {
             self.outlet.put(id, Err(closed()));
         }
+    }
+
+    /// Appends to `to` what was written to `from` before; the answer is one for `to`.
+    pub(super) fn copy(&mut self, from: FileId, to: FileId) {
+        let asked = match self.open.get(&to).cloned() {
+            Some(jobs) => {
+                // If the source is gone, its heir says so: the target must be closed where it is open.
+                self.send(from, Job::Share(to, jobs)) || self.send(to, Job::Copy(Err(closed())))
+            }
+            None => false,
+        };
+        if !asked {
+            self.outlet.put(to, Err(closed()));
+        }
+    }
+
+    fn send(&self, id: FileId, job: Job) -> bool {
+        self.open.get(&id).is_some_and(|jobs| jobs.send(job).is_ok())
     }
 
     /// What was done since the last call, in the order of each file.
@@ -127,20 +147,37 @@ fn closed() -> FileError {
     FileError { text: "the file is closed".into() }
 }
 
-/// Writes what comes to one file, until nothing can come any more. Each job is answered, also after the
+/// Does what comes for one file, until nothing can come any more. Each job is answered, also after the
 /// file failed.
 fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, outlet: &Outlet) {
     let mut file = Some(file);
     for job in queue {
-        let result = match &file {
-            None => Err(closed()),
-            Some(file) => {
-                let written = file.append(&job.data);
-                let synced = if job.sync { written.and_then(|()| file.sync()) } else { written };
-                synced.map_err(failed)
+        let open = file.as_ref().ok_or_else(closed);
+        let (result, close) = match job {
+            Job::Write { data, sync, close } => {
+                let written = open.and_then(|file| {
+                    let written = file.append(&data);
+                    let synced = if sync { written.and_then(|()| file.sync()) } else { written };
+                    synced.map_err(failed)
+                });
+                (written, close)
+            }
+            Job::Share(heir, jobs) => {
+                let shared = open.and_then(|file| file.share().map_err(failed));
+                if jobs.send(Job::Copy(shared)).is_err() {
+                    outlet.put(heir, Err(closed()));
+                }
+                continue;
+            }
+            Job::Copy(source) => {
+                let copied = open.and_then(|file| {
+                    let (source, len) = source?;
+                    file.append_from(&source, len).map_err(failed)
+                });
+                (copied, false)
             }
         };
-        if job.close || result.is_err() {
+        if close || result.is_err() {
             // Before anybody hears of it: who waits for the end of a session finds a closed file.
             file = None;
         }

@@ -1,13 +1,14 @@
 //! Checks of a trace config that need nothing but the config.
 //!
 //! They run in the order upstream has them (`TracingServiceImpl::EnableTracing`), since which of two
-//! errors a user sees first is part of the behaviour. Texts keep upstream's key words. What this service
-//! does not do yet is refused if the trace would be wrong without it, and noted if it would be right.
+//! errors a user sees first is part of the behaviour. Texts keep upstream's key words.
 
 use protos::TraceConfig;
 use regex_lite::{Regex, RegexBuilder};
 
+use crate::compress::Codec;
 use crate::limits;
+use crate::service::triggers::Triggers;
 
 /// Which producers a data source of the config is meant for.
 #[derive(Debug, Default)]
@@ -40,6 +41,7 @@ impl SourceFilter {
 #[derive(Debug)]
 pub(in crate::service) struct Checked {
     pub(in crate::service) filters: Vec<SourceFilter>,
+    pub(in crate::service) triggers: Triggers,
     pub(in crate::service) notes: Vec<String>,
 }
 
@@ -53,16 +55,19 @@ pub(in crate::service) fn check(config: &TraceConfig) -> Result<Checked, String>
     check_guardrails(config)?;
     check_buffers(config)?;
     check_targets(config)?;
-    let filters = compile_filters(config)?;
-    check_unbuilt(config)?;
-    Ok(Checked { filters, notes: notes(config) })
+    let mut regexes = Regexes::default();
+    let filters = compile_filters(config, &mut regexes)?;
+    let triggers =
+        Triggers::from_config(config, |text| regexes.compile("producer_name_regex", text))?;
+    Ok(Checked { filters, triggers, notes: notes(config) })
 }
 
 fn guarded(config: &TraceConfig) -> bool {
     config.enable_extra_guardrails.unwrap_or(false)
 }
 
-fn duration_max(config: &TraceConfig) -> u64 {
+/// The longest duration, ms.
+pub(in crate::service) fn duration_max(config: &TraceConfig) -> u64 {
     if guarded(config) { limits::GUARDRAIL_DURATION_MS_MAX } else { limits::DURATION_MS_MAX }
 }
 
@@ -199,70 +204,51 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles the filters of all data sources. An invalid expression is an error of ours: upstream aborts.
-fn compile_filters(config: &TraceConfig) -> Result<Vec<SourceFilter>, String> {
-    let all_machines = config.trace_all_machines.unwrap_or(false);
-    let mut left = limits::REGEXES_PER_SESSION_MAX;
-    let mut filters = Vec::with_capacity(config.data_sources.len());
-    for source in &config.data_sources {
-        let mut regexes = Vec::new();
-        for text in &source.producer_name_regex_filter {
-            left = left.checked_sub(1).ok_or_else(|| {
-                let max = limits::REGEXES_PER_SESSION_MAX;
-                format!("too many regular expressions, at most {max} are allowed")
-            })?;
-            regexes.push(compile(text)?);
+/// Compiles the expressions of one config, up to a number of them.
+#[derive(Debug, Default)]
+pub(in crate::service) struct Regexes {
+    count: usize,
+}
+
+impl Regexes {
+    /// The whole text must match, as with `std::regex_match`. An invalid expression is an error of ours:
+    /// upstream aborts.
+    fn compile(&mut self, field: &str, text: &str) -> Result<Regex, String> {
+        self.count += 1;
+        let max = limits::REGEXES_PER_SESSION_MAX;
+        if self.count > max {
+            return Err(format!("too many regular expressions, at most {max} are allowed"));
         }
-        filters.push(SourceFilter {
+        RegexBuilder::new(&format!("^(?:{text})$"))
+            .size_limit(limits::REGEX_BYTES_MAX)
+            .build()
+            .map_err(|e| format!("{field} {text:?} is invalid: {e}"))
+    }
+}
+
+/// Compiles the filters of all data sources.
+pub(in crate::service) fn compile_filters(
+    config: &TraceConfig,
+    regexes: &mut Regexes,
+) -> Result<Vec<SourceFilter>, String> {
+    let all_machines = config.trace_all_machines.unwrap_or(false);
+    let one = |source: &protos::TraceConfigDataSource| {
+        let texts = source.producer_name_regex_filter.iter();
+        let compiled = texts.map(|text| regexes.compile("producer_name_regex_filter", text));
+        Ok(SourceFilter {
             names: source.producer_name_filter.clone(),
-            regexes,
+            regexes: compiled.collect::<Result<_, String>>()?,
             machines: source.machine_name_filter.clone(),
             all_machines,
-        });
-    }
-    Ok(filters)
+        })
+    };
+    config.data_sources.iter().map(one).collect()
 }
 
-/// The whole name must match, as with `std::regex_match`.
-fn compile(text: &str) -> Result<Regex, String> {
-    RegexBuilder::new(&format!("^(?:{text})$"))
-        .size_limit(limits::REGEX_BYTES_MAX)
-        .build()
-        .map_err(|e| format!("producer_name_regex_filter {text:?} is invalid: {e}"))
-}
-
-/// Features without which the trace would be another one than asked for.
-fn check_unbuilt(config: &TraceConfig) -> Result<(), String> {
-    let trigger = config.trigger_config.as_ref();
-    if trigger.is_some_and(|t| {
-        t.trigger_mode.is_some_and(|m| m.0 != 0)
-            || t.use_clone_snapshot_if_available.unwrap_or(false)
-            || !t.triggers.is_empty()
-    }) {
-        return Err("trigger_config is not supported by this version of the service".into());
-    }
-    // A filter protects privacy: better no trace than an unfiltered one.
-    if config.trace_filter.is_some() {
-        return Err("trace_filter is not supported by this version of the service".into());
-    }
-    Ok(())
-}
-
-#[allow(deprecated, reason = "older peers still send them")]
 fn notes(config: &TraceConfig) -> Vec<String> {
     let mut notes = Vec::new();
-    for (index, buffer) in config.buffers.iter().enumerate() {
-        if buffer.experimental_mode.is_some_and(|m| m.0 != 0) {
-            notes.push(format!(
-                "buffer {index}: experimental_mode is not built, a V1 buffer is used"
-            ));
-        }
-    }
-    if config.compression.is_some() || config.compression_type.is_some_and(|c| c.0 != 0) {
-        notes.push("compression is not built: the trace will be written uncompressed".into());
-    }
-    if config.priority_boost.is_some() {
-        notes.push("priority_boost is not built and ignored".into());
+    if Codec::is_asked_for(config) && Codec::choose(config).is_none() {
+        notes.push("the compression asked for is not built: the trace will be uncompressed".into());
     }
     notes
 }

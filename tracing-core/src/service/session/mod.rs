@@ -6,9 +6,12 @@
 //!                         └─────────────┴─────────────────────────┘
 //! ```
 //!
-//! `config` checks what is asked, `start` makes and starts, `flush` collects what producers still hold,
-//! `read` gives packets to a `sink` (`sequence` says whose they are), `file` is a schedule of such passes, `stop` ends.
+//! `config` checks what is asked, `buffers` makes room, `start` makes and starts, `boost` makes the
+//! service run faster, `flush` collects what producers still hold, `read` gives packets to a `sink`
+//! (`sequence` says whose they are), `file` is a schedule of such passes, `stop` ends.
 
+pub(super) mod boost;
+pub(super) mod buffers;
 pub(super) mod config;
 pub(super) mod file;
 pub(super) mod flush;

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use super::sequence::{SequenceIds, Suffix, Trusted};
 use super::sink::{PacketSink, ReplySink, Room, Shaper};
-use super::state::Lifecycle;
+use super::state::{Lifecycle, Session};
 use crate::buffer::TraceBuffer;
 use crate::ids::{CallId, ClientId, SessionId};
 use crate::limits;
@@ -44,7 +44,9 @@ impl Service {
         // Nobody would get the packets: do not destroy them.
         let Some(call) = call else { return };
         let session = consumer.session.and_then(|id| self.sessions.get(&id));
-        if !session.is_some_and(|s| s.file.is_none() && !self.files_wanted_by(s.id)) {
+        let readable =
+            |s: &Session| s.file.is_none() && !self.is_being_made(s.id) && !s.waits_for_trigger();
+        if !session.is_some_and(readable) {
             return self.out.stream(client, call, Bytes::new(), false);
         }
         if let Some(consumer) = self.consumers.get_mut(&client) {

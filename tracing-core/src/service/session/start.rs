@@ -6,17 +6,20 @@
 
 use protos::{TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
 
-use super::config::{self, Checked};
+use super::boost;
+use super::config;
 use super::file::SessionFile;
 use super::flush::FlushStrategy;
 use super::state::{InstanceState, Lifecycle, Session, State, push_concurrent};
-use crate::buffer::TraceBuffer;
-use crate::ids::{BufferId, ClientId, FileId, SessionId};
+use crate::compress::Codec;
+use crate::filter::TraceFilter;
+use crate::ids::{ClientId, FileId, SessionId};
 use crate::limits;
 use crate::service::FileError;
 use crate::service::core::Service;
 use crate::service::data_sources;
 use crate::service::timers::{Clock, TimerKind};
+use crate::service::triggers::TriggerMode;
 
 impl Service {
     /// Makes a session for a consumer.
@@ -45,29 +48,33 @@ impl Service {
                     .into(),
             );
         }
-        let Checked { filters, notes } = config::check(&config)?;
+        let mut checked = config::check(&config)?;
         self.check_exclusive(&config)?;
         self.check_others(&config, uid)?;
-        for note in notes {
+        let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose()?;
+        let boost = boost::wish(&config)?;
+        for note in std::mem::take(&mut checked.notes) {
             self.out.info(format!("trace config: {note}"));
         }
 
         self.last_session_id += 1;
         let id = SessionId(self.last_session_id);
-        let mut session = Session::new(id, uid, client, config, uuid, filters);
+        let mut session = Session::new(id, uid, client, config, uuid, checked);
         if session.wants_concurrent_events() {
             for other in self.sessions.values().filter(|s| !s.freed) {
                 push_concurrent(&mut session.pending, other.as_concurrent_event());
             }
         }
         let write_into_file = session.config.write_into_file.unwrap_or(false);
-        let path = session.config.output_path.clone().unwrap_or_default();
-        if write_into_file && file.is_some() != path.is_empty() {
+        let has_path = session.config.output_path.as_deref().is_some_and(|p| !p.is_empty());
+        if write_into_file && file.is_some() == has_path {
             return Err("write_into_file needs exactly one of a file descriptor and output_path \
                         (fd xor path)"
                 .into());
         }
-        let create = write_into_file && file.is_none();
+        session.filter = filter;
+        session.compression = Codec::choose(&session.config);
+        session.boost = boost;
         if write_into_file && let Some(file) = file {
             session.file = Some(SessionFile::new(file, &session.config));
         }
@@ -82,14 +89,23 @@ impl Service {
         if let Err(error) = self.allocate_buffers(id) {
             // The session owned the file by now; it is closed here, so the caller must not.
             self.fail_enabling(id, error);
-        } else if create {
-            self.last_token += 1;
-            self.files_wanted.insert(self.last_token, id);
-            self.out.create_file(self.last_token, path);
-        } else {
-            self.finish_enabling(id);
+        } else if boost.is_none() || !self.boost_for(id) {
+            self.make_session(id);
         }
         Ok(())
+    }
+
+    /// Sets a session up, once the file that it writes is there.
+    pub(in crate::service) fn make_session(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let write_into_file = session.config.write_into_file.unwrap_or(false);
+        if !write_into_file || session.file.is_some() {
+            return self.finish_enabling(id);
+        }
+        let path = session.config.output_path.clone().unwrap_or_default();
+        self.last_token += 1;
+        self.files_wanted.insert(self.last_token, id);
+        self.out.create_file(self.last_token, path);
     }
 
     /// The shell created the file that an `EnableTracing` waits for, or could not.
@@ -118,7 +134,7 @@ impl Service {
     }
 
     /// Erases a session that never came to be, and tells its consumer why.
-    fn fail_enabling(&mut self, id: SessionId, error: String) {
+    pub(in crate::service) fn fail_enabling(&mut self, id: SessionId, error: String) {
         let Some(session) = self.sessions.remove(&id) else { return };
         for buffer in &session.buffers {
             self.buffers.remove(buffer);
@@ -126,6 +142,7 @@ impl Service {
         if let Some(file) = session.file {
             self.out.close_file(file.id);
         }
+        self.unboost();
         let Some(client) = session.consumer else { return };
         if let Some(consumer) = self.consumers.get_mut(&client) {
             consumer.session = None;
@@ -230,6 +247,13 @@ impl Service {
         let (strategy, note) = FlushStrategy::choose(&session.config);
         session.strategy = strategy;
         let deferred = session.config.deferred_start.unwrap_or(false);
+        let mode = session.triggers.mode;
+        let trigger = session.config.trigger_config.as_ref();
+        let trigger_timeout_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0);
+        if matches!(mode, TriggerMode::Stop | TriggerMode::Clone) {
+            // Before any set-up, so that all data sources are told the same.
+            session.config.duration_ms = Some(trigger_timeout_ms);
+        }
         let wanted: Vec<String> = session
             .config
             .data_sources
@@ -255,36 +279,13 @@ impl Service {
         }
         self.set_state(id, State::Configured);
         self.out.info(line);
-        if !deferred {
+        if mode == TriggerMode::Start {
+            let wait = u64::from(trigger_timeout_ms) * 1_000_000;
+            let now = self.now;
+            self.timers.set_in(&now, Clock::Monotonic, wait, TimerKind::TriggerTimeout, id.0);
+        } else if !deferred {
             self.start_tracing(id);
         }
-    }
-
-    fn allocate_buffers(&mut self, id: SessionId) -> Result<(), String> {
-        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
-        for buffer in &session.config.buffers {
-            let bytes = u64::from(buffer.size_kb.unwrap_or(0)) * 1024;
-            if bytes == 0 || bytes > u64::from(u32::MAX) {
-                return Err(format!("Invalid buffer sizes: {bytes} bytes"));
-            }
-            let mut free = self.last_buffer_id;
-            let next = (0..u16::MAX).find_map(|_| {
-                free = if free == u16::MAX { 1 } else { free + 1 };
-                (!self.buffers.contains_key(&BufferId(free))).then_some(BufferId(free))
-            });
-            let Some(buffer_id) = next else {
-                return Err("too many trace buffers in the service".into());
-            };
-            let policy = buffer.fill_policy.unwrap_or_default();
-            let made = data_sources::make_buffer(bytes as usize, policy);
-            let made: TraceBuffer = made.ok_or_else(|| {
-                format!("failed to allocate a trace buffer of {bytes} bytes (OOM)")
-            })?;
-            self.last_buffer_id = buffer_id.0;
-            self.buffers.insert(buffer_id, made);
-            session.buffers.push(buffer_id);
-        }
-        Ok(())
     }
 
     /// Starts a configured session; harmless if it was started before.
@@ -317,6 +318,7 @@ impl Service {
         let has_consumer = session.consumer.is_some();
 
         self.snapshot_due(id);
+        self.timers.cancel(TimerKind::TriggerTimeout, id.0);
         let timers = &mut self.timers;
         if duration > 0 {
             let clock = if suspend_aware { Clock::Boot } else { Clock::Monotonic };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use protos::TraceConfig;
 
-use super::config::SourceFilter;
+use super::config::{Checked, SourceFilter};
 use super::file::SessionFile;
 use super::flush::{FlushStrategy, PendingFlush};
 use super::sequence::SequenceIds;
@@ -14,6 +14,8 @@ use crate::filter::TraceFilter;
 use crate::ids::{BufferId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
 use crate::service::core::Service;
+use crate::service::output::Boost;
+use crate::service::triggers::Triggers;
 use crate::time::Now;
 
 /// Where a session is in its life.
@@ -27,6 +29,8 @@ pub(in crate::service) enum State {
     Started,
     /// Waits until data sources say that they stopped.
     Stopping,
+    /// A copy of another session: it is only read.
+    ClonedReadOnly,
 }
 
 impl State {
@@ -37,6 +41,7 @@ impl State {
             Self::Configured => "CONFIGURED",
             Self::Started => "STARTED",
             Self::Stopping => "STOP_WAIT",
+            Self::ClonedReadOnly => "CLONED_READ_ONLY",
         }
     }
 
@@ -47,18 +52,24 @@ impl State {
             Self::Configured => 2,
             Self::Started => 3,
             Self::Stopping => 4,
+            Self::ClonedReadOnly => 5,
         }
     }
 
     fn may_become(self, next: Self) -> bool {
-        use State::{Configured, Disabled, Started, Stopping};
+        use State::{ClonedReadOnly, Configured, Disabled, Started, Stopping};
         matches!(
             (self, next),
-            (Disabled, Configured)
+            (Disabled, Configured | ClonedReadOnly)
                 | (Configured, Started | Disabled)
                 | (Started, Stopping | Disabled)
-                | (Stopping, Disabled)
+                | (Stopping | ClonedReadOnly, Disabled)
         )
+    }
+
+    /// Whether it is over, or never was a recording of its own: such sessions are told nothing more.
+    pub(in crate::service) fn is_settled(self) -> bool {
+        matches!(self, Self::Disabled | Self::ClonedReadOnly)
     }
 }
 
@@ -126,6 +137,16 @@ pub(in crate::service) enum FinalFlush {
     Failed,
 }
 
+/// A trigger that a session waited for, and who fired it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::service) struct TriggerHit {
+    pub(in crate::service) at_ns: u64,
+    pub(in crate::service) name: String,
+    pub(in crate::service) producer: String,
+    pub(in crate::service) uid: u32,
+    pub(in crate::service) delay_ms: u64,
+}
+
 /// Numbers for `TraceStats` that only this session knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::service) struct SessionCounters {
@@ -136,7 +157,7 @@ pub(in crate::service) struct SessionCounters {
 }
 
 /// What the next reading pass has to say beside the packets.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::service) struct Pending {
     /// The config, the uuid and the system were written: once per session, whoever reads first.
     pub(in crate::service) initial_done: bool,
@@ -149,9 +170,31 @@ pub(in crate::service) struct Pending {
     pub(in crate::service) slow_start: Option<SlowSources>,
     pub(in crate::service) flush_slow: Option<SlowSources>,
     pub(in crate::service) concurrent: VecDeque<ConcurrentEvent>,
+    /// Triggers that were received, in that order. The first `triggers_emitted` are in the trace already;
+    /// they stay for clones, whose traces tell of them again.
+    pub(in crate::service) triggers: VecDeque<TriggerHit>,
+    pub(in crate::service) triggers_emitted: usize,
+    /// Of a clone: what it was made for.
+    pub(in crate::service) clone_trigger: Option<TriggerHit>,
+    /// Of a clone: when it was asked for.
+    pub(in crate::service) clone_started: Option<u64>,
+    /// Of a clone: (index of a buffer, when it was copied).
+    pub(in crate::service) buffers_cloned: Vec<(u32, u64)>,
 }
 
 impl Pending {
+    /// Keeps a trigger. If there are too many those go that are in the trace, then the newest.
+    pub(in crate::service) fn trigger(&mut self, hit: TriggerHit) {
+        if self.triggers.len() >= limits::TRIGGERS_RECEIVED_MAX {
+            if self.triggers_emitted == 0 {
+                return;
+            }
+            self.triggers.pop_front();
+            self.triggers_emitted -= 1;
+        }
+        self.triggers.push_back(hit);
+    }
+
     /// Keeps an event until it is read; of one kind only so many, the oldest goes first.
     pub(in crate::service) fn lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
         let max = match kind {
@@ -182,6 +225,11 @@ pub(in crate::service) struct Session {
     pub(in crate::service) buffers: Vec<BufferId>,
     /// One for each data source of the config.
     pub(in crate::service) filters: Vec<SourceFilter>,
+    pub(in crate::service) triggers: Triggers,
+    /// A trigger came that this session waited for.
+    pub(in crate::service) triggered: bool,
+    /// What its consumer will be told of later, by the number of the timer.
+    pub(in crate::service) delayed_hits: BTreeMap<u64, TriggerHit>,
     /// By producer, then in the order of set-up: the order of starts, stops and flushes.
     pub(in crate::service) instances: BTreeMap<(ProducerId, InstanceId), Instance>,
     /// Their encoded configs, summed, bytes.
@@ -199,6 +247,8 @@ pub(in crate::service) struct Session {
     pub(in crate::service) filter: Option<TraceFilter>,
     /// How what is read is compressed.
     pub(in crate::service) compression: Option<Codec>,
+    /// The priority it wants the service to have.
+    pub(in crate::service) boost: Option<Boost>,
     /// The consumer is to hear of the end once the file is closed: the error, empty if none.
     pub(in crate::service) end_note: Option<String>,
     /// Freed, but its file is not closed yet. Nobody sees it any more.
@@ -212,7 +262,7 @@ impl Session {
         consumer: ClientId,
         config: TraceConfig,
         uuid: (i64, i64),
-        filters: Vec<SourceFilter>,
+        checked: Checked,
     ) -> Self {
         Self {
             id,
@@ -223,7 +273,10 @@ impl Session {
             state: State::Disabled,
             state_since_ns: 0,
             buffers: Vec::new(),
-            filters,
+            filters: checked.filters,
+            triggers: checked.triggers,
+            triggered: false,
+            delayed_hits: BTreeMap::new(),
             instances: BTreeMap::new(),
             instance_bytes: 0,
             flushes: BTreeMap::new(),
@@ -237,6 +290,7 @@ impl Session {
             file: None,
             filter: None,
             compression: None,
+            boost: None,
             end_note: None,
             freed: false,
         }
@@ -285,7 +339,7 @@ impl Service {
         session.state_since_ns = at_ns;
         let event = session.as_concurrent_event();
         for other in self.sessions.values_mut() {
-            if other.id != id && other.state != State::Disabled && other.wants_concurrent_events() {
+            if other.id != id && !other.state.is_settled() && other.wants_concurrent_events() {
                 push_concurrent(&mut other.pending, event.clone());
             }
         }

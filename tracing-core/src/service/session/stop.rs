@@ -38,7 +38,7 @@ impl Service {
             session.end_note = Some(error.to_owned());
         }
         let immediate = match session.state {
-            State::Disabled => return,
+            State::Disabled | State::ClonedReadOnly => return,
             State::Stopping if immediate => return self.finalise(id),
             State::Stopping => return,
             State::Configured => true,
@@ -161,6 +161,8 @@ impl Service {
         self.set_state(id, State::Disabled);
         self.scrape_all(id);
         for kind in [
+            TimerKind::TriggerTimeout,
+            TimerKind::TriggerStop,
             TimerKind::StopTimeout,
             TimerKind::Duration,
             TimerKind::SlowStart,
@@ -232,6 +234,10 @@ impl Service {
         for buffer in &session.buffers {
             self.buffers.remove(buffer);
         }
+        for token in session.delayed_hits.keys() {
+            self.timers.cancel(TimerKind::CloneHit, *token);
+        }
+        self.unboost();
         self.out.info(format!("session {} ended, {} sessions left", id.0, self.sessions.len()));
     }
 }

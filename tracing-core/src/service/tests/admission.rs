@@ -51,14 +51,14 @@ fn abort_if_trace_duration_is_too_long() {
 }
 
 #[test]
-fn trigger_configs_are_checked_and_then_refused() {
+fn trigger_configs_are_checked() {
     check(triggers(1, 0), "positive trigger_timeout_ms");
     check(triggers(5, 1000), "invalid trigger mode");
     check(triggers(3, 1000), "invalid trigger mode");
     check(triggers(-1, 1000), "invalid trigger mode");
     check(TraceConfig { duration_ms: Some(1), ..triggers(1, 1000) }, "not allowed with triggers");
     check(TraceConfig { write_into_file: Some(true), ..triggers(2, 1000) }, "unsupported");
-    check(triggers(1, 1000), "not supported by this version");
+    check(triggers(1, 1000), "");
 }
 
 #[test]
@@ -128,11 +128,6 @@ fn filters_must_be_expressions() {
     let mut bad = config(&["ds"]);
     bad.data_sources[0].producer_name_regex_filter = vec!["(".into()];
     check(bad, "producer_name_regex_filter \"(\" is invalid");
-}
-
-#[test]
-fn trace_filter_is_refused_rather_than_ignored() {
-    check(TraceConfig { trace_filter: Some(Default::default()), ..config(&[]) }, "trace_filter");
 }
 
 #[test]

@@ -377,7 +377,7 @@ fn capabilities() {
     let consumer = MockConsumer::connect(&mut shell, 0);
     let replies = consumer.call(&mut shell, ConsumerRequest::QueryCapabilities(Default::default()));
     let bytes = replies[0].response.clone().unwrap();
-    assert_eq!(&bytes[..], [0x0a, 0x0a, 8, 1, 16, 1, 16, 2, 24, 1, 32, 0]);
+    assert_eq!(&bytes[..], [0x0a, 0x0c, 8, 1, 16, 1, 16, 2, 16, 4, 24, 1, 32, 0]);
 }
 
 #[test]

@@ -313,6 +313,16 @@ impl World {
                     let result = self.write(file, &data, close)?;
                     self.net.soon(now, Event::FileDone(file, result));
                 }
+                Output::CopyFile { from, to } => {
+                    let bytes = self.files.get(&from).map(|f| f.bytes.clone()).unwrap_or_default();
+                    let result = self.write(to, &bytes, false)?;
+                    self.net.soon(now, Event::FileDone(to, result));
+                }
+                Output::SetPriority { token, .. } => {
+                    let fails = self.disk_fails && self.rng.chance(30);
+                    let result = if fails { Err("Operation not permitted".into()) } else { Ok(()) };
+                    self.net.soon(now, Event::ToService(Input::PrioritySet { token, result }));
+                }
             }
         }
         Ok(())
