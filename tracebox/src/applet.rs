@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::failure::Failure;
-use crate::{VERSION, perfetto, probes, record, trace, traced};
+use crate::{VERSION, perfetto, probes, record, trace, traced, trigger};
 
 /// How a program ends: with a code, or with a failure to be told.
 pub type Ending = Result<u8, Failure>;
@@ -18,12 +18,13 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("traced", traced::main, "the service: producers and consumers meet there"),
     ("traced_probes", probes::main, "the data sources of this machine, for a running traced"),
     ("perfetto", perfetto::main, "records through a running traced"),
+    ("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
     ("record", record::main, "records while a command runs"),
     ("trace", trace::main, "looks into a trace: `trace print FILE`"),
 ];
 
 /// Names of other programs of the family, which this version does not have.
-const ABSENT: &[&str] = &["traced_relay", "traced_perf", "trigger_perfetto", "websocket_bridge"];
+const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
 
 /// Runs the program that `args` (its own name first) asks for. Never panics on bad words.
 #[must_use]
@@ -93,7 +94,7 @@ fn help(code: u8) -> Ending {
          tracebox PROGRAM ...                           one of the programs:\n\n"
     );
     for (name, _, what) in APPLETS {
-        text.push_str(&format!("  {name:<14} {what}\n"));
+        text.push_str(&format!("  {name:<16} {what}\n"));
     }
     text.push_str("\nEvery program explains itself with --help; `tracebox perfetto --help` has all options.\n");
     let _ = std::io::stdout().write_all(text.as_bytes());

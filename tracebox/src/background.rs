@@ -99,11 +99,11 @@ pub fn tell(good: bool) {
     }
 }
 
-/// Writes `text` to descriptor `fd` of this process, which somebody left open for us.
+/// Writes `status` to descriptor `fd` of this process, which somebody left open for us.
 ///
 /// # Errors
 /// When there is no such descriptor, or it is no pipe or file.
-pub fn notify(fd: impl AsRef<OsStr>, text: &str) -> Result<(), Failure> {
+pub fn notify(fd: impl AsRef<OsStr>, status: &[u8]) -> Result<(), Failure> {
     let fd = fd.as_ref();
     let number = fd.to_str().and_then(|fd| fd.parse::<u32>().ok());
     let Some(number) = number else {
@@ -113,6 +113,6 @@ pub fn notify(fd: impl AsRef<OsStr>, text: &str) -> Result<(), Failure> {
     std::fs::OpenOptions::new()
         .write(true)
         .open(format!("/proc/self/fd/{number}"))
-        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|mut file| file.write_all(status))
         .context(format_args!("cannot write to descriptor {number}"))
 }

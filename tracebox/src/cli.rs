@@ -6,15 +6,21 @@ use clap::{Args, Parser};
 
 use crate::failure::Failure;
 
+/// Below the options of perfetto; its manual page says more.
+const PERFETTO_HELP: &str = "\
+Light mode: words are ftrace events (sched/sched_switch) or categories (sched, freq, disk).
+Durations end in ms, s, m or h, sizes in kb, mb or gb.
+With CLONE_SNAPSHOT triggers in the config each trigger writes FILE.0, FILE.1 and so on.
+A config with activate_triggers records nothing: it fires those triggers.
+The service is looked for at PERFETTO_CONSUMER_SOCK_NAME, in /run/perfetto, in /tmp.
+
+Exit code: 0 it worked, 1 it did not, 2 no such session (--attach, --is_detached) or not all
+data sources started (-D), 3 data was lost (--strict), 130 interrupted before the trace was whole.";
+
 /// Records a trace through the tracing service.
 #[derive(Parser, Clone, Default, PartialEq, Eq, Debug)]
 #[command(name = "perfetto", disable_help_subcommand = true)]
-#[command(
-    after_help = "Light mode: words are ftrace events (sched/sched_switch) or categories (sched, freq, disk).\n\
-    Durations end in ms, s, m or h, sizes in kb, mb or gb.\n\
-    The service is looked for at PERFETTO_CONSUMER_SOCK_NAME, in /run/perfetto, in /tmp.\n\
-    Exit code: 0 if the trace is complete, 1 if not, 2 for a session that is not there."
-)]
+#[command(after_help = PERFETTO_HELP)]
 pub struct Perfetto {
     /// What to record.
     #[command(flatten)]
@@ -26,7 +32,7 @@ pub struct Perfetto {
     /// The same, once all data sources have started: 0 they have, 1 error, 2 they did not in 30 s
     #[arg(short = 'D', long)]
     pub background_wait: bool,
-    /// Write the status of --background-wait to this open descriptor, without leaving
+    /// Write the status of --background-wait to this open descriptor as one byte, without leaving
     #[arg(long, value_name = "FD")]
     pub notify_fd: Option<u32>,
 
@@ -49,9 +55,15 @@ pub struct Perfetto {
     /// Write a copy of the running session with this unique name
     #[arg(long, value_name = "NAME")]
     pub clone_by_name: Option<String>,
-    /// The copy is for a bug report
+    /// The copy is for a bug report: not filtered
     #[arg(long)]
     pub clone_for_bugreport: bool,
+    /// Copy the running session with the highest bugreport_score to $TMPDIR/systrace.pftrace
+    #[arg(long)]
+    pub save_for_bugreport: bool,
+    /// The same for every running session with a bugreport_score, under its bugreport_filename
+    #[arg(long)]
+    pub save_all_for_bugreport: bool,
 
     /// Print what the service knows: sessions, producers, data sources
     #[arg(long)]
@@ -59,7 +71,10 @@ pub struct Perfetto {
     /// With --query: do not cut lines
     #[arg(long)]
     pub long: bool,
-    /// The same as a serialized TracingServiceState
+    /// With --query: as JSON, for scripts
+    #[arg(long)]
+    pub json: bool,
+    /// Print it as a serialized TracingServiceState
     #[arg(long)]
     pub query_raw: bool,
     /// Print the version
@@ -82,12 +97,6 @@ pub struct Perfetto {
     /// Android only
     #[arg(long, value_name = "TAG")]
     pub dropbox: Option<String>,
-    /// Not in this version
-    #[arg(long)]
-    pub save_for_bugreport: bool,
-    /// Not in this version
-    #[arg(long)]
-    pub save_all_for_bugreport: bool,
 }
 
 /// What to record and where to put it: what perfetto, tracebox and `tracebox record` share.
@@ -120,6 +129,9 @@ pub struct What {
     /// Light mode: trace this Android app
     #[arg(short = 'a', long, value_name = "APP")]
     pub app: Vec<String>,
+    /// Exit with code 3 if anything was lost on the way into the trace
+    #[arg(long)]
+    pub strict: bool,
     /// Put an attribute into the trace
     #[arg(long, value_name = "KEY[=VALUE]")]
     pub add_attribute: Vec<String>,

@@ -73,12 +73,12 @@ impl Progress {
     }
 
     /// Replaces the line.
-    pub fn draw(&mut self, elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>) {
+    pub fn draw(&mut self, line: &str) {
         if !self.terminal {
             return;
         }
         self.shown = true;
-        let _ = write!(std::io::stderr(), "{CLEAR}{}", line(elapsed, whole, bytes));
+        let _ = write!(std::io::stderr(), "{CLEAR}{line}");
     }
 
     /// Removes the line.
@@ -101,7 +101,9 @@ impl Drop for Progress {
     }
 }
 
-fn line(elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>) -> String {
+/// The line while a trace is recorded.
+#[must_use]
+pub fn recording(elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>) -> String {
     let mut line = format!("recording {} s", elapsed.as_secs());
     if let Some(whole) = whole {
         line.push_str(&format!(" of {} s", whole.as_secs()));
@@ -151,9 +153,9 @@ mod tests {
     #[test]
     fn lines() {
         let seconds = Duration::from_secs;
-        assert_eq!(line(seconds(3), None, None), "recording 3 s, Ctrl-C stops");
+        assert_eq!(recording(seconds(3), None, None), "recording 3 s, Ctrl-C stops");
         assert_eq!(
-            line(seconds(3), Some(seconds(10)), Some(2048)),
+            recording(seconds(3), Some(seconds(10)), Some(2048)),
             "recording 3 s of 10 s, 2.0 KiB, Ctrl-C stops"
         );
     }

@@ -22,6 +22,7 @@ pub mod cli;
 pub mod config;
 pub mod console;
 pub mod failure;
+pub mod gaps;
 pub mod nudge;
 pub mod output;
 pub mod perfetto;
@@ -30,8 +31,10 @@ pub mod probes;
 pub mod record;
 pub mod recording;
 pub mod report;
+pub mod snapshots;
 pub mod trace;
 pub mod traced;
+pub mod trigger;
 
 /// What `--version` prints and the service tells about itself.
 pub const VERSION: &str = concat!("Perfetto v", env!("CARGO_PKG_VERSION"), " (Rust)");

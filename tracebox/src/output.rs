@@ -1,7 +1,7 @@
 //! Where a trace goes. What was there before stays until there is something to replace it with, and
 //! what was begun and not filled goes away again.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,11 +32,16 @@ enum To {
     Stdout(BufWriter<io::Stdout>),
     File {
         writer: BufWriter<File>,
+        /// As it was named.
+        name: PathBuf,
+        /// The same from `/`: the program may leave its directory.
         path: PathBuf,
         /// It was not there before us.
         created: bool,
         /// What it held before us is gone.
         emptied: bool,
+        /// What it becomes once there is something in it.
+        replaces: Option<PathBuf>,
     },
     /// The service opens it.
     Service(PathBuf),
@@ -57,19 +62,64 @@ impl Output {
             }
             return Ok(Self::to(To::Stdout(BufWriter::with_capacity(BUFFER_BYTES, stdout))));
         }
-        let path = PathBuf::from(path);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o600);
-        let opened = match options.clone().create_new(true).open(&path) {
-            Ok(file) => Ok((file, true)),
+        let path = Path::new(path);
+        let opened = match create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {
-                options.open(&path).map(|file| (file, false))
+                options().open(path).map(|file| (file, false))
+            }
+            created => created.map(|file| (file, true)),
+        };
+        let (file, created) = opened.context(format_args!("cannot write {}", path.display()))?;
+        Self::file(file, path, path, created, None)
+    }
+
+    /// The same for something that may fail late or comes from elsewhere: an existing file is replaced
+    /// by a new one in one step, when there is a packet to keep. With `follow` a link leads to the file
+    /// that is meant, otherwise the link itself is replaced.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn replace(path: &OsStr, no_clobber: bool, follow: bool) -> Result<Self, Failure> {
+        if path == "-" {
+            return Self::open(path, no_clobber);
+        }
+        let name = Path::new(path);
+        let replaced = match create(name) {
+            Ok(file) => return Self::file(file, name, name, true, None),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {
+                if follow { name.canonicalize() } else { Ok(name.to_owned()) }
             }
             Err(error) => Err(error),
         };
-        let (file, created) = opened.context(format_args!("cannot write {}", path.display()))?;
-        let writer = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self::to(To::File { writer, path, created, emptied: created }))
+        let replaced = match replaced {
+            // Pipes and devices are written to, not replaced.
+            Ok(path) if follow && !path.is_file() => return Self::open(name.as_os_str(), no_clobber),
+            replaced => replaced.context(format_args!("cannot write {}", name.display()))?,
+        };
+        let mut file_name = OsString::from(".");
+        file_name.push(replaced.file_name().unwrap_or_default());
+        file_name.push(format!(".{}", std::process::id()));
+        let path = replaced.with_file_name(file_name);
+        let file = create(&path).context(format_args!("cannot write {}", path.display()))?;
+        Self::file(file, name, &path, true, Some(&replaced))
+    }
+
+    fn file(
+        file: File,
+        name: &Path,
+        path: &Path,
+        created: bool,
+        replaces: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let from_root = |path: &Path| std::path::absolute(path).context("no working directory");
+        Ok(Self::to(To::File {
+            writer: BufWriter::with_capacity(BUFFER_BYTES, file),
+            name: name.to_owned(),
+            path: from_root(path)?,
+            created,
+            emptied: created,
+            replaces: replaces.map(from_root).transpose()?,
+        }))
     }
 
     /// A file that the service opens by itself.
@@ -87,7 +137,7 @@ impl Output {
     pub fn name(&self) -> String {
         match &self.to {
             To::Stdout(_) => "stdout".into(),
-            To::File { path, .. } | To::Service(path) => path.display().to_string(),
+            To::File { name: path, .. } | To::Service(path) => path.display().to_string(),
         }
     }
 
@@ -138,17 +188,40 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what is still gathered, and says how much the whole is.
+    /// Writes what is still gathered, and says how much the whole is. A trace without packets is an
+    /// empty file: what was there before is no result of now.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn finish(&mut self) -> io::Result<Written> {
-        match &mut self.to {
-            To::Stdout(writer) => writer.flush()?,
-            To::File { writer, .. } => writer.flush()?,
-            To::Service(_) => {}
+        if let To::File { writer, emptied, .. } = &mut self.to {
+            empty(writer.get_ref(), emptied)?;
         }
+        self.flush()?;
+        self.put_in_place()?;
         Ok(Written { bytes: self.bytes, packets: Some(self.packets) })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            To::Stdout(writer) => writer.flush(),
+            To::File { writer, .. } => writer.flush(),
+            To::Service(_) => Ok(()),
+        }
+    }
+
+    /// Gives it the name it was meant for.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn put_in_place(&mut self) -> io::Result<()> {
+        if let To::File { path, replaces, .. } = &mut self.to
+            && let Some(replaced) = replaces.take()
+        {
+            std::fs::rename(&path, &replaced)?;
+            *path = replaced;
+        }
+        Ok(())
     }
 
     /// What the service wrote into it; nothing is known of what went through a pipe.
@@ -168,17 +241,23 @@ impl Output {
     /// Something failed. Keeps the whole packets that were written; a file without any goes away if
     /// it is ours. Returns how much is kept.
     pub fn abandon(mut self) -> u64 {
-        let flushed = self.finish().is_ok();
-        let To::File { writer, path, created, emptied } = self.to else { return self.bytes };
-        let (file, _) = writer.into_parts();
-        if !flushed || self.bytes == 0 {
+        let flushed = self.flush().is_ok();
+        if let To::File { writer, emptied, .. } = &mut self.to
+            && (!flushed || self.bytes == 0)
+        {
             // Of our last buffer some bytes may have got there, and the service may have been
             // writing: either ends inside a packet.
-            self.bytes = whole_packets(&file);
-            if emptied {
-                let _ = file.set_len(self.bytes);
+            self.bytes = whole_packets(writer.get_ref());
+            if *emptied {
+                let _ = writer.get_ref().set_len(self.bytes);
             }
         }
+        if self.bytes != 0 {
+            // Under its other name it is not lost either.
+            let _ = self.put_in_place();
+        }
+        let To::File { writer, path, created, .. } = self.to else { return self.bytes };
+        let (file, _) = writer.into_parts();
         let is_empty =
             file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
         if created && is_empty {
@@ -186,6 +265,32 @@ impl Output {
         }
         self.bytes
     }
+}
+
+impl Output {
+    /// [`abandon`](Self::abandon), and `failure` with what is left.
+    #[must_use]
+    pub fn abandoned(self, failure: Failure) -> Failure {
+        let (name, is_file) = (self.name(), self.is_file());
+        match self.abandon() {
+            0 => failure,
+            bytes if is_file => Failure {
+                text: format!("{failure}; {bytes} bytes of whole packets are in {name}"),
+                ..failure
+            },
+            _ => failure,
+        }
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    options().create_new(true).open(path)
 }
 
 fn empty(file: &File, emptied: &mut bool) -> io::Result<()> {

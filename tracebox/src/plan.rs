@@ -16,12 +16,7 @@ pub enum Plan {
     /// Say that there are no guardrails.
     ResetGuardrails,
     /// Print what the service knows.
-    Query {
-        /// As a message.
-        raw: bool,
-        /// Whole lines.
-        long: bool,
-    },
+    Query(Form),
     /// Look for a session that was left behind.
     IsDetached(String),
     /// Take one over.
@@ -30,11 +25,40 @@ pub enum Plan {
         key: String,
         /// End it now.
         stop: bool,
+        /// Lost data is a failure.
+        strict: bool,
     },
     /// Write a copy of a running session.
     Clone(Clone),
+    /// Write copies for a bug report, where those are looked for.
+    Save(Save),
     /// Record.
     Record(Box<Record>),
+}
+
+/// How to print what a service knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// For people.
+    Table {
+        /// Whole lines.
+        long: bool,
+    },
+    /// For scripts.
+    Json,
+    /// The message itself.
+    Raw,
+}
+
+/// Copies of running sessions for a bug report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Save {
+    /// Of every session with a score, not only of the best.
+    pub all: bool,
+    /// Not over existing files.
+    pub no_clobber: bool,
+    /// Lost data is a failure.
+    pub strict: bool,
 }
 
 /// A running session, and where its copy goes.
@@ -50,6 +74,8 @@ pub struct Clone {
     pub out: OsString,
     /// Not over an existing file.
     pub no_clobber: bool,
+    /// Lost data is a failure.
+    pub strict: bool,
 }
 
 /// What to record, and how.
@@ -65,6 +91,8 @@ pub struct Record {
     pub background: Background,
     /// Where to tell that data sources have started.
     pub notify_fd: Option<u32>,
+    /// Lost data is a failure.
+    pub strict: bool,
     /// Name to leave the session under.
     pub detach: Option<String>,
     /// To add to the config.
@@ -146,6 +174,9 @@ pub fn plan(args: Perfetto, who: Who) -> Result<Plan, Failure> {
     if words.cloning {
         return clone(args, &words);
     }
+    if words.saving {
+        return save(&args, &words);
+    }
     if args.reset_guardrails && !words.says_what && args.what.out.is_none() {
         return Ok(Plan::ResetGuardrails);
     }
@@ -176,6 +207,8 @@ struct Words {
     attaching: bool,
     /// A session that runs.
     cloning: bool,
+    /// Sessions for a bug report.
+    saving: bool,
 }
 
 impl Words {
@@ -185,6 +218,7 @@ impl Words {
             says_what: args.what.config.is_some() || args.what.is_light(),
             attaching: args.attach.is_some() || args.is_detached.is_some(),
             cloning: args.clone.is_some() || args.clone_by_name.is_some(),
+            saving: args.save_for_bugreport || args.save_all_for_bugreport,
         }
     }
 }
@@ -194,11 +228,11 @@ fn refuse_loners(args: &Perfetto, words: &Words) -> Result<(), Failure> {
     if args.upload || args.dropbox.is_some() {
         return refuse("--upload and --dropbox exist on Android only");
     }
-    if args.save_for_bugreport || args.save_all_for_bugreport {
-        return refuse("--save-for-bugreport and --save-all-for-bugreport are not in this version");
-    }
     if args.long && !args.query {
         return refuse("--long goes with --query");
+    }
+    if args.json && !args.query {
+        return refuse("--json goes with --query");
     }
     if args.stop && args.attach.is_none() {
         return refuse("--stop goes with --attach");
@@ -217,6 +251,12 @@ fn refuse_loners(args: &Perfetto, words: &Words) -> Result<(), Failure> {
     }
     if args.detach.is_some() && words.leaves {
         return refuse("--detach and --background exclude each other");
+    }
+    if args.detach.is_some() && args.notify_fd.is_some() {
+        return refuse("--detach does not wait for data sources: it does not go with --notify-fd");
+    }
+    if args.detach.is_some() && args.what.strict {
+        return refuse("--detach does not see the end: give --strict to the --attach that does");
     }
     refuse_formats(&args.what)
 }
@@ -238,8 +278,12 @@ fn query(args: &Perfetto, words: &Words) -> Result<Plan, Failure> {
     if args.query && args.query_raw {
         return refuse("--query and --query-raw exclude each other");
     }
-    if words.attaching || args.detach.is_some() || words.leaves || words.cloning {
-        return refuse("--query does not go with --attach, --detach, --clone or --background");
+    if args.long && args.json {
+        return refuse("--long is for the table: --json is never cut");
+    }
+    let other = words.attaching || words.leaves || words.cloning || words.saving;
+    if other || args.detach.is_some() || args.notify_fd.is_some() {
+        return refuse("--query does not go with --attach, --detach, --clone, a bug report or --background");
     }
     if words.says_what {
         return refuse("--query records nothing: it takes no config");
@@ -247,7 +291,11 @@ fn query(args: &Perfetto, words: &Words) -> Result<Plan, Failure> {
     if args.what.out.is_some() {
         return refuse("--query records nothing: it takes no -o");
     }
-    Ok(Plan::Query { raw: args.query_raw, long: args.long })
+    Ok(Plan::Query(match (args.query_raw, args.json) {
+        (true, _) => Form::Raw,
+        (false, true) => Form::Json,
+        (false, false) => Form::Table { long: args.long },
+    }))
 }
 
 fn attach(args: Perfetto, words: &Words) -> Result<Plan, Failure> {
@@ -257,11 +305,11 @@ fn attach(args: Perfetto, words: &Words) -> Result<Plan, Failure> {
     if args.what.out.is_some() {
         return refuse("--attach takes a session that writes its own file: it takes no -o");
     }
-    if words.cloning || words.leaves {
-        return refuse("--attach does not go with --clone or --background");
+    if words.cloning || words.saving || words.leaves || args.notify_fd.is_some() {
+        return refuse("--attach does not go with --clone, a bug report or --background");
     }
     Ok(match (args.attach, args.is_detached) {
-        (Some(key), _) => Plan::Attach { key, stop: args.stop },
+        (Some(key), _) => Plan::Attach { key, stop: args.stop, strict: args.what.strict },
         (None, key) => Plan::IsDetached(key.unwrap_or_default()),
     })
 }
@@ -270,8 +318,8 @@ fn clone(args: Perfetto, words: &Words) -> Result<Plan, Failure> {
     if words.says_what {
         return refuse("--clone copies a session that runs: it takes no config");
     }
-    if args.detach.is_some() || words.leaves {
-        return refuse("--clone does not go with --detach or --background");
+    if args.detach.is_some() || words.leaves || words.saving || args.notify_fd.is_some() {
+        return refuse("--clone does not go with --detach, a bug report or --background");
     }
     let Some(out) = args.what.out else {
         return refuse("say with -o where to write the copy");
@@ -282,6 +330,27 @@ fn clone(args: Perfetto, words: &Words) -> Result<Plan, Failure> {
         for_bugreport: args.clone_for_bugreport,
         out,
         no_clobber: args.what.no_clobber,
+        strict: args.what.strict,
+    }))
+}
+
+fn save(args: &Perfetto, words: &Words) -> Result<Plan, Failure> {
+    if args.save_for_bugreport && args.save_all_for_bugreport {
+        return refuse("--save-for-bugreport and --save-all-for-bugreport exclude each other");
+    }
+    if words.says_what {
+        return refuse("a bug report copies sessions that run: it takes no config");
+    }
+    if args.what.out.is_some() {
+        return refuse("a bug report has names of its own, in TMPDIR: it takes no -o");
+    }
+    if args.detach.is_some() || words.leaves || args.notify_fd.is_some() {
+        return refuse("a bug report does not go with --detach or --background");
+    }
+    Ok(Plan::Save(Save {
+        all: args.save_all_for_bugreport,
+        no_clobber: args.what.no_clobber,
+        strict: args.what.strict,
     }))
 }
 
@@ -318,6 +387,7 @@ pub fn record(what: &What, who: Who) -> Result<Record, Failure> {
         no_clobber: what.no_clobber,
         background: Background::No,
         notify_fd: None,
+        strict: what.strict,
         detach: None,
         attributes: what
             .add_attribute

@@ -94,7 +94,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let mut notified = Ok(());
     let ready = || {
         if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
-            notified = background::notify(fd, "1").context("TRACED_PROBES_NOTIFY_FD");
+            notified = background::notify(fd, b"1").context("TRACED_PROBES_NOTIFY_FD");
         }
         if args.background {
             // Its terminal is nothing it needs.

@@ -29,9 +29,11 @@ use crate::config::{self, builtin};
 use crate::console;
 use crate::failure::{Context, Failure};
 use crate::nudge::{Interrupts, Nudge, Nudger, Nudges};
-use crate::perfetto::{open, told_what_is_kept};
+use crate::perfetto::open;
 use crate::plan::{self, Who};
 use crate::recording::{self, Director, Recording, Verdict};
+use crate::report::LOST;
+use crate::snapshots::{self, Snapshots};
 use crate::{VERSION, probes};
 
 /// Exit code when the recording failed and not the command: as `timeout` and `env` have it.
@@ -50,7 +52,8 @@ const START_WAIT: Duration = Duration::from_secs(5);
 #[command(after_help = "Producers in the command find the sockets in their environment \
     (PERFETTO_PRODUCER_SOCK_NAME, PERFETTO_CONSUMER_SOCK_NAME).\n\
     Without a config: processes, system counters, and track events of the command.\n\
-    Exit code: the command's; 128 and the signal that killed it; 125 if the recording failed;\n\
+    Exit code: the command's; 128 and the signal that killed it; 125 if the recording failed, or\n\
+    data was lost and --strict asked for it;\n\
     126 if the command could not be run, 127 if there is none.")]
 struct Args {
     #[command(flatten)]
@@ -69,11 +72,15 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Args>(name, words).map_err(failed)? else { return Ok(0) };
     let plan = plan::record(&args.what, Who::Tracebox).map_err(failed)?;
     let config = config::load(&plan, builtin::Use::Command).map_err(failed)?;
+    if !config.activate_triggers.is_empty() {
+        let text = "activate_triggers fires triggers and records nothing: see `perfetto --help`";
+        return Err(failed(Failure::new(text)));
+    }
     let nudges = Nudges::catch_signals().map_err(failed)?;
     let mut output = open(&plan, &config).map_err(failed)?;
 
     let mut child = Child::new(args.command, nudges.nudger());
-    let recorded = session(&config, &nudges, &mut output, &mut child);
+    let recorded = session(&plan, &config, &nudges, &mut output, &mut child);
     if let Some(failure) = child.failure.take() {
         output.abandon();
         return Err(failure);
@@ -83,7 +90,9 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     match (recorded, status) {
         (Ok(()), Some(status)) => Ok(code(status)),
         (Ok(()), None) => Ok(0),
-        (Err(failure), _) => Err(failed(told_what_is_kept(output, failure))),
+        // What there is has been written.
+        (Err(failure), _) if failure.code == LOST => Err(failed(failure)),
+        (Err(failure), _) => Err(failed(output.abandoned(failure))),
     }
 }
 
@@ -94,6 +103,7 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 fn session(
+    plan: &plan::Record,
     config: &protos::TraceConfig,
     nudges: &Nudges,
     output: &mut crate::output::Output,
@@ -113,13 +123,29 @@ fn session(
     nudges.set_waker(consumer.waker());
     child.sockets = Some((sockets.path("producer"), sockets.path("consumer")));
 
-    let mut recording = Recording::begin(&mut consumer, config, output, true)?;
+    let snapshots = match snapshots::wanted(config) {
+        true => {
+            let handle = service.handle().clone();
+            let connect = Box::new(move || Ok(handle.consumer()));
+            let out = plan.out.as_deref().unwrap_or_default();
+            Some(Snapshots::new(connect, out, plan.no_clobber, consumer.waker())?)
+        }
+        false => None,
+    };
+    let mut recording = Recording::begin(&mut consumer, config, output, true, snapshots)?;
     recording.wait(nudges, child)?;
-    let outcome = recording.finish(output)?;
-    if child.failure.is_none() {
-        recording::tell(&outcome);
+    // What interrupts now is for the command, if that still runs.
+    let mut pass_on = || {
+        while let Some(nudge) = nudges.take() {
+            child.nudged(nudge);
+        }
+        None
+    };
+    let outcome = recording.finish(output, &mut pass_on)?;
+    if child.failure.is_some() {
+        return Ok(());
     }
-    Ok(())
+    recording::tell(&outcome, plan.strict)
 }
 
 /// A directory for two sockets that nobody else can enter. It goes with this value.

@@ -7,24 +7,30 @@
 //!                       Flush, DisableTracing
 //! ```
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use protos::{ObservableEventsType, TraceConfig};
-use protozero::{Reader, Value};
+use protos::{CloneSessionRequest, ObservableEvents, ObservableEventsType, TraceConfig};
 use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
 
 use crate::console::{self, Progress};
 use crate::failure::Failure;
+use crate::gaps::Gaps;
 use crate::nudge::{Nudge, Nudges};
 use crate::output::Output;
 use crate::report::Outcome;
+use crate::snapshots::{self, Snapshots, Taken};
+
+/// Exit code of somebody who was interrupted before the trace was whole.
+pub const INTERRUPTED: u8 = 130;
 
 /// Longest pause of a service while it is read (`perfetto_cmd.cc`).
 const READ_INACTIVITY: Duration = Duration::from_secs(3);
 
 /// What a service may take beyond everything it was asked for before it counts as stuck.
 const GRACE_MS: u64 = 60_000;
+
+/// Bytes read between two looks at what else happens.
+const LOOK_BYTES: u64 = 1 << 20;
 
 /// Pause between two looks at the counters, for people.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
@@ -70,11 +76,14 @@ pub struct Recording<'c> {
     /// When a service that says nothing is stuck.
     deadline: Option<Instant>,
     stopping: bool,
+    waits_for_triggers: bool,
+    snapshots: Option<Snapshots>,
+    taken: Option<Taken>,
 }
 
 impl<'c> Recording<'c> {
     /// Asks the service for a session with `config`; `watch` if somebody wants to know when its data
-    /// sources have started.
+    /// sources have started. A config that asks for snapshots needs somebody who takes them.
     ///
     /// # Errors
     /// When the service is gone, or the output cannot be emptied.
@@ -83,45 +92,49 @@ impl<'c> Recording<'c> {
         config: &TraceConfig,
         output: &mut Output,
         watch: bool,
+        snapshots: Option<Snapshots>,
     ) -> Result<Self, Failure> {
         let into_file = config.write_into_file == Some(true);
         let file = if into_file { output.lend()? } else { None };
+        let mut events = Vec::new();
         if watch {
-            let events = [ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED];
+            events.push(ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED);
+        }
+        if snapshots::wanted(config) {
+            events.push(ObservableEventsType::TYPE_CLONE_TRIGGER_HIT);
+        }
+        if !events.is_empty() {
             consumer.observe_events(&events).map_err(lost)?;
         }
         consumer.enable_tracing(config, file).map_err(lost)?;
-        let begun = Instant::now();
-        let duration = config.duration_ms.filter(|&ms| ms != 0).map(u64::from);
         let slack = GRACE_MS
             + u64::from(config.flush_timeout_ms.unwrap_or(0))
             + u64::from(config.data_source_stop_timeout_ms.unwrap_or(0));
-        // Suspended time may not count for the duration, but counts for the deadline: no deadline.
-        let suspend = config.prefer_suspend_clock_for_duration == Some(true)
-            || config.trigger_config.is_some();
+        let begun = Instant::now();
         Ok(Self {
-            consumer,
             into_file,
-            begun,
-            duration: duration.map(Duration::from_millis),
-            deadline: duration
-                .filter(|_| !suspend)
-                .map(|ms| begun + Duration::from_millis(ms + slack)),
-            stopping: false,
+            duration: config.duration_ms.filter(|&ms| ms != 0).map(u64::from).map(ms),
+            deadline: longest_ms(config).map(|longest| begun + ms(longest + slack)),
+            waits_for_triggers: waits_for_triggers(config),
+            snapshots,
+            ..Self::attached(consumer)
         })
     }
 
     /// Takes over a session that runs already and writes its own file.
     #[must_use]
     pub fn attached(consumer: &'c mut Consumer) -> Self {
-        let begun = Instant::now();
-        Self { consumer, into_file: true, begun, duration: None, deadline: None, stopping: false }
-    }
-
-    /// Reads a session that was cloned into this connection.
-    #[must_use]
-    pub fn cloned(consumer: &'c mut Consumer) -> Self {
-        Self { into_file: false, ..Self::attached(consumer) }
+        Self {
+            consumer,
+            into_file: true,
+            begun: Instant::now(),
+            duration: None,
+            deadline: None,
+            stopping: false,
+            waits_for_triggers: false,
+            snapshots: None,
+            taken: None,
+        }
     }
 
     /// The data sources that producers have registered so far, if the service tells.
@@ -140,35 +153,37 @@ impl<'c> Recording<'c> {
         let mut progress = Progress::new();
         let mut start_by = director.start_wait().map(|wait| self.begun + wait);
         let mut next_look = progress.is_shown().then(|| self.begun + PROGRESS_PERIOD);
+        let mut ended = false;
         loop {
             let due = [start_by, next_look, self.deadline].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
             match self.consumer.wait(timeout).map_err(lost)? {
                 Waited::Ended => {
-                    if start_by.is_some() {
+                    ended = true;
+                    self.deadline = None;
+                    if start_by.take().is_some() {
                         director.started(false)?;
                     }
-                    return Ok(());
-                }
-                Waited::Event(event) if event.all_data_sources_started == Some(true) => {
-                    if start_by.take().is_some() {
-                        director.started(true)?;
+                    if let Some(snapshots) = &mut self.snapshots {
+                        snapshots.close();
                     }
                 }
-                Waited::Event(_) => {}
+                Waited::Event(event) => {
+                    if event.all_data_sources_started == Some(true) && start_by.take().is_some() {
+                        director.started(true)?;
+                    }
+                    self.take_snapshot(*event);
+                }
                 Waited::Interrupted => {
-                    while let Some(nudge) = nudges.take() {
-                        match director.nudged(nudge) {
-                            Verdict::GoOn => {}
-                            Verdict::Stop => {
-                                progress.clear();
-                                self.stop()?;
-                            }
-                            Verdict::GiveUp(failure) => return Err(failure),
-                        }
+                    if self.obey(nudges, director)? {
+                        progress.clear();
+                        self.stop()?;
                     }
                 }
                 Waited::TimedOut => {}
+            }
+            if ended && self.snapshots_are_taken() {
+                return Ok(());
             }
             let now = Instant::now();
             if start_by.is_some_and(|due| due <= now) {
@@ -179,15 +194,52 @@ impl<'c> Recording<'c> {
                 let text = "timed out while waiting for the trace from the service";
                 return Err(Failure::new(text));
             }
-            if next_look.is_some_and(|due| due <= now) && !self.stopping {
-                let stats = self.consumer.get_trace_stats().ok();
-                let bytes = stats.map(|stats| {
-                    stats.buffer_stats.iter().filter_map(|buffer| buffer.bytes_written).sum()
-                });
-                progress.draw(self.begun.elapsed(), self.duration, bytes);
+            if next_look.is_some_and(|due| due <= now) {
                 next_look = Some(now + PROGRESS_PERIOD);
+                self.show(&mut progress, ended);
             }
         }
+    }
+
+    /// Asks the director about all interruptions that wait. True: stop.
+    fn obey(&self, nudges: &Nudges, director: &mut dyn Director) -> Result<bool, Failure> {
+        let mut stop = false;
+        while let Some(nudge) = nudges.take() {
+            match director.nudged(nudge) {
+                Verdict::GoOn => {}
+                Verdict::Stop => stop = true,
+                Verdict::GiveUp(failure) => return Err(failure),
+            }
+        }
+        Ok(stop)
+    }
+
+    fn take_snapshot(&mut self, event: ObservableEvents) {
+        if let (Some(hit), Some(snapshots)) = (event.clone_trigger_hit, &mut self.snapshots) {
+            snapshots.take(hit);
+        }
+    }
+
+    fn snapshots_are_taken(&mut self) -> bool {
+        if let Some(taken) = self.snapshots.as_mut().and_then(Snapshots::taken) {
+            self.taken = Some(taken);
+            self.snapshots = None;
+        }
+        self.snapshots.is_none()
+    }
+
+    fn show(&mut self, progress: &mut Progress, ended: bool) {
+        if ended {
+            return progress.draw("writing the last snapshots");
+        }
+        if self.stopping {
+            return progress.draw("stopping");
+        }
+        let stats = self.consumer.get_trace_stats().ok();
+        let bytes = stats.map(|stats| {
+            stats.buffer_stats.iter().filter_map(|buffer| buffer.bytes_written).sum()
+        });
+        progress.draw(&console::recording(self.begun.elapsed(), self.duration, bytes));
     }
 
     /// Ends tracing: everybody hands over what they hold first.
@@ -206,29 +258,25 @@ impl<'c> Recording<'c> {
         self.consumer.disable_tracing().map_err(lost)
     }
 
-    /// Takes the trace out of the service.
+    /// Takes the trace out of the service. `interrupted` is asked now and then whether somebody cannot
+    /// wait for it.
     ///
     /// # Errors
     /// When the service goes away meanwhile, or the trace cannot be written. What of it is whole
     /// packets is in `output` then.
-    pub fn finish(self, output: &mut Output) -> Result<Outcome, Failure> {
+    pub fn finish(
+        self,
+        output: &mut Output,
+        interrupted: &mut dyn FnMut() -> Option<Failure>,
+    ) -> Result<Outcome, Failure> {
+        let name = output.name();
+        let failed = |error| Failure::new(format_args!("cannot write {name}: {error}"));
         let mut gaps = None;
         let written = if self.into_file {
+            output.put_in_place().map_err(failed)?;
             output.measure()
         } else {
-            let name = output.name();
-            let failed = |error| Failure::new(format_args!("cannot write {name}: {error}"));
-            let mut found = Gaps::default();
-            let read = self.consumer.read_buffers(READ_INACTIVITY, |packet| {
-                found.look(packet);
-                output.write_packet(packet)
-            });
-            match read {
-                Ok(_) => {}
-                Err(ConsumerError::Output(error)) => return Err(failed(error)),
-                Err(error) => return Err(lost(error)),
-            }
-            gaps = Some(found.found);
+            gaps = Some(read(self.consumer, output, interrupted)?);
             Some(output.finish().map_err(failed)?)
         };
         // Some losses are found, and counted, only while the buffers are read.
@@ -240,49 +288,89 @@ impl<'c> Recording<'c> {
             written,
             gaps,
             stats,
+            waited_for_triggers: self.waits_for_triggers,
+            snapshots: self.taken,
         })
     }
 }
 
-/// Finds packets that follow a gap in their sequence, by `TracePacket.previous_packet_dropped`. The
-/// service sets it for what it lost, and a producer for what it could not write at all, which no
-/// counter knows of.
-#[derive(Default)]
-struct Gaps {
-    found: u64,
-    sequences: BTreeSet<u64>,
-    scratch: Vec<u8>,
+/// Takes a copy of another session of the service of `consumer`, and writes it.
+///
+/// # Errors
+/// As [`Recording::finish`], and when the service refuses.
+pub fn clone(
+    consumer: &mut Consumer,
+    request: CloneSessionRequest,
+    output: &mut Output,
+    interrupted: &mut dyn FnMut() -> Option<Failure>,
+) -> Result<Outcome, Failure> {
+    // A session that writes into a file is copied by the service.
+    let file = output.lend()?;
+    let response = consumer.clone_session(request, file).map_err(|error| match error {
+        ConsumerError::Rejected(_) => {
+            Failure::new("the service rejected the clone: it is too old for clones, or not ours")
+        }
+        error => lost(error),
+    })?;
+    let into_file = response.was_write_into_file == Some(true);
+    Recording { into_file, ..Recording::attached(consumer) }.finish(output, interrupted)
 }
 
-impl Gaps {
-    const SEQUENCE_ID: u32 = 10;
-    const PREVIOUS_PACKET_DROPPED: u32 = 42;
-    /// Lost, for a reason that is not told. A service of today says so of every first packet of a
-    /// sequence, where nothing need be missing.
-    const PRESENT: u64 = 1;
-
-    fn look<S: AsRef<[u8]>>(&mut self, packet: &[S]) {
-        let bytes = match packet {
-            [one] => one.as_ref(),
-            several => {
-                self.scratch.clear();
-                several.iter().for_each(|slice| self.scratch.extend_from_slice(slice.as_ref()));
-                &self.scratch
+/// Reads all there is. Returns how many packets follow a gap.
+fn read(
+    consumer: &mut Consumer,
+    output: &mut Output,
+    interrupted: &mut dyn FnMut() -> Option<Failure>,
+) -> Result<u64, Failure> {
+    let name = output.name();
+    let mut found = Gaps::default();
+    let mut given_up = None;
+    let mut progress = Progress::new();
+    let mut next_look = Instant::now() + PROGRESS_PERIOD;
+    let (mut bytes, mut looked_at) = (0, 0);
+    let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
+        found.look(packet);
+        bytes += packet.iter().map(|slice| slice.len() as u64).sum::<u64>();
+        if bytes - looked_at > LOOK_BYTES {
+            looked_at = bytes;
+            given_up = interrupted();
+            if given_up.is_some() {
+                return Err(std::io::ErrorKind::Interrupted.into());
             }
-        };
-        let (mut sequence, mut dropped) = (0, 0);
-        let mut reader = Reader::new(bytes);
-        while let Ok(Some(field)) = reader.next_field() {
-            match (field.number, field.value) {
-                (Self::SEQUENCE_ID, Value::Varint(id)) => sequence = id,
-                // The producer's word and the service's may both be there.
-                (Self::PREVIOUS_PACKET_DROPPED, Value::Varint(reasons)) => dropped |= reasons,
-                _ => {}
+            if progress.is_shown() && Instant::now() >= next_look {
+                next_look += PROGRESS_PERIOD;
+                progress.draw(&format!("reading the trace, {}", console::size(bytes)));
             }
         }
-        let first = self.sequences.insert(sequence);
-        self.found += u64::from(dropped > Self::PRESENT || (dropped == Self::PRESENT && !first));
+        output.write_packet(packet)
+    });
+    match (read, given_up) {
+        (Ok(_), _) => Ok(found.found),
+        (Err(_), Some(failure)) => Err(failure),
+        (Err(ConsumerError::Output(error)), None) => {
+            Err(Failure::new(format_args!("cannot write {name}: {error}")))
+        }
+        (Err(error), None) => Err(lost(error)),
     }
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// How long a session of `config` can take, if that is known.
+fn longest_ms(config: &TraceConfig) -> Option<u64> {
+    let duration = config.duration_ms.filter(|&ms| ms != 0).map(u64::from);
+    let triggers = config.trigger_config.as_ref();
+    duration.or_else(|| {
+        let timeout = u64::from(triggers?.trigger_timeout_ms.filter(|&ms| ms != 0)?);
+        let delays = triggers?.triggers.iter().filter_map(|trigger| trigger.stop_delay_ms);
+        Some(timeout + u64::from(delays.max().unwrap_or(0)))
+    })
+}
+
+fn waits_for_triggers(config: &TraceConfig) -> bool {
+    config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty())
 }
 
 /// What the service said, or that it says nothing any more.
@@ -291,37 +379,51 @@ pub fn lost(error: ConsumerError) -> Failure {
     match error {
         ConsumerError::Service(text) => Failure::new(format_args!("service error: {text}")),
         ConsumerError::Disconnected => Failure::new("the service went away while recording"),
+        ConsumerError::Interrupted => {
+            Failure::new("interrupted before the trace was whole").with_code(INTERRUPTED)
+        }
         error => Failure::new(error),
     }
 }
 
 /// Prints what became of a trace.
-pub fn tell(outcome: &Outcome) {
+///
+/// # Errors
+/// What of it is a failure; see [`Outcome::verdict`].
+pub fn tell(outcome: &Outcome, strict: bool) -> Result<(), Failure> {
     for line in outcome.lines() {
         console::say(&line);
     }
+    outcome.verdict(strict)
 }
 
 #[cfg(test)]
 mod tests {
+    use protos::{TraceConfigTriggerConfig, TraceConfigTriggerConfigTrigger};
+
     use super::*;
 
     #[test]
-    fn gaps() {
-        let mut gaps = Gaps::default();
-        let mut check = |packet: &[&[u8]]| {
-            let before = gaps.found;
-            gaps.look(packet);
-            gaps.found != before
+    fn how_long_it_can_take() {
+        let trigger = |stop_delay_ms| TraceConfigTriggerConfigTrigger {
+            stop_delay_ms,
+            ..TraceConfigTriggerConfigTrigger::default()
         };
-        assert!(!check(&[]));
-        assert!(!check(&[b"\x50\x01"]));
-        assert!(!check(&[b"\x50\x01\xd0\x02\x00"]));
-        assert!(check(&[b"\x50\x01\xd0\x02\x01"]));
-        assert!(!check(&[b"\x50\x02\xd0\x02\x01"]), "the first of its sequence");
-        assert!(check(&[b"\x50\x02\xd0\x02\x01"]));
-        // As a producer writes it, cut anywhere, followed by what the service adds.
-        assert!(check(&[b"\xd0", b"\x02\x81", b"\x02\x08\x01", b"\x50\x03\xd0\x02\x01"]));
-        assert!(!check(&[b"\x50\x03\x0a\x03\xd0\x02\x01"]), "inside of another field");
+        let config = |duration_ms, timeout, triggers: &[Option<u32>]| TraceConfig {
+            duration_ms,
+            trigger_config: Some(TraceConfigTriggerConfig {
+                trigger_timeout_ms: timeout,
+                triggers: triggers.iter().copied().map(trigger).collect(),
+                ..TraceConfigTriggerConfig::default()
+            }),
+            ..TraceConfig::default()
+        };
+        assert_eq!(longest_ms(&TraceConfig::default()), None);
+        assert_eq!(longest_ms(&config(Some(0), None, &[])), None);
+        assert_eq!(longest_ms(&config(Some(5), None, &[])), Some(5));
+        assert_eq!(longest_ms(&config(None, Some(7), &[])), Some(7));
+        assert_eq!(longest_ms(&config(None, Some(7), &[Some(2), None, Some(9)])), Some(16));
+        let most = u32::MAX;
+        assert_eq!(longest_ms(&config(None, Some(most), &[Some(most)])), Some(2 * u64::from(most)));
     }
 }

@@ -2,7 +2,12 @@
 
 use protos::{TraceStats, TraceStatsFinalFlushOutcome};
 
+use crate::failure::Failure;
 use crate::output::Written;
+use crate::snapshots::Taken;
+
+/// Exit code when the trace is there and something was lost, for those who asked to be told.
+pub const LOST: u8 = 3;
 
 /// What a finished recording left.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +24,10 @@ pub struct Outcome {
     pub gaps: Option<u64>,
     /// The service's counters, if it told them.
     pub stats: Option<TraceStats>,
+    /// Without a trigger there is nothing in it.
+    pub waited_for_triggers: bool,
+    /// What triggers left, if that is what the session was for.
+    pub snapshots: Option<Taken>,
 }
 
 /// Data the trace does not have although somebody wrote it, by reason; in the words of people. The
@@ -60,7 +69,59 @@ impl Outcome {
     /// The lines to print.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![match (self.by_service, self.written) {
+        let is_empty = self.written.is_some_and(|written| written.bytes == 0);
+        if let Some(taken) = self.snapshots.as_ref().filter(|_| is_empty) {
+            return vec![match (&taken.outcomes[..], taken.failed) {
+                ([], 0) => "No trigger came: no snapshot was written".into(),
+                (taken, _) => format!("{} snapshots were written", taken.len()),
+            }];
+        }
+        let mut lines = vec![self.wrote()];
+        if self.waited_for_triggers && is_empty {
+            lines.push("No trigger came: there is nothing in it".into());
+            return lines;
+        }
+        lines.push(self.lost());
+        if self.is_file {
+            lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
+        }
+        lines
+    }
+
+    /// The lines to print for a snapshot that `trigger` asked for.
+    #[must_use]
+    pub fn lines_of_snapshot(&self, trigger: &str) -> Vec<String> {
+        vec![format!("Trigger {trigger:?}: {}", self.wrote()), self.lost()]
+    }
+
+    /// What of it is a failure: a snapshot that could not be written, and with `strict` everything
+    /// that was lost on the way into the trace, or may have been.
+    ///
+    /// # Errors
+    /// That.
+    pub fn verdict(&self, strict: bool) -> Result<(), Failure> {
+        if let Some(taken) = &self.snapshots {
+            if taken.failed != 0 {
+                return Err(Failure::new(format_args!("{} snapshots failed", taken.failed)));
+            }
+            // What the session itself has lost by now the snapshots may have.
+            return taken.outcomes.iter().try_for_each(|outcome| outcome.verdict(strict));
+        }
+        if !strict {
+            return Ok(());
+        }
+        if !self.losses().is_empty() {
+            return Err(Failure::new("data was lost, and --strict was asked for").with_code(LOST));
+        }
+        if self.stats.is_none() {
+            let text = "the service did not tell whether data was lost, and --strict was asked for";
+            return Err(Failure::new(text).with_code(LOST));
+        }
+        Ok(())
+    }
+
+    fn wrote(&self) -> String {
+        match (self.by_service, self.written) {
             (false, Some(Written { bytes, packets })) => {
                 format!("Wrote {bytes} bytes into {}{}", self.name, count(packets))
             }
@@ -70,25 +131,26 @@ impl Outcome {
                 count(packets)
             ),
             (_, None) => format!("Trace written into {}", self.name),
-        }];
-        let mut lost = self.stats.as_ref().map(losses).unwrap_or_default();
-        match self.gaps {
-            Some(gaps) if gaps > 0 => {
-                lost.push(format!("packets that follow a gap in their sequence: {gaps}"))
-            }
-            _ => {}
         }
-        lines.push(if !lost.is_empty() {
+    }
+
+    fn losses(&self) -> Vec<String> {
+        let mut lost = self.stats.as_ref().map(losses).unwrap_or_default();
+        if let Some(gaps @ 1..) = self.gaps {
+            lost.push(format!("packets that follow a gap in their sequence: {gaps}"));
+        }
+        lost
+    }
+
+    fn lost(&self) -> String {
+        let lost = self.losses();
+        if !lost.is_empty() {
             format!("Lost: {}", lost.join("; "))
         } else if self.stats.is_some() {
             "Lost: 0".into()
         } else {
             "Lost: not known, the service did not tell".into()
-        });
-        if self.is_file {
-            lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
         }
-        lines
     }
 }
 
@@ -110,6 +172,8 @@ mod tests {
             written: Some(Written { bytes: 12, packets: Some(3) }),
             gaps: Some(0),
             stats,
+            waited_for_triggers: false,
+            snapshots: None,
         }
     }
 
@@ -169,5 +233,50 @@ mod tests {
             outcome.lines(),
             ["Trace written into stdout", "Lost: not known, the service did not tell",]
         );
+    }
+    #[test]
+    fn what_strict_makes_a_failure() {
+        let good = || outcome(Some(TraceStats::default()));
+        let code = |outcome: &Outcome, strict| outcome.verdict(strict).map_err(|failure| failure.code);
+        assert_eq!(code(&good(), true), Ok(()));
+        assert_eq!(code(&outcome(None), false), Ok(()));
+        assert_eq!(code(&outcome(None), true), Err(LOST), "nobody knows");
+        let gap = Outcome { gaps: Some(1), ..good() };
+        assert_eq!((code(&gap, false), code(&gap, true)), (Ok(()), Err(LOST)));
+        let overwritten = TraceStats {
+            buffer_stats: vec![TraceStatsBufferStats {
+                chunks_overwritten: Some(1),
+                ..TraceStatsBufferStats::default()
+            }],
+            ..TraceStats::default()
+        };
+        assert_eq!(code(&outcome(Some(overwritten.clone())), true), Err(LOST));
+        // Of a session that triggers copied, the copies count.
+        let taken = |outcomes, failed| Outcome {
+            snapshots: Some(Taken { outcomes, failed }),
+            ..outcome(Some(overwritten.clone()))
+        };
+        assert_eq!(code(&taken(vec![good()], 0), true), Ok(()));
+        assert_eq!(code(&taken(vec![good(), gap], 0), true), Err(LOST));
+        assert_eq!(code(&taken(vec![], 1), false), Err(1));
+    }
+
+    #[test]
+    fn without_a_trigger() {
+        let empty = || Outcome {
+            written: Some(Written { bytes: 0, packets: Some(0) }),
+            waited_for_triggers: true,
+            ..outcome(Some(TraceStats::default()))
+        };
+        assert_eq!(
+            empty().lines(),
+            ["Wrote 0 bytes into a.pftrace, 0 packets", "No trigger came: there is nothing in it"]
+        );
+        let taken = |taken| Outcome { snapshots: Some(taken), ..empty() };
+        assert_eq!(taken(Taken::default()).lines(), ["No trigger came: no snapshot was written"]);
+        let some = Taken { outcomes: vec![outcome(None)], failed: 1 };
+        assert_eq!(taken(some).lines(), ["1 snapshots were written"]);
+        let lines = outcome(None).lines_of_snapshot("t");
+        assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");
     }
 }

@@ -71,7 +71,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     let server = listen(permissions)?;
     if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
-        background::notify(fd, "1").context("TRACED_NOTIFY_FD")?;
+        background::notify(fd, b"1").context("TRACED_NOTIFY_FD")?;
     }
     if args.background {
         background::leave()?;

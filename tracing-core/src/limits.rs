@@ -150,6 +150,8 @@ pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const ACCEPTS_PER_TURN: usize = 64;
 /// How long a client waits for the answer to a call that needs no other party, ms.
 pub const CALL_TIMEOUT_MS: u64 = 10_000;
+/// How long a client waits for a clone, which waits for a flush, ms.
+pub const CLONE_TIMEOUT_MS: u64 = 30_000;
 /// What a client waits for a flush beyond the time the service may take for it, ms.
 pub const FLUSH_GRACE_MS: u64 = 2_000;
 

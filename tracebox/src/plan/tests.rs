@@ -58,8 +58,34 @@ fn bad_combinations() {
         ("-d --notify-fd 3 -t 1s -o x", "--notify-fd stays in the foreground"),
         ("--upload -t 1s", "Android"),
         ("--dropbox t -t 1s", "Android"),
-        ("--save-for-bugreport", "not in this version"),
-        ("--save-all-for-bugreport", "not in this version"),
+        ("--save-for-bugreport --save-all-for-bugreport", "exclude each other"),
+        ("--save-for-bugreport -o x", "takes no -o"),
+        ("--save-for-bugreport -c f", "takes no config"),
+        ("--save-all-for-bugreport -t 1s", "takes no config"),
+        ("--save-for-bugreport -d", "does not go with --detach"),
+        ("--save-for-bugreport --detach=k", "does not go with --detach"),
+        ("--save-for-bugreport --notify-fd 3", "does not go with --detach"),
+        ("--save-for-bugreport --attach=k", "--attach does not go with"),
+        ("--save-for-bugreport --clone 1 -o x", "--clone does not go with"),
+        ("--save-for-bugreport --query", "--query does not go with"),
+        ("--json", "--json goes with --query"),
+        ("--query-raw --json", "--json goes with --query"),
+        ("--query --json --long", "--long is for the table"),
+        ("--query --notify-fd 3", "--query does not go with"),
+        ("--attach=k --notify-fd 3", "--attach does not go with"),
+        ("--clone 1 --notify-fd 3 -o x", "--clone does not go with"),
+        ("--detach=k --notify-fd 3 -c f -o x", "--detach does not wait"),
+        ("--detach=k --strict -c f -o x", "--detach does not see the end"),
+        ("--attach=a -d", "--attach does not go with"),
+        ("--is_detached=a --stop", "--stop goes with --attach"),
+        ("--is_detached=a --clone 1", "does not go with --clone"),
+        ("--is_detached=a --detach=a", "--attach and --detach"),
+        ("--query --is_detached=a", "--query does not go with"),
+        ("--query-raw --long", "--long goes with --query"),
+        ("--clone 1 --detach=k -o x", "does not go with --detach"),
+        ("--clone-for-bugreport --clone-by-name n", "where to write the copy"),
+        ("--clone x -o x", "invalid value 'x'"),
+        ("--add-attribute", "a value is required"),
         ("--add-attribute =v -t 1s -o x", "has no key"),
         ("-t 1s -t 2s -o x", "cannot be used multiple times"),
         ("--notify-fd x -t 1s -o x", "invalid value 'x'"),
@@ -77,19 +103,27 @@ fn bad_combinations() {
 fn good_ones() {
     assert_eq!(plan_of("--version -c", Who::Perfetto).map_err(|f| f.code), Err(1));
     assert_eq!(plan_of("--version", Who::Perfetto), Ok(Plan::Version));
-    assert_eq!(plan_of("--query", Who::Perfetto), Ok(Plan::Query { raw: false, long: false }));
+    assert_eq!(plan_of("--query", Who::Perfetto), Ok(Plan::Query(Form::Table { long: false })));
     assert_eq!(
         plan_of("--query --long", Who::Perfetto),
-        Ok(Plan::Query { raw: false, long: true })
+        Ok(Plan::Query(Form::Table { long: true }))
     );
-    assert_eq!(plan_of("--query-raw", Who::Perfetto), Ok(Plan::Query { raw: true, long: false }));
+    assert_eq!(plan_of("--query --json", Who::Perfetto), Ok(Plan::Query(Form::Json)));
+    assert_eq!(plan_of("--query-raw", Who::Perfetto), Ok(Plan::Query(Form::Raw)));
     assert_eq!(plan_of("--reset-guardrails", Who::Perfetto), Ok(Plan::ResetGuardrails));
     assert_eq!(plan_of("--is_detached=k", Who::Perfetto), Ok(Plan::IsDetached("k".into())));
     assert_eq!(
         plan_of("--attach=k --stop", Who::Perfetto),
-        Ok(Plan::Attach { key: "k".into(), stop: true })
+        Ok(Plan::Attach { key: "k".into(), stop: true, strict: false })
     );
-    assert!(matches!(plan_of("--clone-by-name n -o x", Who::Perfetto), Ok(Plan::Clone(_))));
+    let Ok(Plan::Clone(clone)) = plan_of("--clone-by-name n -o x --strict", Who::Perfetto) else {
+        panic!("no clone");
+    };
+    assert_eq!((clone.name.as_deref(), clone.strict, clone.for_bugreport), (Some("n"), true, false));
+    for (line, all) in [("--save-for-bugreport", false), ("--save-all-for-bugreport", true)] {
+        let save = Save { all, no_clobber: false, strict: false };
+        assert_eq!(plan_of(line, Who::Perfetto), Ok(Plan::Save(save)));
+    }
 }
 
 #[test]

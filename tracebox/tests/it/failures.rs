@@ -14,7 +14,22 @@ fn nobody_listens() {
     assert!(!world.path("new").exists());
     world.run("perfetto -t 1s -o old").failed(1, "(is traced running?)");
     assert_eq!(std::fs::read_to_string(world.path("old")).unwrap(), "precious");
-    world.run("perfetto --query").failed(1, "(is traced running?)");
+    for line in [
+        "perfetto --query",
+        "perfetto --query --json",
+        "perfetto --query-raw",
+        "perfetto --attach=k",
+        "perfetto --is_detached=k",
+        "perfetto --clone 1 -o new",
+        "perfetto --save-for-bugreport",
+        "perfetto --save-all-for-bugreport",
+        "trigger_perfetto a",
+    ] {
+        world.run(line).failed(1, "(is traced running?)");
+    }
+    world.write("c", "activate_triggers: 'a'");
+    world.run("perfetto -c c --txt").failed(1, "(is traced running?)");
+    assert!(!world.path("new").exists() && !world.path("systrace.pftrace").exists());
 }
 
 #[test]
@@ -82,6 +97,9 @@ fn bad_words() {
         ("tracebox -t 1s -o x sched", "linux.ftrace, which is not built in"),
         ("tracebox -t 1s -b 0 -o x", "-b: a buffer of 0 bytes"),
         ("traced --nope", "unexpected argument '--nope'"),
+        ("trigger_perfetto", "name at least one trigger"),
+        ("trigger_perfetto --nope", "unexpected argument '--nope'"),
+        ("tracebox --save-for-bugreport", "add --system-sockets"),
         ("traced --set-socket-permissions 1:2", "expected PGROUP:PMODE:CGROUP:CMODE"),
         ("traced --enable-relay-endpoint", "not in this version"),
     ] {

@@ -125,6 +125,9 @@ fn query() {
     let ran = world.run("perfetto --query-raw").good();
     let state = TracingServiceState::decode(&ran.stdout).unwrap();
     assert_eq!(state.num_sessions, Some(1));
+    let ran = world.run("perfetto --query --json").good();
+    assert!(ran.text().starts_with("{\n  \"tracing_service_version\": \"Perfetto v"), "{ran:?}");
+    assert!(ran.text().contains("\"state\": \"STARTED\""), "{ran:?}");
     perfetto.signal(Signal::INT);
     perfetto.end().good();
 }
@@ -155,13 +158,15 @@ fn notify_fd() {
     let _traced = world.traced();
     world.write("c", SHORT);
     let ran = world.run("perfetto --notify-fd 1 -c c --txt -o trace").good();
-    assert_eq!(ran.text(), "0");
+    assert_eq!(ran.text(), "\0");
 }
 
 #[test]
 fn versions_and_help() {
     let world = World::new();
-    for program in ["perfetto", "traced", "tracebox", "tracebox traced_probes"] {
+    for program in
+        ["perfetto", "traced", "tracebox", "tracebox traced_probes", "trigger_perfetto"]
+    {
         let ran = world.run(&format!("{program} --version")).good();
         assert!(ran.text().starts_with("Perfetto v"), "{ran:?}");
         let ran = world.run(&format!("{program} --help")).good();

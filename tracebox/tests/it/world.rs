@@ -45,6 +45,7 @@ impl World {
             "perfetto" => env!("CARGO_BIN_EXE_perfetto"),
             "traced" => env!("CARGO_BIN_EXE_traced"),
             "tracebox" => env!("CARGO_BIN_EXE_tracebox"),
+            "trigger_perfetto" => env!("CARGO_BIN_EXE_trigger_perfetto"),
             other => panic!("{other}"),
         };
         let mut command = Command::new(program);

@@ -36,6 +36,8 @@ pub enum ConsumerError {
         /// What is wrong with the answer.
         error: DecodeError,
     },
+    /// Somebody used the waker.
+    Interrupted,
     /// What was read could not be written.
     Output(std::io::Error),
     /// The system refused something else.
@@ -66,6 +68,7 @@ impl fmt::Display for ConsumerError {
             Self::Malformed { method, error } => {
                 write!(f, "the service's answer to {method} is malformed: {error}")
             }
+            Self::Interrupted => f.write_str("interrupted"),
             Self::Output(error) => error.fmt(f),
             Self::Os(error) => error.fmt(f),
         }

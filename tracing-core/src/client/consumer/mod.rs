@@ -19,8 +19,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use protos::consumer_port::Request;
 use protos::{
-    AttachRequest, CloneSessionRequest, CloneSessionResponse, DetachRequest, DisableTracingRequest,
-    EnableTracingRequest, EnableTracingResponse, FlushRequest, FreeBuffersRequest,
+    AttachRequest, ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionResponse,
+    DetachRequest, DisableTracingRequest, EnableTracingRequest, EnableTracingResponse, FlushRequest, FreeBuffersRequest,
     GetTraceStatsRequest, GetTraceStatsResponse, ObservableEvents, ObservableEventsType,
     ObserveEventsRequest, ObserveEventsResponse, QueryCapabilitiesRequest,
     QueryCapabilitiesResponse, QueryServiceStateRequest, StartTracingRequest, TraceConfig,
@@ -34,7 +34,7 @@ use super::connection::{Attachment, Connection, ConnectionWaker, Received, Socke
 use crate::ids::CallId;
 use crate::ipc::port::ConsumerPort;
 use crate::ipc::{Port, Rejected};
-use crate::limits::{CALL_TIMEOUT_MS, FLUSH_GRACE_MS, FLUSH_TIMEOUT_MS};
+use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS, FLUSH_TIMEOUT_MS};
 use crate::os::clock::Deadline;
 use crate::os::socket::{self, Address};
 
@@ -159,6 +159,19 @@ impl Consumer {
         self.call(Request::StartTracing(StartTracingRequest::default())).map(drop)
     }
 
+    /// Widens the producer filters of the session's data sources to those of `config`; nothing else of
+    /// it counts. Producers that match now join in.
+    ///
+    /// # Errors
+    /// When the service rejects it, does not answer, or is gone.
+    pub fn change_trace_config(&mut self, config: &TraceConfig) -> Result<(), ConsumerError> {
+        let request = ChangeTraceConfigRequest {
+            trace_config: Some(config.clone()),
+            ..ChangeTraceConfigRequest::default()
+        };
+        self.call(Request::ChangeTraceConfig(request)).map(drop)
+    }
+
     /// Stops the session. It has ended when [`wait`](Self::wait) says so: producers are given time to
     /// hand over what they hold.
     ///
@@ -218,19 +231,37 @@ impl Consumer {
     }
 
     /// Clones a running session into this connection; read it with
-    /// [`read_into`](Self::read_into).
+    /// [`read_buffers`](Self::read_buffers). With a `file`, open for reading and writing, sessions that
+    /// write into a file can be cloned, too: the service writes the copy into it, which
+    /// `was_write_into_file` of the response tells, and there is nothing to read.
+    ///
+    /// Takes as long as the producers' flush, and half a minute at most.
     ///
     /// # Errors
-    /// [`ConsumerError::Service`] with the service's reason.
+    /// [`ConsumerError::Service`] with the service's reason, [`ConsumerError::Interrupted`] when the
+    /// [`waker`](Self::waker) was used meanwhile, [`ConsumerError::Rejected`] when the service is too
+    /// old for clones.
     pub fn clone_session(
         &mut self,
         request: CloneSessionRequest,
         file: Option<OwnedFd>,
     ) -> Result<CloneSessionResponse, ConsumerError> {
+        const METHOD: &str = "CloneSession";
         let file = file.map_or(Attachment::None, Attachment::File);
-        let request = Request::CloneSession(request);
-        let reply = self.call_within(request, file, CALL_TIMEOUT_MS)?;
-        let response: CloneSessionResponse = decode("CloneSession", &reply)?;
+        let sent = self.connection.send(Request::CloneSession(request), true, file)?;
+        let deadline = Deadline::after(Some(Duration::from_millis(CLONE_TIMEOUT_MS)));
+        let reply = loop {
+            if std::mem::take(&mut self.interrupted) {
+                return Err(ConsumerError::Interrupted);
+            }
+            match self.step(deadline)? {
+                Step::Reply { call, result, .. } if call == sent => break result,
+                Step::Reply { .. } | Step::Other => {}
+                Step::TimedOut => return Err(ConsumerError::TimedOut(METHOD)),
+            }
+        };
+        let reply = reply.map_err(|Rejected| ConsumerError::Rejected(METHOD))?;
+        let response: CloneSessionResponse = decode(METHOD, &reply)?;
         match response.success {
             Some(true) => Ok(response),
             _ => Err(ConsumerError::Service(response.error.unwrap_or_default())),

@@ -1,43 +1,17 @@
-//! `--query`: what a service knows, for people.
+//! A service's state as a table.
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
 
 use protos::TracingServiceState;
-use protozero::Message;
-use tracing_core::client::consumer::Consumer;
-
-use crate::applet::Ending;
-use crate::failure::{Context, Failure};
-use crate::recording::lost;
 
 /// Columns of a terminal that nobody asked how wide it is.
 const COLUMNS: usize = 80;
-
-/// Prints the state of the service that `consumer` is connected to.
-///
-/// # Errors
-/// When the service does not answer, or stdout is closed.
-pub fn run(consumer: &mut Consumer, raw: bool, long: bool) -> Ending {
-    let state = consumer.query_service_state(false).map_err(lost)?;
-    let mut stdout = std::io::stdout().lock();
-    let bytes = if raw {
-        if stdout.is_terminal() {
-            return Err(Failure::new("--query-raw is binary: not written to a terminal"));
-        }
-        state.encode_to_vec()
-    } else {
-        table(&state, long).into_bytes()
-    };
-    stdout.write_all(&bytes).and_then(|()| stdout.flush()).context("cannot write to stdout")?;
-    Ok(0)
-}
 
 /// The state as text; lines are cut unless `long`.
 #[must_use]
 pub fn table(state: &TracingServiceState, long: bool) -> String {
     let mut table = Table { text: String::new(), long };
-    table.text.push_str("Not meant for machine consumption: use --query-raw for scripts.\n\n");
+    table.text.push_str("Not meant for machine consumption: use --query --json for scripts.\n\n");
     let version = state.tracing_service_version.as_deref().unwrap_or("unknown");
     table.line(format_args!("Service: {version}"));
     let (sessions, started) = (state.num_sessions, state.num_sessions_started);

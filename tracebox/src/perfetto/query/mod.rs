@@ -1,0 +1,33 @@
+//! `--query`: what a service knows.
+
+pub mod json;
+pub mod table;
+
+use std::io::{IsTerminal, Write};
+
+use protozero::Message;
+use tracing_core::client::consumer::Consumer;
+
+use crate::applet::Ending;
+use crate::failure::{Context, Failure};
+use crate::plan::Form;
+use crate::recording::lost;
+
+/// Prints the state of the service that `consumer` is connected to.
+///
+/// # Errors
+/// When the service does not answer, or stdout is closed.
+pub fn run(consumer: &mut Consumer, form: Form) -> Ending {
+    let mut stdout = std::io::stdout().lock();
+    if form == Form::Raw && stdout.is_terminal() {
+        return Err(Failure::new("--query-raw is binary: not written to a terminal"));
+    }
+    let state = consumer.query_service_state(false).map_err(lost)?;
+    let bytes = match form {
+        Form::Raw => state.encode_to_vec(),
+        Form::Json => json::print(&state).into_bytes(),
+        Form::Table { long } => table::table(&state, long).into_bytes(),
+    };
+    stdout.write_all(&bytes).and_then(|()| stdout.flush()).context("cannot write to stdout")?;
+    Ok(0)
+}
