@@ -3,6 +3,7 @@
 //! Both are found by threads that wait for nothing else; they leave a note and wake the consumer.
 
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,13 +58,17 @@ pub struct Nudges {
 #[derive(Clone, Debug)]
 pub struct Nudger {
     notes: Sender<Nudge>,
+    /// Notes that were left and not taken.
+    waiting: Arc<AtomicUsize>,
     waker: Arc<Mutex<Option<ConnectionWaker>>>,
 }
 
 impl Nudger {
     /// Leaves a note and wakes whoever waits.
     pub fn nudge(&self, nudge: Nudge) {
-        // Nobody looks any more: the program is ending.
+        // Counted before the waker is looked for: one that is set meanwhile sees it.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        // If that fails nobody looks any more: the program is ending.
         let _ = self.notes.send(nudge);
         self.wake();
     }
@@ -82,7 +87,7 @@ impl Nudges {
     /// When the system has no descriptor or thread left.
     pub fn catch_signals() -> Result<Self, Failure> {
         let (sender, notes) = channel();
-        let nudger = Nudger { notes: sender, waker: Arc::default() };
+        let nudger = Nudger { notes: sender, waiting: Arc::default(), waker: Arc::default() };
         let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
         let from_thread = nudger.clone();
         let run = move || {
@@ -98,10 +103,12 @@ impl Nudges {
         Ok(Self { notes, nudger })
     }
 
-    /// Wakes `waker` for every note from now on, and for those that wait.
+    /// Wakes `waker` for every note from now on, and for those that wait; for nothing else.
     pub fn set_waker(&self, waker: ConnectionWaker) {
         *self.nudger.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
-        self.nudger.wake();
+        if self.nudger.waiting.load(Ordering::SeqCst) != 0 {
+            self.nudger.wake();
+        }
     }
 
     /// Something for other threads to leave notes with.
@@ -113,13 +120,20 @@ impl Nudges {
     /// The next note that waits, if any.
     #[must_use]
     pub fn take(&self) -> Option<Nudge> {
-        self.notes.try_recv().ok()
+        self.taken(self.notes.try_recv().ok())
+    }
+
+    fn taken(&self, nudge: Option<Nudge>) -> Option<Nudge> {
+        if nudge.is_some() {
+            self.nudger.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+        nudge
     }
 
     /// The next note; waits for it.
     #[must_use]
     pub fn wait(&self) -> Option<Nudge> {
-        self.notes.recv().ok()
+        self.taken(self.notes.recv().ok())
     }
 }
 

@@ -87,13 +87,19 @@ impl Output {
         let replaced = match create(name) {
             Ok(file) => return Self::file(file, name, name, true, None),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {
-                if follow { name.canonicalize() } else { Ok(name.to_owned()) }
+                if follow {
+                    name.canonicalize()
+                } else {
+                    Ok(name.to_owned())
+                }
             }
             Err(error) => Err(error),
         };
         let replaced = match replaced {
             // Pipes and devices are written to, not replaced.
-            Ok(path) if follow && !path.is_file() => return Self::open(name.as_os_str(), no_clobber),
+            Ok(path) if follow && !path.is_file() => {
+                return Self::open(name.as_os_str(), no_clobber);
+            }
             replaced => replaced.context(format_args!("cannot write {}", name.display()))?,
         };
         let mut file_name = OsString::from(".");

@@ -283,7 +283,9 @@ fn query(args: &Perfetto, words: &Words) -> Result<Plan, Failure> {
     }
     let other = words.attaching || words.leaves || words.cloning || words.saving;
     if other || args.detach.is_some() || args.notify_fd.is_some() {
-        return refuse("--query does not go with --attach, --detach, --clone, a bug report or --background");
+        return refuse(
+            "--query does not go with --attach, --detach, --clone, a bug report or --background",
+        );
     }
     if words.says_what {
         return refuse("--query records nothing: it takes no config");

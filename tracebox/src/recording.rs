@@ -236,9 +236,8 @@ impl<'c> Recording<'c> {
             return progress.draw("stopping");
         }
         let stats = self.consumer.get_trace_stats().ok();
-        let bytes = stats.map(|stats| {
-            stats.buffer_stats.iter().filter_map(|buffer| buffer.bytes_written).sum()
-        });
+        let bytes = stats
+            .map(|stats| stats.buffer_stats.iter().filter_map(|buffer| buffer.bytes_written).sum());
         progress.draw(&console::recording(self.begun.elapsed(), self.duration, bytes));
     }
 

@@ -237,7 +237,8 @@ mod tests {
     #[test]
     fn what_strict_makes_a_failure() {
         let good = || outcome(Some(TraceStats::default()));
-        let code = |outcome: &Outcome, strict| outcome.verdict(strict).map_err(|failure| failure.code);
+        let code =
+            |outcome: &Outcome, strict| outcome.verdict(strict).map_err(|failure| failure.code);
         assert_eq!(code(&good(), true), Ok(()));
         assert_eq!(code(&outcome(None), false), Ok(()));
         assert_eq!(code(&outcome(None), true), Err(LOST), "nobody knows");

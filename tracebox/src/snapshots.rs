@@ -86,7 +86,8 @@ impl Snapshots {
         done: ConnectionWaker,
     ) -> Result<Self, Failure> {
         if out == "-" {
-            let text = "the config asks for snapshots, each into a file of its own: -o needs a file name";
+            let text =
+                "the config asks for snapshots, each into a file of its own: -o needs a file name";
             return Err(Failure::new(text));
         }
         // The program may leave its directory.
@@ -94,8 +95,14 @@ impl Snapshots {
         let (hits, inbox) = sync_channel(QUEUE_MAX);
         let (sender, taken) = channel();
         let shared = Arc::<Shared>::default();
-        let mut worker =
-            Worker { connect, out, no_clobber, next: 0, shared: shared.clone(), taken: Taken::default() };
+        let mut worker = Worker {
+            connect,
+            out,
+            no_clobber,
+            next: 0,
+            shared: shared.clone(),
+            taken: Taken::default(),
+        };
         let run = move || {
             for hit in inbox {
                 worker.take(&hit);
@@ -191,8 +198,9 @@ impl Worker {
         *self.shared.lock() = Some(consumer.waker());
         let mut output = self.open()?;
         let shared = self.shared.clone();
-        let cloned =
-            recording::clone(&mut consumer, request(hit), &mut output, &mut || shared.interrupted());
+        let cloned = recording::clone(&mut consumer, request(hit), &mut output, &mut || {
+            shared.interrupted()
+        });
         cloned.map_err(|failure| output.abandoned(failure))
     }
 
@@ -266,7 +274,10 @@ mod tests {
         assert_eq!(request.clone_trigger_name.as_deref(), Some("t"));
         assert_eq!(request.clone_trigger_producer_name.as_deref(), Some("p"));
         assert_eq!(request.clone_trigger_trusted_producer_uid, Some(-1));
-        assert_eq!((request.clone_trigger_boot_time_ns, request.clone_trigger_delay_ms), (Some(7), Some(8)));
+        assert_eq!(
+            (request.clone_trigger_boot_time_ns, request.clone_trigger_delay_ms),
+            (Some(7), Some(8))
+        );
         assert_eq!(numbered(Path::new("/a/b.pftrace"), 12), "/a/b.pftrace.12");
     }
 }

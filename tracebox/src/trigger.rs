@@ -20,9 +20,11 @@ const WAIT: Duration = Duration::from_secs(10);
 /// Fires triggers that tracing sessions wait for.
 #[derive(Parser, Debug)]
 #[command(name = "trigger_perfetto", disable_help_subcommand = true)]
-#[command(after_help = "Sessions whose config has a trigger of that name start, stop or write a snapshot.\n\
+#[command(
+    after_help = "Sessions whose config has a trigger of that name start, stop or write a snapshot.\n\
     The service is looked for at PERFETTO_PRODUCER_SOCK_NAME, in /run/perfetto, in /tmp.\n\n\
-    Exit code: 0 the service heard of all of them, whether or not anybody waits for them; 1 it did not.")]
+    Exit code: 0 the service heard of all of them, whether or not anybody waits for them; 1 it did not."
+)]
 pub struct Trigger {
     /// Names of the triggers
     #[arg(value_name = "TRIGGER")]

@@ -151,15 +151,14 @@ mod tests {
 
     #[test]
     fn who_is_saved_under_which_name() {
-        let session = |id, score, state: &str, name: Option<&str>| {
-            TracingServiceStateTracingSession {
+        let session =
+            |id, score, state: &str, name: Option<&str>| TracingServiceStateTracingSession {
                 id: Some(id),
                 state: Some(state.into()),
                 bugreport_score: score,
                 bugreport_filename: name.map(str::to_owned),
                 ..TracingServiceStateTracingSession::default()
-            }
-        };
+            };
         let found = ranked(vec![
             session(1, Some(5), "STARTED", None),
             session(2, Some(9), "STARTED", None),

@@ -26,7 +26,11 @@ use crate::trigger;
 const START_WAIT: Duration = Duration::from_secs(30);
 
 /// The first of the two processes of `-d` and `-D`.
-pub(super) fn start_in_background(name: &str, words: &[OsString], background: Background) -> Ending {
+pub(super) fn start_in_background(
+    name: &str,
+    words: &[OsString],
+    background: Background,
+) -> Ending {
     let (pid, started) = background::start(words, name, START_WAIT)?;
     let code = match started {
         Started::No(code) => return Ok(code),

@@ -119,7 +119,10 @@ fn good_ones() {
     let Ok(Plan::Clone(clone)) = plan_of("--clone-by-name n -o x --strict", Who::Perfetto) else {
         panic!("no clone");
     };
-    assert_eq!((clone.name.as_deref(), clone.strict, clone.for_bugreport), (Some("n"), true, false));
+    assert_eq!(
+        (clone.name.as_deref(), clone.strict, clone.for_bugreport),
+        (Some("n"), true, false)
+    );
     for (line, all) in [("--save-for-bugreport", false), ("--save-all-for-bugreport", true)] {
         let save = Save { all, no_clobber: false, strict: false };
         assert_eq!(plan_of(line, Who::Perfetto), Ok(Plan::Save(save)));

@@ -164,8 +164,7 @@ fn notify_fd() {
 #[test]
 fn versions_and_help() {
     let world = World::new();
-    for program in
-        ["perfetto", "traced", "tracebox", "tracebox traced_probes", "trigger_perfetto"]
+    for program in ["perfetto", "traced", "tracebox", "tracebox traced_probes", "trigger_perfetto"]
     {
         let ran = world.run(&format!("{program} --version")).good();
         assert!(ran.text().starts_with("Perfetto v"), "{ran:?}");

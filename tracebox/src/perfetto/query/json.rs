@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn nothing_known() {
-        let expected = "{\n  \"tracing_sessions\": [],\n  \"producers\": [],\n  \"data_sources\": []\n}\n";
+        let expected =
+            "{\n  \"tracing_sessions\": [],\n  \"producers\": [],\n  \"data_sources\": []\n}\n";
         assert_eq!(print(&TracingServiceState::default()), expected);
     }
 

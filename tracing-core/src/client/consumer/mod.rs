@@ -20,11 +20,11 @@ use bytes::Bytes;
 use protos::consumer_port::Request;
 use protos::{
     AttachRequest, ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionResponse,
-    DetachRequest, DisableTracingRequest, EnableTracingRequest, EnableTracingResponse, FlushRequest, FreeBuffersRequest,
-    GetTraceStatsRequest, GetTraceStatsResponse, ObservableEvents, ObservableEventsType,
-    ObserveEventsRequest, ObserveEventsResponse, QueryCapabilitiesRequest,
-    QueryCapabilitiesResponse, QueryServiceStateRequest, StartTracingRequest, TraceConfig,
-    TraceStats, TracingServiceCapabilities, TracingServiceState,
+    DetachRequest, DisableTracingRequest, EnableTracingRequest, EnableTracingResponse,
+    FlushRequest, FreeBuffersRequest, GetTraceStatsRequest, GetTraceStatsResponse,
+    ObservableEvents, ObservableEventsType, ObserveEventsRequest, ObserveEventsResponse,
+    QueryCapabilitiesRequest, QueryCapabilitiesResponse, QueryServiceStateRequest,
+    StartTracingRequest, TraceConfig, TraceStats, TracingServiceCapabilities, TracingServiceState,
 };
 use protozero::{Message, Reader, Value};
 
