@@ -160,6 +160,11 @@ pub const FLUSH_GRACE_MS: u64 = 2_000;
 /// Sequences that a buffer remembers though nothing of theirs is in it. All that is kept of them is
 /// their last chunk id, which only tells whether a next chunk counts as out of order.
 pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
+/// The same in a buffer of version 2, which remembers there what it needs to notice gaps. Beyond this many
+/// the oldest are forgotten ...
+pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
+/// ... but this many (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
+pub const EMPTY_SEQUENCES_V2_KEPT: usize = 1024;
 /// Sequences of a buffer whose histograms are kept. Those that come later go without.
 pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
 /// Missing ids that the index of a sequence may keep places for, beside one per chunk that is there.

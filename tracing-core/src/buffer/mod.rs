@@ -34,9 +34,11 @@
     )
 )]
 
+mod chunks;
 pub mod loss;
 mod stats;
 mod v1;
+mod v2;
 
 pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
 
@@ -140,6 +142,7 @@ pub struct TraceBuffer {
 #[derive(Debug)]
 enum Inner {
     V1(v1::Buffer),
+    V2(v2::Buffer),
 }
 
 impl TraceBuffer {
@@ -149,7 +152,8 @@ impl TraceBuffer {
     #[must_use]
     pub fn new(bytes: usize, policy: Policy, version: Version) -> Option<Self> {
         let inner = match version {
-            Version::V1 | Version::V2 => Inner::V1(v1::Buffer::new(bytes, policy)?),
+            Version::V1 => Inner::V1(v1::Buffer::new(bytes, policy)?),
+            Version::V2 => Inner::V2(v2::Buffer::new(bytes, policy)?),
         };
         Some(Self { inner, read_only: false })
     }
@@ -163,6 +167,7 @@ impl TraceBuffer {
     pub fn clone_read_only(&self) -> Option<Self> {
         let inner = match &self.inner {
             Inner::V1(b) => Inner::V1(b.try_clone()?),
+            Inner::V2(b) => Inner::V2(b.try_clone()?),
         };
         Some(Self { inner, read_only: true })
     }
@@ -178,6 +183,7 @@ impl TraceBuffer {
         }
         match &mut self.inner {
             Inner::V1(b) => b.copy_chunk(meta, payload),
+            Inner::V2(b) => b.copy_chunk(meta, payload),
         }
     }
 
@@ -198,6 +204,7 @@ impl TraceBuffer {
         }
         match &mut self.inner {
             Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
+            Inner::V2(b) => b.patch(producer, writer, chunk, patches, more),
         }
     }
 
@@ -205,6 +212,7 @@ impl TraceBuffer {
     pub fn begin_read(&mut self) {
         match &mut self.inner {
             Inner::V1(b) => b.begin_read(),
+            Inner::V2(b) => b.begin_read(),
         }
     }
 
@@ -216,6 +224,7 @@ impl TraceBuffer {
     pub fn next_packet(&mut self) -> Option<PacketRef<'_>> {
         match &mut self.inner {
             Inner::V1(b) => b.next_packet(),
+            Inner::V2(b) => b.next_packet(),
         }
     }
 
@@ -224,6 +233,7 @@ impl TraceBuffer {
     pub fn stats(&self) -> &Stats {
         match &self.inner {
             Inner::V1(b) => b.stats(),
+            Inner::V2(b) => b.stats(),
         }
     }
 
@@ -231,6 +241,7 @@ impl TraceBuffer {
     pub fn writer_stats(&self) -> impl Iterator<Item = &WriterStats> {
         match &self.inner {
             Inner::V1(b) => b.writer_stats().iter(),
+            Inner::V2(b) => b.writer_stats().iter(),
         }
     }
 
@@ -239,6 +250,7 @@ impl TraceBuffer {
     pub fn version(&self) -> Version {
         match &self.inner {
             Inner::V1(_) => Version::V1,
+            Inner::V2(_) => Version::V2,
         }
     }
 
@@ -258,6 +270,7 @@ impl TraceBuffer {
     pub fn policy(&self) -> Policy {
         match &self.inner {
             Inner::V1(b) => b.policy(),
+            Inner::V2(b) => b.policy(),
         }
     }
 
@@ -266,6 +279,7 @@ impl TraceBuffer {
     pub fn has_data(&self) -> bool {
         match &self.inner {
             Inner::V1(b) => b.has_data(),
+            Inner::V2(b) => b.has_data(),
         }
     }
 
@@ -274,6 +288,7 @@ impl TraceBuffer {
     pub fn used_bytes(&self) -> usize {
         match &self.inner {
             Inner::V1(b) => b.used_bytes(),
+            Inner::V2(b) => b.used_bytes(),
         }
     }
 }

@@ -3,7 +3,10 @@
 //! Every chunk that comes in ends in exactly one of: read, overwritten, discarded, still there.
 //! Names and meaning are those of `TraceStats.BufferStats` (`trace_stats.proto`).
 
+use std::collections::BTreeMap;
+
 use crate::ids::{ProducerId, WriterId};
+use crate::limits::HISTOGRAMS_PER_BUFFER_MAX;
 
 /// Counters of one buffer, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,5 +99,47 @@ impl WriterStats {
             *count = count.wrapping_add(1);
             *sum = sum.wrapping_add(payload_len);
         }
+    }
+}
+
+/// The histograms of a buffer, in order of first sight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Histograms {
+    all: Vec<WriterStats>,
+    by_writer: BTreeMap<(ProducerId, WriterId), usize>,
+}
+
+impl Histograms {
+    /// Counts a chunk of a writer. `place` is what its sequence remembers of the last time.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        place: &mut Option<usize>,
+        payload_len: u64,
+    ) {
+        if place.is_none() {
+            *place = self.find_or_create(producer, writer);
+        }
+        if let Some(stats) = place.and_then(|place| self.all.get_mut(place)) {
+            stats.add(payload_len);
+        }
+    }
+
+    fn find_or_create(&mut self, producer: ProducerId, writer: WriterId) -> Option<usize> {
+        let known = self.by_writer.get(&(producer, writer)).copied();
+        if known.is_some() || self.all.len() >= HISTOGRAMS_PER_BUFFER_MAX {
+            return known;
+        }
+        let place = self.all.len();
+        self.all.push(WriterStats::new(producer, writer));
+        self.by_writer.insert((producer, writer), place);
+        Some(place)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[WriterStats] {
+        &self.all
     }
 }

@@ -10,11 +10,13 @@
     clippy::cast_possible_truncation
 )]
 
-mod oracle;
+mod oracle_v1;
+mod oracle_v2;
 
-pub use self::oracle::Oracle;
+pub use self::oracle_v1::OracleV1;
+pub use self::oracle_v2::OracleV2;
 
-use super::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
+use super::{ChunkMeta, Identity, Patch, Policy, Stats, TraceBuffer, Version, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
 
@@ -29,6 +31,31 @@ pub struct Packet {
     pub identity: Identity,
     /// Its loss mask.
     pub dropped: u32,
+}
+
+/// A slow buffer that a real one is held against.
+pub trait Twin {
+    /// As [`TraceBuffer::copy_chunk`].
+    fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
+    /// As [`TraceBuffer::patch`].
+    fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        id: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool;
+    /// A batch of at most `max` packets.
+    fn read(&mut self, max: usize) -> Vec<Packet>;
+    /// As [`TraceBuffer::clone_read_only`].
+    fn clone_read_only(&self) -> Box<dyn Twin>;
+    /// As [`TraceBuffer::stats`].
+    fn stats(&self) -> &Stats;
+    /// As [`TraceBuffer::writer_stats`].
+    fn writers(&self) -> &[WriterStats];
+    /// As [`TraceBuffer::used_bytes`].
+    fn used_bytes(&self) -> usize;
 }
 
 /// Reads what there is to read, at most `max` packets.
@@ -73,18 +100,25 @@ fn payload(writer: u16, id: u32, len: usize) -> Vec<u8> {
     let mut out = Vec::new();
     while out.len() < len {
         let body = random() % 24;
-        match random() % 16 {
-            0 => out.push(0),
-            1 => out.extend([0x80, 0x80, 0x80, 0]),
-            2 => out.extend([0xff, 0xff, 0xff, 0x7f]),
-            3 => out.extend([0xff; 5]),
-            4..10 => out.extend([body as u8 | 0x80, 0x80, 0x80, 0]),
+        match random() % 64 {
+            0..3 => out.push(0),
+            3..6 => out.extend([0x80, 0x80, 0x80, 0]),
+            6..9 => out.extend([0xff, 0xff, 0xff, 0x7f]),
+            9..11 => out.extend([0xff; 5]),
+            11..32 => out.extend([body as u8 | 0x80, 0x80, 0x80, 0]),
             _ => out.push(body as u8),
         }
         out.extend((0..body).map(|_| random() as u8));
     }
     out.truncate(len);
     out
+}
+
+/// The flags that chunk `id` has, in this world: what goes on in one chunk is continued in the next.
+fn flags(id: u32) -> u8 {
+    let goes_on = |id: u32| id.wrapping_mul(0x9e37_79b9) >> 30 < 2;
+    let patched = u8::from(id.wrapping_mul(0x85eb_ca6b) >> 28 == 0);
+    u8::from(goes_on(id.wrapping_sub(1))) | u8::from(goes_on(id)) << 1 | patched << 2
 }
 
 /// A chunk to commit, and the length of its payload: mostly the next of its writer, often the last
@@ -95,46 +129,96 @@ fn chunk(
     writer: WriterId,
     next: &mut u32,
 ) -> (ChunkMeta, usize) {
-    let id = match choices.below(16) {
+    let id = match choices.below(32) {
         0 => next.wrapping_add(u32::from(choices.below(4))),
-        1 => next.wrapping_sub(u32::from(choices.below(6))),
-        2 => u32::from_le_bytes(core::array::from_fn(|_| choices.byte())),
-        3 => {
+        1..4 => next.wrapping_sub(u32::from(choices.below(6))),
+        4 if choices.byte() < 8 => u32::from_le_bytes(core::array::from_fn(|_| choices.byte())),
+        5 if *next < 8 => {
             *next = u32::MAX - u32::from(choices.below(3));
             *next
         }
-        4..7 => next.wrapping_sub(1),
+        6..16 => next.wrapping_sub(1),
         _ => *next,
     };
-    if id == *next {
-        *next = next.wrapping_add(1);
+    if id.wrapping_sub(*next) < 4 {
+        *next = id.wrapping_add(1);
     }
-    let len = [40, 64, 100, 16, 7, 200][usize::from(id as u8 % 6)];
+    let len = [40, 64, 100, 16, 7, 200, 0, 900][usize::from(id as u8 % 8)];
     let fragments = choices.below(10);
-    let flags = choices.byte();
+    let any = choices.byte();
     let meta = ChunkMeta {
         producer,
         identity: Identity { uid: u32::from(p), pid: (p == 0).then_some(7), machine_id: 0 },
         writer,
         chunk: ChunkId(id),
         fragments: if fragments == 9 { 1023 } else { fragments.into() },
-        flags: ChunkFlags(if flags < 128 { 0 } else { flags & 7 }),
-        complete: choices.below(4) != 0,
+        flags: ChunkFlags(if any < 224 { flags(id) } else { any & 7 }),
+        complete: choices.below(3) != 0,
     };
     (meta, len)
 }
 
-/// Plays what `choices` say on a buffer and on the slow twin, and compares all that can be seen.
+/// A buffer and its twin.
+struct Pair {
+    buffer: TraceBuffer,
+    twin: Box<dyn Twin>,
+    /// All bits of losses seen.
+    losses: u32,
+}
+
+impl Pair {
+    fn new(bytes: usize, policy: Policy, version: Version) -> Self {
+        let buffer = TraceBuffer::new(bytes, policy, version).expect("a small buffer");
+        let twin: Box<dyn Twin> = match version {
+            Version::V1 => Box::new(OracleV1::new(bytes, policy)),
+            Version::V2 => Box::new(OracleV2::new(bytes, policy)),
+        };
+        Self { buffer, twin, losses: 0 }
+    }
+
+    fn read(&mut self, max: usize) {
+        let packets = read(&mut self.buffer, max);
+        self.losses = packets.iter().fold(self.losses, |all, packet| all | packet.dropped);
+        assert_eq!(packets, self.twin.read(max), "packets");
+    }
+
+    fn check(&self) {
+        assert_eq!(self.buffer.stats(), self.twin.stats(), "stats");
+        assert_eq!(self.buffer.used_bytes(), self.twin.used_bytes(), "used");
+        let histograms: Vec<_> = self.buffer.writer_stats().cloned().collect();
+        assert_eq!(histograms, self.twin.writers(), "histograms");
+    }
+
+    fn check_clone(&self) {
+        let buffer = self.buffer.clone_read_only().expect("memory");
+        let mut clone = Self { buffer, twin: self.twin.clone_read_only(), losses: 0 };
+        clone.check();
+        clone.read(usize::MAX);
+        clone.check();
+    }
+}
+
+/// Plays what `choices` say on a buffer and on its slow twin, and compares all that can be seen. The
+/// first byte chooses the version.
 ///
 /// # Panics
 /// If they differ.
 pub fn play(choices: &[u8]) {
+    let Some((version, choices)) = choices.split_first() else { return };
+    play_on(if version % 2 == 0 { Version::V1 } else { Version::V2 }, choices);
+}
+
+/// The same with a buffer of a version. Returns its counters, and all bits of losses it told of.
+///
+/// # Panics
+/// If they differ.
+pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
     let mut choices = Choices(choices);
     let policy = if choices.below(4) == 0 { Policy::Discard } else { Policy::Ring };
     let bytes = [512, 1024, 4096, 272][usize::from(choices.below(4))];
-    let mut buffer = TraceBuffer::new(bytes, policy, Version::V1).expect("a small buffer");
-    let mut oracle = Oracle::new(bytes, policy);
+    let mut pair = Pair::new(bytes, policy, version);
     let mut next = [[0u32; 3]; 2];
+    let mut uids = [0u32; 2];
     while !choices.0.is_empty() {
         let action = choices.below(16);
         let (p, w) = (choices.below(2), choices.below(3));
@@ -142,10 +226,14 @@ pub fn play(choices: &[u8]) {
         let next = &mut next[usize::from(p)][usize::from(w)];
         match action {
             0..10 => {
-                let (meta, len) = chunk(&mut choices, (p, producer), writer, next);
+                let (mut meta, len) = chunk(&mut choices, (p, producer), writer, next);
+                if choices.byte() == 77 {
+                    uids[usize::from(p)] += 10;
+                }
+                meta.identity.uid += uids[usize::from(p)];
                 let payload = payload(writer.0, meta.chunk.0, len);
-                buffer.copy_chunk(&meta, &payload);
-                oracle.copy_chunk(&meta, &payload);
+                pair.buffer.copy_chunk(&meta, &payload);
+                pair.twin.copy_chunk(&meta, &payload);
             }
             10..12 => {
                 let id = ChunkId(next.wrapping_sub(u32::from(choices.below(4))));
@@ -157,17 +245,14 @@ pub fn play(choices: &[u8]) {
                     })
                     .collect();
                 let more = choices.below(3) == 0;
-                let done = buffer.patch(producer, writer, id, &patches, more);
-                assert_eq!(done, oracle.patch(producer, writer, id, &patches, more), "patch");
+                let done = pair.buffer.patch(producer, writer, id, &patches, more);
+                assert_eq!(done, pair.twin.patch(producer, writer, id, &patches, more), "patch");
             }
-            _ => {
-                let max = if action < 14 { usize::from(choices.below(5)) } else { usize::MAX };
-                assert_eq!(read(&mut buffer, max), oracle.read(max), "packets");
-            }
+            12 if choices.below(4) == 0 => pair.check_clone(),
+            12..14 => pair.read(usize::from(choices.below(5))),
+            _ => pair.read(usize::MAX),
         }
-        assert_eq!(buffer.stats(), &oracle.stats, "stats");
-        assert_eq!(buffer.used_bytes(), oracle.used_bytes(), "used");
-        let histograms: Vec<_> = buffer.writer_stats().cloned().collect();
-        assert_eq!(histograms, oracle.writers, "histograms");
+        pair.check();
     }
+    (*pair.buffer.stats(), pair.losses)
 }

@@ -1,8 +1,8 @@
-//! The buffer again, as plainly as it can be said: a list of records, searched from the front.
+//! The buffer of version 1 again, as plainly as it can be said: a list of records, searched from the front.
 
 use std::collections::BTreeMap;
 
-use super::Packet;
+use super::{Packet, Twin};
 use crate::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 
@@ -35,18 +35,16 @@ struct Record {
 }
 
 /// A slow buffer with the same behaviour.
-#[derive(Debug)]
-pub struct Oracle {
+#[derive(Clone, Debug)]
+pub struct OracleV1 {
     size: usize,
     policy: Policy,
     records: Vec<Record>,
     at: usize,
     discarding: bool,
     last: BTreeMap<Sequence, u32>,
-    /// Counters, to compare.
-    pub stats: Stats,
-    /// Histograms, to compare.
-    pub writers: Vec<WriterStats>,
+    stats: Stats,
+    writers: Vec<WriterStats>,
 }
 
 enum Fragment {
@@ -54,7 +52,7 @@ enum Fragment {
     Invalid,
 }
 
-impl Oracle {
+impl OracleV1 {
     /// An empty buffer.
     pub fn new(size: usize, policy: Policy) -> Self {
         Self {
@@ -69,91 +67,11 @@ impl Oracle {
         }
     }
 
-    /// Bytes ever written.
-    pub fn used_bytes(&self) -> usize {
-        self.records.iter().map(|r| r.at + r.len).max().unwrap_or(0)
-    }
-
     fn chunk(&mut self, sequence: Sequence, id: u32) -> Option<&mut Chunk> {
         self.records
             .iter_mut()
             .filter_map(|r| r.chunk.as_mut())
             .find(|c| c.sequence == sequence && c.id == id)
-    }
-
-    /// As the real one.
-    pub fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
-        let len = (payload.len() + 16).next_multiple_of(16);
-        if len > self.size || len > 65535 {
-            self.stats.abi_violations += 1;
-            return;
-        }
-        let (mut fragments, mut flags) = (meta.fragments, meta.flags.0);
-        if !meta.complete && fragments > 0 {
-            fragments -= 1;
-            flags &= !(CONTINUES | UNPATCHED);
-        }
-        let sequence = (meta.producer, meta.writer);
-        let mut padded = payload.to_vec();
-        padded.resize(len - 16, 0);
-        let next_read =
-            self.chunk(sequence, meta.chunk.0.wrapping_add(1)).is_some_and(|c| c.read > 0);
-        if let Some(old) = self.chunk(sequence, meta.chunk.0) {
-            let bad = old.payload.len() != len - 16
-                || fragments < old.fragments
-                || flags & old.flags != old.flags;
-            if bad || (fragments != old.fragments && next_read) {
-                self.stats.abi_violations += 1;
-            } else if fragments != old.fragments {
-                (old.fragments, old.flags, old.complete) = (fragments, flags, meta.complete);
-                old.payload = padded;
-                self.stats.chunks_rewritten += 1;
-            }
-            return;
-        }
-        if self.discarding {
-            self.stats.chunks_discarded += 1;
-            return;
-        }
-        let to_end = self.size - self.at;
-        if len > to_end {
-            if self.evict(to_end).is_none() {
-                return;
-            }
-            self.pad(to_end);
-            self.at = 0;
-            self.stats.write_wrap_count += 1;
-        }
-        let Some(gap) = self.evict(len) else { return };
-        let chunk = Chunk {
-            sequence,
-            id: meta.chunk.0,
-            identity: meta.identity,
-            payload: padded,
-            fragments,
-            read: 0,
-            next: 0,
-            flags,
-            complete: meta.complete,
-            skipped: false,
-        };
-        self.records.push(Record { at: self.at, len, chunk: Some(chunk) });
-        self.stats.chunks_written += 1;
-        self.stats.bytes_written += len as u64;
-        self.at += len;
-        if self.at == self.size {
-            self.at = 0;
-            self.stats.write_wrap_count += 1;
-        }
-        let last = self.last.entry(sequence).or_insert(0);
-        if meta.chunk.0.wrapping_sub(*last) < 0x7fff_ffff {
-            *last = meta.chunk.0;
-        } else {
-            self.stats.chunks_committed_out_of_order += 1;
-        }
-        if gap > 0 {
-            self.pad(gap);
-        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -182,52 +100,6 @@ impl Oracle {
             }
         }
         Some(gone.iter().map(|r| r.at + r.len).max().unwrap_or(end).saturating_sub(end))
-    }
-
-    /// As the real one.
-    pub fn patch(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-        patches: &[Patch],
-        more: bool,
-    ) -> bool {
-        let mut good = false;
-        if let Some(chunk) = self.chunk((producer, writer), id.0) {
-            good = patches.iter().all(|patch| {
-                let at = patch.offset as usize;
-                let fits = at + 4 <= chunk.payload.len();
-                if fits {
-                    chunk.payload[at..at + 4].copy_from_slice(&patch.data);
-                }
-                fits
-            });
-            if good && !more {
-                chunk.flags &= !UNPATCHED;
-            }
-        }
-        if good {
-            self.stats.patches_succeeded += patches.len() as u64;
-        } else {
-            self.stats.patches_failed += 1;
-        }
-        good
-    }
-
-    /// Up to `max` packets, from the start of all sequences.
-    pub fn read(&mut self, max: usize) -> Vec<Packet> {
-        let mut sequences: Vec<Sequence> =
-            self.records.iter().filter_map(|r| Some(r.chunk.as_ref()?.sequence)).collect();
-        sequences.sort_unstable();
-        sequences.dedup();
-        let mut out = Vec::new();
-        for sequence in sequences {
-            if out.len() < max {
-                self.read_sequence(sequence, max, &mut out);
-            }
-        }
-        out
     }
 
     fn read_sequence(&mut self, sequence: Sequence, max: usize, out: &mut Vec<Packet>) {
@@ -379,5 +251,147 @@ impl Oracle {
             writer.sums[bucket] += used;
         }
         Fragment::Data(data)
+    }
+}
+
+impl Twin for OracleV1 {
+    fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        let len = (payload.len() + 16).next_multiple_of(16);
+        if len > self.size || len > 65535 {
+            self.stats.abi_violations += 1;
+            return;
+        }
+        let (mut fragments, mut flags) = (meta.fragments, meta.flags.0);
+        if !meta.complete && fragments > 0 {
+            fragments -= 1;
+            flags &= !(CONTINUES | UNPATCHED);
+        }
+        let sequence = (meta.producer, meta.writer);
+        let mut padded = payload.to_vec();
+        padded.resize(len - 16, 0);
+        let next_read =
+            self.chunk(sequence, meta.chunk.0.wrapping_add(1)).is_some_and(|c| c.read > 0);
+        if let Some(old) = self.chunk(sequence, meta.chunk.0) {
+            let bad = old.payload.len() != len - 16
+                || fragments < old.fragments
+                || flags & old.flags != old.flags;
+            if bad || (fragments != old.fragments && next_read) {
+                self.stats.abi_violations += 1;
+            } else if fragments != old.fragments {
+                (old.fragments, old.flags, old.complete) = (fragments, flags, meta.complete);
+                old.payload = padded;
+                self.stats.chunks_rewritten += 1;
+            }
+            return;
+        }
+        if self.discarding {
+            self.stats.chunks_discarded += 1;
+            return;
+        }
+        let to_end = self.size - self.at;
+        if len > to_end {
+            if self.evict(to_end).is_none() {
+                return;
+            }
+            self.pad(to_end);
+            self.at = 0;
+            self.stats.write_wrap_count += 1;
+        }
+        let Some(gap) = self.evict(len) else { return };
+        let chunk = Chunk {
+            sequence,
+            id: meta.chunk.0,
+            identity: meta.identity,
+            payload: padded,
+            fragments,
+            read: 0,
+            next: 0,
+            flags,
+            complete: meta.complete,
+            skipped: false,
+        };
+        self.records.push(Record { at: self.at, len, chunk: Some(chunk) });
+        self.stats.chunks_written += 1;
+        self.stats.bytes_written += len as u64;
+        self.at += len;
+        if self.at == self.size {
+            self.at = 0;
+            self.stats.write_wrap_count += 1;
+        }
+        let last = self.last.entry(sequence).or_insert(0);
+        if meta.chunk.0.wrapping_sub(*last) < 0x7fff_ffff {
+            *last = meta.chunk.0;
+        } else {
+            self.stats.chunks_committed_out_of_order += 1;
+        }
+        if gap > 0 {
+            self.pad(gap);
+        }
+    }
+
+    fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        id: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        let mut good = false;
+        if let Some(chunk) = self.chunk((producer, writer), id.0) {
+            good = patches.iter().all(|patch| {
+                let at = patch.offset as usize;
+                let fits = at + 4 <= chunk.payload.len();
+                if fits {
+                    chunk.payload[at..at + 4].copy_from_slice(&patch.data);
+                }
+                fits
+            });
+            if good && !more {
+                chunk.flags &= !UNPATCHED;
+            }
+        }
+        if good {
+            self.stats.patches_succeeded += patches.len() as u64;
+        } else {
+            self.stats.patches_failed += 1;
+        }
+        good
+    }
+
+    fn read(&mut self, max: usize) -> Vec<Packet> {
+        let mut sequences: Vec<Sequence> =
+            self.records.iter().filter_map(|r| Some(r.chunk.as_ref()?.sequence)).collect();
+        sequences.sort_unstable();
+        sequences.dedup();
+        let mut out = Vec::new();
+        for sequence in sequences {
+            if out.len() < max {
+                self.read_sequence(sequence, max, &mut out);
+            }
+        }
+        out
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.records.iter().map(|r| r.at + r.len).max().unwrap_or(0)
+    }
+
+    fn clone_read_only(&self) -> Box<dyn Twin> {
+        let mut clone = self.clone();
+        clone.stats.bytes_read = 0;
+        clone.stats.chunks_read = 0;
+        clone.stats.readaheads_succeeded = 0;
+        clone.stats.readaheads_failed = 0;
+        clone.writers.clear();
+        Box::new(clone)
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn writers(&self) -> &[WriterStats] {
+        &self.writers
     }
 }

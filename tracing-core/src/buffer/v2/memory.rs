@@ -1,0 +1,91 @@
+//! The memory of a buffer: reserved when it is made, taken as it is written.
+
+use super::record::{HEADER, Record};
+
+/// One allocation. Nothing beyond what was written is ever touched, so an idle buffer of a gigabyte
+/// costs nothing.
+#[derive(Debug)]
+pub(super) struct Memory {
+    data: Vec<u8>,
+    size: usize,
+}
+
+impl Memory {
+    /// Reserves `bytes`, a multiple of 16.
+    pub(super) fn new(bytes: usize) -> Option<Self> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).ok()?;
+        Some(Self { data, size: bytes })
+    }
+
+    /// A copy to be read: what was never written takes no memory there.
+    pub(super) fn try_clone(&self) -> Option<Self> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(self.data.len()).ok()?;
+        data.extend_from_slice(&self.data);
+        Some(Self { data, size: self.size })
+    }
+
+    /// Size, bytes.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes ever written: the highest end of a record.
+    #[inline]
+    pub(super) fn used(&self) -> usize {
+        self.data.len()
+    }
+
+    /// What was written from `off` on.
+    #[inline]
+    pub(super) fn written(&self, off: usize) -> Option<&[u8]> {
+        self.data.get(off..)
+    }
+
+    /// Bytes between two absolute positions; none if they lie outside or the wrong way round.
+    #[inline]
+    pub(super) fn between(&self, start: usize, end: usize) -> &[u8] {
+        self.data.get(start..end).unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn between_mut(&mut self, start: usize, end: usize) -> Option<&mut [u8]> {
+        self.data.get_mut(start..end)
+    }
+
+    /// Replaces bytes that were written before.
+    #[inline]
+    pub(super) fn overwrite(&mut self, off: u32, bytes: &[u8]) {
+        let place = usize::try_from(off).ok().and_then(|off| self.data.get_mut(off..));
+        match place.and_then(|place| place.get_mut(..bytes.len())) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => debug_assert!(false, "outside of what was written"),
+        }
+    }
+
+    /// Writes a record at `off`, which is at most [`used`](Self::used). Room beyond the fragments is left
+    /// as it is, or zero if it was never written.
+    pub(super) fn put(&mut self, off: usize, record: Record, fragments: &[u8]) {
+        let end = off.saturating_add(record.outer());
+        if end > self.size || off > self.data.len() {
+            debug_assert!(false, "a record outside of the buffer");
+            return;
+        }
+        if off == self.data.len() {
+            self.data.extend_from_slice(&record.to_bytes());
+            self.data.extend_from_slice(fragments);
+            self.data.resize(end, 0);
+            return;
+        }
+        if self.data.len() < end {
+            self.data.resize(end, 0);
+        }
+        let place = self.data.get_mut(off..end).and_then(|p| p.split_first_chunk_mut::<HEADER>());
+        let Some((header, body)) = place else { return };
+        *header = record.to_bytes();
+        if let Some(body) = body.get_mut(..fragments.len()) {
+            body.copy_from_slice(fragments);
+        }
+    }
+}
