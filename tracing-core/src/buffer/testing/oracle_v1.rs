@@ -74,6 +74,15 @@ impl OracleV1 {
             .find(|c| c.sequence == sequence && c.id == id)
     }
 
+    fn note_order(&mut self, sequence: Sequence, id: u32) {
+        let last = self.last.entry(sequence).or_insert(0);
+        if id.wrapping_sub(*last) < 0x7fff_ffff {
+            *last = id;
+        } else {
+            self.stats.chunks_committed_out_of_order += 1;
+        }
+    }
+
     fn pad(&mut self, len: usize) {
         self.records.push(Record { at: self.at, len, chunk: None });
         self.stats.padding_bytes_written += len as u64;
@@ -318,12 +327,7 @@ impl Twin for OracleV1 {
             self.at = 0;
             self.stats.write_wrap_count += 1;
         }
-        let last = self.last.entry(sequence).or_insert(0);
-        if meta.chunk.0.wrapping_sub(*last) < 0x7fff_ffff {
-            *last = meta.chunk.0;
-        } else {
-            self.stats.chunks_committed_out_of_order += 1;
-        }
+        self.note_order(sequence, meta.chunk.0);
         if gap > 0 {
             self.pad(gap);
         }

@@ -181,6 +181,58 @@ impl OracleV2 {
         stats.sums[bucket] += len as u64;
     }
 
+    /// How much was consumed before of a chunk that is to be stored; none if it is not.
+    fn place(&mut self, key: Key, meta: &ChunkMeta, data: &[u8], flags: u8) -> Option<usize> {
+        let (id, len) = (meta.chunk.0, data.len());
+        let mut consumed = 0;
+        if let Some((old, size, incomplete)) = self.state(key).consumed {
+            if old == id && incomplete && len > size {
+                consumed = size;
+            } else if !later(id, old) {
+                self.stats.chunks_discarded += 1;
+                return None;
+            }
+        }
+        let ids = self.ids(key);
+        if let Some(old) = self.chunk(key, id).cloned() {
+            if len < old.data.len() || len > old.room || flags & old.flags != old.flags {
+                self.stats.abi_violations += 1;
+                return None;
+            }
+            let relocates = old.incomplete
+                && old.consumed == old.data.len()
+                && meta.complete
+                && len > old.data.len()
+                && ids[0] == id
+                && self.policy == Policy::Ring;
+            if !relocates {
+                let grows = len > old.data.len();
+                let chunk = self.chunk(key, id).unwrap();
+                chunk.incomplete &= !meta.complete;
+                if grows {
+                    chunk.data = data.to_vec();
+                    chunk.flags |= flags;
+                    self.stats.chunks_rewritten += 1;
+                }
+                return None;
+            }
+            self.stats.chunks_relocated += 1;
+            consumed = old.data.len();
+            self.take_out(key, id);
+        } else if let (Some(low), Some(high)) = (ids.first(), ids.last()) {
+            let (low, high) = (
+                if later(*low, id) { id } else { *low },
+                if later(id, *high) { id } else { *high },
+            );
+            let all = ids.iter().all(|other| (other.wrapping_sub(low)) < 1 << 31);
+            if high.wrapping_sub(low) >= 1 << 31 || id.wrapping_sub(low) >= 1 << 31 || !all {
+                self.stats.chunks_discarded += 1;
+                return None;
+            }
+        }
+        Some(consumed)
+    }
+
     fn store(&mut self, key: Key, chunk: Chunk) {
         let len = outer(chunk.room);
         if len > self.size - self.at {
@@ -427,55 +479,10 @@ impl Twin for OracleV2 {
             self.stats.trace_writer_packet_loss += 1;
             self.lose(key, 128);
         }
-        let id = meta.chunk.0;
-        let mut consumed = 0;
-        if let Some((old, size, incomplete)) = self.state(key).consumed {
-            if old == id && incomplete && len > size {
-                consumed = size;
-            } else if !later(id, old) {
-                self.stats.chunks_discarded += 1;
-                return;
-            }
+        if let Some(consumed) = self.place(key, meta, &data, flags) {
+            let (id, incomplete) = (meta.chunk.0, !meta.complete);
+            self.store(key, Chunk { key, id, room, data, consumed, flags, incomplete });
         }
-        let ids = self.ids(key);
-        if let Some(old) = self.chunk(key, id).cloned() {
-            if len < old.data.len() || len > old.room || flags & old.flags != old.flags {
-                self.stats.abi_violations += 1;
-                return;
-            }
-            let relocates = old.incomplete
-                && old.consumed == old.data.len()
-                && meta.complete
-                && len > old.data.len()
-                && ids[0] == id
-                && self.policy == Policy::Ring;
-            if !relocates {
-                let grows = len > old.data.len();
-                let chunk = self.chunk(key, id).unwrap();
-                chunk.incomplete &= !meta.complete;
-                if grows {
-                    chunk.data = data;
-                    chunk.flags |= flags;
-                    self.stats.chunks_rewritten += 1;
-                }
-                return;
-            }
-            self.stats.chunks_relocated += 1;
-            consumed = old.data.len();
-            self.take_out(key, id);
-        } else if let (Some(low), Some(high)) = (ids.first(), ids.last()) {
-            let (low, high) = (
-                if later(*low, id) { id } else { *low },
-                if later(id, *high) { id } else { *high },
-            );
-            let all = ids.iter().all(|other| (other.wrapping_sub(low)) < 1 << 31);
-            if high.wrapping_sub(low) >= 1 << 31 || id.wrapping_sub(low) >= 1 << 31 || !all {
-                self.stats.chunks_discarded += 1;
-                return;
-            }
-        }
-        let incomplete = !meta.complete;
-        self.store(key, Chunk { key, id, room, data, consumed, flags, incomplete });
     }
 
     fn patch(
