@@ -24,9 +24,9 @@
 //! schema must not do is an [`Error`] with file, line, column and reason. Custom options are read
 //! over. `required` is a field that may be absent: nothing here fails for want of it.
 //!
-//! `google/protobuf/*.proto` need not be among the sources: `any`, `descriptor`, `duration`, `empty`,
-//! `field_mask`, `struct`, `timestamp` and `wrappers` come along, and code is made for those that
-//! are used.
+//! `google/protobuf/*.proto` need not be among the sources: `any`, `api`, `compiler/plugin`,
+//! `cpp_features`, `descriptor`, `duration`, `empty`, `field_mask`, `java_features`, `source_context`,
+//! `struct`, `timestamp`, `type` and `wrappers` come along, and code is made for those that are used.
 //!
 //! # Names
 //!
@@ -115,8 +115,8 @@ impl Faces {
 /// What to generate.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The schema. Every import must be among them, but for these of `google/protobuf`: `any`,
-    /// `descriptor`, `duration`, `empty`, `field_mask`, `struct`, `timestamp`, `wrappers`.
+    /// The schema. Every import must be among them, but for the files of `google/protobuf` that
+    /// [come along](crate#the-schema-language).
     pub sources: Vec<Source>,
     /// Which code to make.
     pub faces: Faces,

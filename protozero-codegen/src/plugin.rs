@@ -6,7 +6,9 @@
 //!
 //! Options, joined by commas: `faces=A+B+...` (or `faces=A,B,...`) of `owned`, `writer`, `reader`,
 //! `service`, `descriptor`; `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
-//! `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`.
+//! `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`, as often as needed: the files below
+//! PREFIX (none: all) are behind the cargo feature NAME (none: always there), and of several prefixes the
+//! longest counts.
 //!
 //! A run writes a `mod.rs` that names the files of this run. Of two runs into one folder, for a file
 //! or a folder at a time as buf and Bazel make them, the second's `mod.rs` is what stays: give all
@@ -60,6 +62,10 @@ fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
         set(&mut config, &option)?;
     }
     let wanted = &request.file_to_generate;
+    let there = |path: &String| request.proto_file.iter().any(|f| f.name() == path);
+    if let Some(missing) = wanted.iter().find(|path| !there(path)) {
+        return Err(format!("{missing}: wanted, but not in the request"));
+    }
     let emitted = |path: &str| wanted.iter().any(|w| w == path);
     generate(&config, request.proto_file, emitted).map_err(|e| e.to_string())
 }
@@ -102,15 +108,30 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         }
         "open_enums" => config.open_enums = switch(name, value)?,
         "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
-        "root" => config.root = value.to_owned(),
-        "text_feature" => config.text_feature = Some(value.to_owned()),
+        "root" if value.is_empty() || syn::parse_str::<syn::Path>(value).is_ok() => {
+            config.root = value.to_owned();
+        }
+        "root" => return Err(format!("root is a module such as crate::schema, not {value:?}")),
+        "text_feature" => config.text_feature = Some(cargo_feature(value)?),
         "feature" => match value.split_once(':') {
-            Some((prefix, feature)) => config.features.push((prefix.into(), feature.into())),
+            Some((prefix, "")) => config.features.push((prefix.into(), String::new())),
+            Some((prefix, name)) => config.features.push((prefix.into(), cargo_feature(name)?)),
             None => return Err("feature wants PREFIX:NAME".into()),
         },
         _ => return Err(format!("option {name} is not known")),
     }
     Ok(())
+}
+
+/// The name of a feature, as cargo takes it.
+fn cargo_feature(name: &str) -> Result<String, String> {
+    let letter = |c: char| c.is_alphanumeric() || c == '_';
+    let starts = name.starts_with(letter);
+    if starts && name.chars().all(|c| letter(c) || matches!(c, '-' | '+' | '.')) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("{name:?} is no name of a cargo feature"))
+    }
 }
 
 /// An option that is on by its name alone.

@@ -1,36 +1,50 @@
 //! The files of `google/protobuf` that schemas use, in our own words.
 //!
 //! Names, numbers and types are the contract. A schema that imports one of them need not have it:
-//! it is added here. Code is made only for those whose messages a schema uses. What describes
-//! interfaces and compilers (`type.proto`, `api.proto`, `source_context.proto`,
-//! `compiler/plugin.proto`, `cpp_features.proto`) is not among them: its place is an include folder.
+//! it is added here, and so is what such a file imports. Code is made only for those whose messages a
+//! schema uses.
 
 use std::collections::BTreeSet;
 
 use crate::Source;
 use crate::parse::Parsed;
 
-const FILES: &[(&str, &str)] = &[
-    ("google/protobuf/any.proto", include_str!("wellknown/any.proto")),
-    ("google/protobuf/descriptor.proto", include_str!("wellknown/descriptor.proto")),
-    ("google/protobuf/duration.proto", include_str!("wellknown/duration.proto")),
-    ("google/protobuf/empty.proto", include_str!("wellknown/empty.proto")),
-    ("google/protobuf/field_mask.proto", include_str!("wellknown/field_mask.proto")),
-    ("google/protobuf/struct.proto", include_str!("wellknown/struct.proto")),
-    ("google/protobuf/timestamp.proto", include_str!("wellknown/timestamp.proto")),
-    ("google/protobuf/wrappers.proto", include_str!("wellknown/wrappers.proto")),
-];
+macro_rules! files {
+    ($($path:literal)*) => {
+        &[$((
+            concat!("google/protobuf/", $path),
+            include_str!(concat!("wellknown/", $path)),
+        )),*]
+    };
+}
 
-/// The well-known files that `files` import, and do not have: none of them imports another.
+const FILES: &[(&str, &str)] = files! {
+    "any.proto" "api.proto" "compiler/plugin.proto" "cpp_features.proto" "descriptor.proto"
+    "duration.proto" "empty.proto" "field_mask.proto" "java_features.proto" "source_context.proto"
+    "struct.proto" "timestamp.proto" "type.proto" "wrappers.proto"
+};
+
+/// The well-known files that `files` import, and do not have.
 pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
-    let imported: BTreeSet<&str> =
-        files.iter().flat_map(|f| &f.descriptor.dependency).map(String::as_str).collect();
     let given: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
-    FILES
-        .iter()
-        .filter(|(path, _)| imported.contains(path) && !given.contains(path))
-        .map(|(path, text)| Source { path: (*path).into(), text: (*text).into() })
-        .collect()
+    let mut open: Vec<String> =
+        files.iter().flat_map(|f| f.descriptor.dependency.iter().cloned()).collect();
+    let mut found = BTreeSet::new();
+    while let Some(path) = open.pop() {
+        let at = FILES.iter().position(|(known, _)| *known == path);
+        let Some(at) = at.filter(|_| !given.contains(path.as_str())) else { continue };
+        if found.insert(at) {
+            open.extend(imports(FILES[at].1));
+        }
+    }
+    let source = |at: usize| Source { path: FILES[at].0.into(), text: FILES[at].1.into() };
+    found.into_iter().map(source).collect()
+}
+
+/// What one of our files imports, each in a line.
+fn imports(text: &str) -> impl Iterator<Item = String> {
+    let path = |line: &str| line.strip_prefix("import \"")?.strip_suffix("\";").map(str::to_owned);
+    text.lines().filter_map(path)
 }
 
 /// Whether this crate brings the file along.

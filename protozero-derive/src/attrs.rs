@@ -16,6 +16,14 @@ pub(crate) struct Number {
 
 impl Parse for Number {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.peek(syn::Ident) {
+            let word: Ident = input.parse()?;
+            let message = match word.to_string().as_str() {
+                name @ ("tag" | "optional") => unknown_flag(name),
+                name => format!("the number stands in front of `{name}`, as in #[pb(uint32, 3)]"),
+            };
+            return Err(syn::Error::new(word.span(), message));
+        }
         if !input.peek(LitInt) {
             return Err(input.error("expected a field number, as in #[pb(uint32, 3)]"));
         }

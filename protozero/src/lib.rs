@@ -189,4 +189,25 @@ mod guide {
     /// let _ = protozero::Message::encode_to_vec(&Told::<Empty>::default());
     /// ```
     mod oneofs {}
+
+    /// A value of a closed enumeration that is more than 32 bits.
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq)]
+    /// #[repr(i64)]
+    /// enum Large { #[default] One = 1, Two = 1 << 32 }
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq)]
+    /// #[repr(i64)]
+    /// enum Next { #[default] Last = 0x7fff_ffff, NoMore }
+    /// ```
+    ///
+    /// ```
+    /// #[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq)]
+    /// #[repr(i64)]
+    /// enum Last { #[default] Last = i32::MAX as i64, First = -0x8000_0000 }
+    /// ```
+    mod enumerations {}
 }

@@ -66,7 +66,11 @@ impl Features {
             "proto3" => PROTO3,
             "editions" => match d.special_fields.unknown_fields().get(EDITION) {
                 Some(UnknownValueRef::Varint(YEAR_2023)) => EDITION_2023,
-                _ => return Err("this edition is not known; 2023 is".into()),
+                _ => {
+                    return Err(
+                        "its edition is not known: proto2, proto3 and edition 2023 are".into()
+                    );
+                }
             },
             other => return Err(format!("syntax {other} is not known")),
         };

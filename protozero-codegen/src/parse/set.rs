@@ -3,18 +3,36 @@
 use std::collections::BTreeMap;
 
 use protobuf::descriptor::source_code_info::Location;
-use protobuf::descriptor::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto};
+use protobuf::descriptor::{
+    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+};
 
 use super::Parsed;
+use crate::names;
 use crate::notes::{Note, Notes, Place, join};
 
 /// `descriptor` as a parser of ours would hand it over.
 pub(super) fn parsed(mut descriptor: FileDescriptorProto, emitted: bool) -> Parsed {
+    descriptor.message_type.iter_mut().for_each(json_names);
+    name(&mut descriptor.extension);
     let info = descriptor.source_code_info.take().unwrap_or_default();
     let locations = info.location.iter().map(|l| (l.path.as_slice(), l)).collect();
     let mut reader = Reader { locations, notes: Notes::new() };
     reader.file(&descriptor);
     Parsed { path: descriptor.name().to_owned(), descriptor, notes: reader.notes, emitted }
+}
+
+/// Not every compiler says what everybody can tell: the names in JSON.
+fn json_names(d: &mut DescriptorProto) {
+    name(&mut d.field);
+    name(&mut d.extension);
+    d.nested_type.iter_mut().for_each(json_names);
+}
+
+fn name(fields: &mut [FieldDescriptorProto]) {
+    for f in fields.iter_mut().filter(|f| !f.has_json_name()) {
+        f.set_json_name(names::json(f.name()));
+    }
 }
 
 /// Paths are rows of field numbers and indices (`descriptor.proto`, `SourceCodeInfo`).

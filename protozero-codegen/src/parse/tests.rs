@@ -277,6 +277,29 @@ fn two_parsers_agree() {
 }
 
 #[test]
+fn what_every_protobuf_brings_along() {
+    let all = "any api compiler/plugin cpp_features descriptor duration empty field_mask \
+        java_features source_context struct timestamp type wrappers";
+    let imports: String =
+        all.split(' ').map(|file| format!("import \"google/protobuf/{file}.proto\";")).collect();
+    let text = format!(
+        "edition = \"2023\"; {imports} message A {{
+        google.protobuf.Api api = 1; google.protobuf.compiler.Version version = 2;
+        string s = 3 [features.(pb.cpp).string_type = VIEW]; }}"
+    );
+    let schema = super::parse(&sources(&[("a.proto", &text)]), false).unwrap();
+    assert_eq!(schema.files.len(), 1 + all.split(' ').count());
+    let emitted = |f: &&crate::model::File| f.emitted && f.path.starts_with("google/");
+    let emitted: Vec<_> = schema.files.iter().filter(emitted).map(|f| f.path.as_str()).collect();
+    let used = ["any", "api", "compiler/plugin", "descriptor", "source_context", "type"];
+    assert_eq!(emitted, used.map(|file| format!("google/protobuf/{file}.proto")));
+    // By both parsers, and without being imported by the source itself.
+    let text = "syntax = \"proto3\"; import \"google/protobuf/api.proto\";";
+    let schema = super::parse(&sources(&[("a.proto", text)]), false).unwrap();
+    assert_eq!(schema.files.len(), 5);
+}
+
+#[test]
 fn numbers_are_read_as_they_are_written() {
     let text = "syntax = \"proto2\"; message A { optional int32 o = 010 [default = 017]; \
         optional double d = 0x10 [default = 010]; reserved 011, 0x20 to 0x2F; \

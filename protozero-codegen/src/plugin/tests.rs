@@ -111,6 +111,16 @@ fn options_and_errors_reach_protoc() {
     assert!(error("faces=owned+all+x").starts_with("\"x\" is no face; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
     assert_eq!(error("open_enums=no"), "open_enums is true or false, not \"no\"");
+    for root in ["1", "a b", "crate::", "x;y"] {
+        assert!(error(&format!("root={root}")).starts_with("root is a module such as"), "{root}");
+    }
+    assert_eq!(error("text_feature=a\"b"), "\"a\\\"b\" is no name of a cargo feature");
+    assert_eq!(error("text_feature"), "\"\" is no name of a cargo feature");
+    assert_eq!(error("feature=a:b c"), "\"b c\" is no name of a cargo feature");
+    assert_eq!(error("root=,feature=:x,feature=google/:,text_feature=a-b"), "");
+    request.set_parameter(String::new());
+    request.file_to_generate.push("four.proto".into());
+    assert_eq!(ask(&request).error(), "four.proto: wanted, but not in the request");
     let odd = CodeGeneratorResponse::parse_from_bytes(&plugin(b"\xff")).unwrap();
     assert!(odd.error().starts_with("not a request of protoc"), "{}", odd.error());
 }
@@ -139,6 +149,22 @@ fn comments_and_places_come_from_the_descriptors() {
     message.set_name("no name".into());
     let error = generate_set(&config(), &described(message).write_to_bytes().unwrap());
     assert_eq!(error.unwrap_err().to_string(), "a.proto:7:3: \"no name\" is no name");
+}
+
+#[test]
+fn names_in_json_need_not_be_said() {
+    let mut set = set();
+    let three = set.file.iter_mut().find(|f| f.name() == "three.proto").unwrap();
+    let fields = &mut three.message_type[0].field;
+    fields.iter_mut().for_each(|f| f.clear_json_name());
+    let bytes = set.write_to_bytes().unwrap();
+    let said = generate_set(&config(), &self::set().write_to_bytes().unwrap()).unwrap();
+    assert_eq!(generate_set(&config(), &bytes).unwrap(), said);
+    let fields = &mut set.file.iter_mut().find(|f| f.name() == "three.proto").unwrap();
+    fields.message_type[0].field[1].set_name("a_".into());
+    fields.message_type[0].field[0].set_name("a".into());
+    let error = generate_set(&config(), &set.write_to_bytes().unwrap()).unwrap_err();
+    assert_eq!(error.message, "JSON knows a_ and a by the same name");
 }
 
 #[test]

@@ -87,7 +87,12 @@ impl<'a> Grammar<'a> {
             (false, "proto3") => Speech::Proto3,
             (true, "2023") => Speech::Edition,
             (false, _) => return Err((at, format!("syntax {value} is not known"))),
-            (true, _) => return Err((at, format!("edition {value} is not known; 2023 is"))),
+            (true, _) => {
+                return Err((
+                    at,
+                    format!("edition {value} is not known: proto2, proto3 and edition 2023 are"),
+                ));
+            }
         };
         if edition {
             self.beyond = true;

@@ -4,7 +4,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{literal, marker};
+use super::{each_variant, literal, marker};
 use crate::kind::Kind;
 use crate::model::{self, Shape, What, types::span_of};
 
@@ -87,30 +87,23 @@ fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> To
 }
 
 pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
-    let mut arms: TokenStream = oneof
-        .variants
-        .iter()
-        .map(|variant| {
-            let ident = &variant.ident;
-            let marker = marker(&variant.held);
-            let number = literal(variant.number);
-            // The same member again: a message is merged into the old one; any other is replaced.
-            // The closure finds out which it is.
-            quote_spanned! {span_of(&variant.held.ty)=>
-                #number => __pb::merge_variant::<#marker, Self>(
-                    slot,
-                    |old| match old {
-                        Self::#ident(value) => __pb::Some(value),
-                        #[allow(unreachable_patterns)]
-                        _ => __pb::None,
-                    },
-                    Self::#ident,
-                    field,
-                    context,
-                ),
-            }
-        })
-        .collect();
+    let mut arms = each_variant(oneof, |ident, marker, number, span| {
+        // The same member again: a message is merged into the old one; any other is replaced.
+        // The closure finds out which it is.
+        quote_spanned! {span=>
+            #number => __pb::merge_variant::<#marker, Self>(
+                slot,
+                |old| match old {
+                    Self::#ident(value) => __pb::Some(value),
+                    #[allow(unreachable_patterns)]
+                    _ => __pb::None,
+                },
+                Self::#ident,
+                field,
+                context,
+            ),
+        }
+    });
     arms.extend(quote!(_ => __pb::Ok(false),));
     arms
 }

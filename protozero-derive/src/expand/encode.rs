@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{literal, marker};
+use super::{each_variant, literal, marker};
 use crate::model::{self, Shape, What, types::span_of};
 
 pub(super) fn message(message: &model::Message) -> TokenStream {
@@ -46,16 +46,9 @@ pub(super) fn message(message: &model::Message) -> TokenStream {
 }
 
 pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
-    oneof
-        .variants
-        .iter()
-        .map(|variant| {
-            let ident = &variant.ident;
-            let marker = marker(&variant.held);
-            let number = literal(variant.number);
-            quote_spanned! {span_of(&variant.held.ty)=>
-                Self::#ident(value) => __pb::put::<#marker>(out, #number, value),
-            }
-        })
-        .collect()
+    each_variant(oneof, |ident, marker, number, span| {
+        quote_spanned! {span=>
+            Self::#ident(value) => __pb::put::<#marker>(out, #number, value),
+        }
+    })
 }

@@ -1,17 +1,27 @@
 //! The impl of an enumeration.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 
-use crate::model::{Enumeration, Values};
+use crate::model::{Enumeration, Values, Variant};
 
 /// `impl Enumeration for ...`, and the constants of an open one.
 pub(crate) fn enumeration(input: &Enumeration) -> TokenStream {
     let (ident, name) = (&input.ident, &input.name);
-    let (constants, body) = match &input.values {
+    let (beside, body) = match &input.values {
         Values::Closed(variants) => {
-            let idents: Vec<_> = variants.iter().map(|variant| &variant.0).collect();
-            let names = variants.iter().map(|variant| &variant.1);
+            let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
+            let names = variants.iter().map(|variant| &variant.name);
+            let evaluated = variants.iter().filter(|variant| !variant.known);
+            let checks = evaluated.map(|Variant { ident: value, .. }| {
+                let message = format!("{ident}::{value} is no number of 32 bits");
+                quote_spanned! {value.span()=>
+                    const _: () = ::core::assert!(
+                        #ident::#value as i128 == (#ident::#value as i32) as i128, #message,
+                    );
+                }
+            });
+            let checks = quote!(#(#checks)*);
             let body = quote! {
                 const VALUES: &'static [(&'static str, i32)] =
                     &[#((#names, Self::#idents as i32)),*];
@@ -26,7 +36,7 @@ pub(crate) fn enumeration(input: &Enumeration) -> TokenStream {
                     self as i32
                 }
             };
-            (TokenStream::new(), body)
+            (checks, body)
         }
         Values::Open(values) => {
             let idents: Vec<_> = values.iter().map(|value| &value.0).collect();
@@ -52,7 +62,7 @@ pub(crate) fn enumeration(input: &Enumeration) -> TokenStream {
         }
     };
     quote! {
-        #constants
+        #beside
         #[automatically_derived]
         impl ::protozero::Enumeration for #ident {
             const NAME: &'static str = #name;

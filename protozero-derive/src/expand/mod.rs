@@ -7,7 +7,7 @@ mod enumeration;
 mod getters;
 mod oneofs;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Generics, Lifetime, parse_quote};
 
@@ -152,6 +152,19 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
             }
         }
     }
+}
+
+/// What `arm` makes of the name, marker, number and place of each variant.
+fn each_variant(
+    oneof: &model::Oneof,
+    arm: impl Fn(&syn::Ident, TokenStream, TokenStream, Span) -> TokenStream,
+) -> TokenStream {
+    let variants = oneof.variants.iter();
+    let arms = variants.map(|variant| {
+        let number = literal(variant.number).into_token_stream();
+        arm(&variant.ident, marker(&variant.held), number, span_of(&variant.held.ty))
+    });
+    arms.collect()
 }
 
 /// Numbers in order, for lists that are compared in one pass.

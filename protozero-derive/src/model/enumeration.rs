@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use proc_macro2::Literal;
 use syn::parse::{Parse, ParseStream};
-use syn::{Data, DeriveInput, Fields, Ident, LitInt, LitStr, Token, Type, parenthesized};
+use syn::{
+    Data, DeriveInput, Expr, ExprLit, ExprUnary, Fields, Ident, Lit, LitInt, LitStr, Token, Type,
+    UnOp, parenthesized,
+};
 
 use crate::attrs;
 use crate::diag::Diagnostics;
@@ -18,10 +21,17 @@ pub(crate) struct Enumeration {
 }
 
 pub(crate) enum Values {
-    /// Variants and their names in the schema.
-    Closed(Vec<(Ident, String)>),
+    Closed(Vec<Variant>),
     /// Constants and their numbers.
     Open(Vec<(Ident, Literal)>),
+}
+
+pub(crate) struct Variant {
+    pub(crate) ident: Ident,
+    /// Its name in the schema.
+    pub(crate) name: String,
+    /// Its number was seen to be one.
+    pub(crate) known: bool,
 }
 
 /// `#[pb(name = "...", values(NAME = 0, ...))]`.
@@ -63,6 +73,18 @@ impl Parse for Item {
     }
 }
 
+const NO_NUMBER: &str = "a value is a number of 32 bits";
+
+/// What is written as a number; any other expression is for the compiler to evaluate.
+fn literal(number: &Expr) -> Option<i128> {
+    let (sign, number) = match number {
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => (-1, &**expr),
+        number => (1, number),
+    };
+    let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = number else { return None };
+    literal.base10_parse::<i64>().ok().map(|number| sign * i128::from(number))
+}
+
 /// `NAME = NUMBER`.
 fn value(input: ParseStream<'_>) -> syn::Result<(Ident, i32)> {
     let name: Ident = input.parse()?;
@@ -71,8 +93,7 @@ fn value(input: ParseStream<'_>) -> syn::Result<(Ident, i32)> {
     let literal: LitInt = input.parse()?;
     let number: i64 = literal.base10_parse()?;
     let number = if minus { -number } else { number };
-    let number = i32::try_from(number)
-        .map_err(|_| syn::Error::new(literal.span(), "a value is a number of 32 bits"))?;
+    let number = i32::try_from(number).map_err(|_| syn::Error::new(literal.span(), NO_NUMBER))?;
     Ok((name, number))
 }
 
@@ -114,7 +135,13 @@ fn closed(data: syn::DataEnum, owner: &Ident) -> syn::Result<Values> {
         diag.at(owner, "an enumeration needs at least one value");
     }
     let mut variants = Vec::new();
+    let mut names = BTreeSet::new();
     for variant in data.variants {
+        let written = variant.discriminant.as_ref().map(|(_, number)| number);
+        let number = written.and_then(literal);
+        if number.is_some_and(|number| i32::try_from(number).is_err()) {
+            diag.at(&written, NO_NUMBER);
+        }
         if !matches!(variant.fields, Fields::Unit) {
             let message = "a value of an enumeration is a number and holds nothing";
             diag.at(&variant.ident, message);
@@ -131,7 +158,10 @@ fn closed(data: syn::DataEnum, owner: &Ident) -> syn::Result<Values> {
             Some(name) => name.value(),
             None => screaming(&variant.ident.to_string()),
         };
-        variants.push((variant.ident, name));
+        if !names.insert(name.clone()) {
+            diag.at(&variant.ident, format!("the schema's `{name}` is said twice"));
+        }
+        variants.push(Variant { ident: variant.ident, name, known: number.is_some() });
     }
     diag.finish(Values::Closed(variants))
 }

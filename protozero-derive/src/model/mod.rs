@@ -14,7 +14,7 @@ use crate::attrs::{self, Number, Pb};
 use crate::diag::Diagnostics;
 use crate::kind::Kind;
 
-pub(crate) use enumeration::{Enumeration, Values};
+pub(crate) use enumeration::{Enumeration, Values, Variant};
 pub(crate) use oneof::Oneof;
 
 /// How often a field may stand in a message, and when it is written.

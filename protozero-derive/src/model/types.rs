@@ -71,6 +71,17 @@ pub(super) fn check(kind: Kind, inner: &Type, view: bool, diag: &mut Diagnostics
         }
         return;
     }
+    if argument(inner, "Option").is_some() {
+        diag.at(inner, "there is no absence inside of a list, a map or another `Option`");
+        return;
+    }
+    if argument(inner, "Vec").is_some() && kind != Kind::Bytes {
+        diag.at(
+            inner,
+            "a list is a whole field, a `Vec` and `repeated` or `packed`: not a part of one",
+        );
+        return;
+    }
     let wanted = match kind {
         Kind::Scalar { rust, .. } => rust,
         Kind::String => "String",
