@@ -1,6 +1,217 @@
+//! Named as the suites of the compressors, run for each codec.
+
+use std::io::Read as _;
+
+use protos::{
+    TraceConfig, TraceConfigCompressionConfig as Config, TraceConfigCompressionConfigDeflate,
+    TraceConfigCompressionConfigZstd, TraceConfigCompressionType as Legacy,
+};
+
 use super::*;
 
+/// `count` packets of `len` bytes, as fields of a trace, that shrink well or not at all.
+fn trace(count: usize, len: usize, random: bool) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut out = Vec::new();
+    for number in 0..count {
+        out.push(0x0a);
+        let mut digits = [0; protozero::wire::varint::LEN_MAX];
+        let width = protozero::wire::varint::encode(len as u64, &mut digits);
+        out.extend_from_slice(&digits[..width]);
+        out.extend((0..len).map(|at| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            if random { (state >> 56) as u8 } else { (number + at / 7) as u8 }
+        }));
+    }
+    out
+}
+
+/// What is inside of the packet.
+fn unpack(codec: Codec, packet: &Compressed) -> Vec<u8> {
+    let bytes: Vec<u8> = packet.slices().flatten().copied().collect();
+    let mut reader = protozero::Reader::new(&bytes);
+    let field = reader.next_field().unwrap().unwrap();
+    assert!(reader.next_field().unwrap().is_none(), "nothing but the stream");
+    assert_eq!(field.number, codec.field());
+    let protozero::Value::Len(stream) = field.value else { panic!("not bytes") };
+    let mut out = Vec::new();
+    match codec {
+        Codec::Deflate => {
+            flate2::read::ZlibDecoder::new(stream).read_to_end(&mut out).unwrap();
+        }
+        Codec::Zstd(_) => {
+            let mut rest = stream;
+            ruzstd::decoding::StreamingDecoder::new(&mut rest)
+                .unwrap()
+                .read_to_end(&mut out)
+                .unwrap();
+            assert!(rest.is_empty(), "one frame");
+        }
+    }
+    out
+}
+
+fn round_trip(codec: Codec, stream: &[u8]) {
+    let packet = codec.compress(stream).expect("something");
+    assert_eq!(unpack(codec, &packet), stream);
+}
+
+fn slices(codec: Codec, stream: &[u8]) {
+    let packet = codec.compress(stream).expect("something");
+    assert!(packet.slices().count() > 3);
+    assert!(packet.slices().all(|slice| slice.len() <= limits::SLICE_BYTES_MAX));
+    assert_eq!(unpack(codec, &packet), stream);
+}
+
+fn len(codec: Codec, stream: &[u8]) -> usize {
+    codec.compress(stream).expect("something").slices().map(<[u8]>::len).sum()
+}
+
+/// Words in no order: work for a search.
+fn text() -> Vec<u8> {
+    let words =
+        ["sched", "switch", "prev", "next", "comm", "pid", "prio", "state", "cpu", "wakeup"];
+    let mut state = 7u64;
+    let mut out = Vec::new();
+    while out.len() < 400_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        out.extend_from_slice(words[(state >> 33) as usize % words.len()].as_bytes());
+        out.push(b'0' + (state >> 60) as u8 % 10);
+    }
+    out
+}
+
+mod deflate {
+    use super::*;
+
+    const CODEC: Codec = Codec::Deflate;
+
+    #[test]
+    fn empty() {
+        assert!(CODEC.compress(&[]).is_none());
+    }
+
+    #[test]
+    fn end2_end_compress_and_decompress() {
+        round_trip(CODEC, &trace(1, 5, false));
+        round_trip(CODEC, &trace(20, 30, true));
+    }
+
+    #[test]
+    fn max_slice_size() {
+        slices(CODEC, &trace(1, 500_000, true));
+    }
+
+    #[test]
+    fn many_packets_preserve_order() {
+        round_trip(CODEC, &trace(10_000, 13, false));
+    }
+
+    #[test]
+    fn multi_slice_output_round_trip() {
+        slices(CODEC, &trace(50, 20_000, true));
+    }
+
+    #[test]
+    fn multi_slice_input_packet() {
+        round_trip(CODEC, &trace(1, 3_000_000, false));
+    }
+
+    /// There is one level; what is written is smaller than without a search.
+    #[test]
+    fn compression_level_is_honored() {
+        let text = text();
+        let mut fast = Vec::new();
+        flate2::read::ZlibEncoder::new(&text[..], flate2::Compression::new(1))
+            .read_to_end(&mut fast)
+            .unwrap();
+        assert!(len(CODEC, &text) < fast.len());
+    }
+}
+
+mod zstd {
+    use super::*;
+
+    const CODEC: Codec = Codec::Zstd(0);
+
+    #[test]
+    fn empty() {
+        assert!(CODEC.compress(&[]).is_none());
+    }
+
+    #[test]
+    fn end2_end_compress_and_decompress() {
+        round_trip(CODEC, &trace(1, 5, false));
+        round_trip(CODEC, &trace(20, 30, true));
+    }
+
+    #[test]
+    fn max_slice_size() {
+        slices(CODEC, &trace(1, 500_000, true));
+    }
+
+    #[test]
+    fn many_packets_preserve_order() {
+        round_trip(CODEC, &trace(10_000, 13, false));
+    }
+
+    #[test]
+    fn multi_slice_output_round_trip() {
+        slices(CODEC, &trace(50, 20_000, true));
+    }
+
+    #[test]
+    fn multi_slice_input_packet() {
+        round_trip(CODEC, &trace(1, 3_000_000, false));
+    }
+
+    #[test]
+    fn compression_level_is_honored() {
+        let text = text();
+        for level in [i32::MIN, -5, 0, 1, 3, 6, 12, 19, i32::MAX] {
+            round_trip(Codec::Zstd(level), &text[..50_000]);
+        }
+        assert!(len(Codec::Zstd(19), &text) < len(Codec::Zstd(1), &text));
+    }
+}
+
+fn asked(deflate: bool, zstd: Option<i32>, legacy: bool) -> TraceConfig {
+    let deflate = deflate.then(TraceConfigCompressionConfigDeflate::default);
+    let zstd = zstd
+        .map(|level| TraceConfigCompressionConfigZstd { level: Some(level), ..Default::default() });
+    let legacy = if legacy { Legacy::COMPRESSION_TYPE_DEFLATE } else { Legacy(0) };
+    #[allow(deprecated, reason = "what configs of today still say")]
+    TraceConfig {
+        compression: Some(Config { deflate, zstd, ..Default::default() }),
+        compression_type: Some(legacy),
+        ..Default::default()
+    }
+}
+
+/// No codec built: plain packets, and a reason to say so.
 #[test]
-fn nothing_gives_nothing() {
-    assert!(Codec::Deflate.compress(&[]).is_none());
+fn compression_configured_but_unsupported() {
+    let none = Built { deflate: false, zstd: false };
+    for config in [asked(true, None, false), asked(false, Some(3), false), asked(false, None, true)]
+    {
+        assert_eq!(Codec::pick(&config, none), None);
+        assert!(Codec::is_asked_for(&config));
+    }
+    assert!(!Codec::is_asked_for(&TraceConfig::default()));
+}
+
+#[test]
+fn compression_config_zstd_falls_back_to_legacy_deflate() {
+    let only_deflate = Built { deflate: true, zstd: false };
+    assert_eq!(Codec::pick(&asked(false, Some(3), true), only_deflate), Some(Codec::Deflate));
+    assert_eq!(Codec::pick(&asked(true, Some(3), false), only_deflate), Some(Codec::Deflate));
+    assert_eq!(Codec::pick(&asked(false, Some(3), false), only_deflate), None);
+}
+
+#[test]
+fn compression_config_zstd_used_when_available() {
+    assert_eq!(Codec::choose(&asked(true, Some(3), true)), Some(Codec::Zstd(3)));
+    assert_eq!(Codec::choose(&asked(true, None, false)), Some(Codec::Deflate));
+    assert_eq!(Codec::choose(&asked(false, None, true)), Some(Codec::Deflate));
+    assert_eq!(Codec::choose(&asked(false, None, false)), None);
 }
