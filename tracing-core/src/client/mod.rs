@@ -8,6 +8,7 @@
 //! | `connection` | a client's connection to a service, over a socket or inside this process |
 //! | `serve` | the daemon: sockets, files and timers around the service |
 //! | `in_process` | the same service on a thread of this process, without sockets |
+//! | `embed` | the same service without a thread, and over an IPC that is not ours |
 //! | `consumer` | starts traces and reads them |
 //! | `producer`, `data_source` | writes them |
 
@@ -16,6 +17,7 @@
 pub mod connection;
 pub mod consumer;
 pub mod data_source;
+pub mod embed;
 pub mod in_process;
 pub mod producer;
 pub mod serve;

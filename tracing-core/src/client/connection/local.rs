@@ -2,9 +2,11 @@
 //! into the client's mailbox. Nothing is encoded but the response messages, and no descriptor is
 //! needed.
 
+use core::fmt;
 use core::marker::PhantomData;
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::sync::Weak;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -180,8 +182,13 @@ impl Mailbox {
     }
 }
 
+/// A service that runs only when it is called.
+pub(in crate::client) trait Drive: Send + Sync {
+    /// Does what there is to do; when there will be more, if nothing else happens.
+    fn drive(&self) -> Option<Duration>;
+}
+
 /// A client's end.
-#[derive(Debug)]
 pub(in crate::client) struct LocalConnection<P: LocalPort> {
     client: ClientId,
     inbox: Arc<Inbox>,
@@ -190,6 +197,8 @@ pub(in crate::client) struct LocalConnection<P: LocalPort> {
     last_call: u64,
     pending: BTreeSet<CallId>,
     region: Option<Region>,
+    /// For a service without a thread: whoever waits for it makes it run.
+    driver: Option<Weak<dyn Drive>>,
     /// Replies were taken since the service was last told that there are none.
     drained: bool,
     port: PhantomData<fn() -> P>,
@@ -198,6 +207,14 @@ pub(in crate::client) struct LocalConnection<P: LocalPort> {
 impl<P: LocalPort> LocalConnection<P> {
     /// Connects. On a service that has ended the connection is closed from the start.
     pub(in crate::client) fn connect(inbox: &Arc<Inbox>) -> Self {
+        Self::connect_driven(inbox, None)
+    }
+
+    /// The same, to a service that `driver` makes run.
+    pub(in crate::client) fn connect_driven(
+        inbox: &Arc<Inbox>,
+        driver: Option<Weak<dyn Drive>>,
+    ) -> Self {
         let client = ClientId(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
         let mailbox = Arc::new(Mailbox::new());
         if !inbox.push(client, P::any(LocalEvent::Connected(Arc::clone(&mailbox)))) {
@@ -211,9 +228,15 @@ impl<P: LocalPort> LocalConnection<P> {
             last_call: 0,
             pending: BTreeSet::new(),
             region: None,
+            driver,
             drained: false,
             port: PhantomData,
         }
+    }
+
+    /// Lets a service without a thread do its work.
+    fn drive(&self) -> Option<Duration> {
+        self.driver.as_ref()?.upgrade()?.drive()
     }
 
     /// The next reply that somebody waits for, and whether it was the last there is.
@@ -287,6 +310,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
             self.pending.remove(&call);
             return Err(ConnectionError::Disconnected);
         }
+        self.drive();
         Ok(call)
     }
 
@@ -300,6 +324,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
                 return received;
             }
             self.tell_drained();
+            let due = self.drive();
             let condition = Arc::clone(&self.mailbox.condition);
             let sleep = lock(&condition.0);
             // Looked at under the lock that whoever brings something takes: nothing is missed.
@@ -311,10 +336,13 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
                 continue;
             }
             drop(state);
-            match deadline.left() {
+            let left = deadline.left();
+            if left == Some(Duration::ZERO) {
+                return Received::TimedOut;
+            }
+            match [left, due].into_iter().flatten().min() {
                 None => drop(wait(&condition.1, sleep)),
-                Some(Duration::ZERO) => return Received::TimedOut,
-                Some(left) => drop(condition.1.wait_timeout(sleep, left)),
+                Some(time) => drop(condition.1.wait_timeout(sleep, time)),
             }
         }
     }
@@ -339,5 +367,12 @@ fn wait<'a>(condition: &Condvar, guard: MutexGuard<'a, ()>) -> MutexGuard<'a, ()
 impl<P: LocalPort> Drop for LocalConnection<P> {
     fn drop(&mut self) {
         self.inbox.push(self.client, P::any(LocalEvent::Disconnected));
+        self.drive();
+    }
+}
+
+impl<P: LocalPort> fmt::Debug for LocalConnection<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalConnection").field("client", &self.client).finish_non_exhaustive()
     }
 }

@@ -17,13 +17,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 pub(super) use self::local::{
-    AnyLocalEvent, Inbox, LocalConnection, LocalEvent, LocalReply, Mailbox,
+    AnyLocalEvent, Drive, Inbox, LocalConnection, LocalEvent, LocalPort, LocalReply, Mailbox,
 };
-pub use self::socket::SocketConnection;
+pub use self::socket::{Awake, SocketConnection, SocketTransport, Transport, TransportConnection};
 use crate::error::OsError;
 use crate::ids::CallId;
 use crate::ipc::{Port, Rejected};
-use crate::os::poll::Wake;
 use crate::os::shm::MapError;
 use crate::shm::Region;
 use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering, lock};
@@ -120,26 +119,30 @@ pub trait Connection<P: Port>: Send {
 
 /// Makes a connection's [`receive`](Connection::receive) return [`Received::Woken`]: the one that
 /// waits now, or else the next. Several wake-ups may become one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ConnectionWaker(Arc<WakerInner>);
 
-#[derive(Debug)]
 struct WakerInner {
     raised: AtomicBool,
     sleeper: Sleeper,
 }
 
 /// How the one who is to be woken sleeps.
-#[derive(Debug)]
 enum Sleeper {
-    /// In `poll`.
-    Poll(Wake),
+    /// In its transport.
+    Transport(Box<dyn Fn() + Send + Sync>),
     /// On the mailbox's condition. The lock is taken to wake it, so that nobody can be between
     /// looking at the flag and falling asleep.
     Condition(Arc<(Mutex<()>, Condvar)>),
 }
 
 impl ConnectionWaker {
+    /// A waker for a connection of one's own: `wake` ends its sleep, from any thread, and is called once
+    /// until [`take`](Self::take) is.
+    pub fn from_fn(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self::new(Sleeper::Transport(Box::new(wake)))
+    }
+
     fn new(sleeper: Sleeper) -> Self {
         Self(Arc::new(WakerInner { raised: AtomicBool::new(false), sleeper }))
     }
@@ -150,7 +153,7 @@ impl ConnectionWaker {
             return;
         }
         match &self.0.sleeper {
-            Sleeper::Poll(wake) => wake.wake(),
+            Sleeper::Transport(wake) => wake(),
             Sleeper::Condition(condition) => {
                 drop(lock(&condition.0));
                 condition.1.notify_all();
@@ -158,8 +161,16 @@ impl ConnectionWaker {
         }
     }
 
-    /// Whether it was woken since the last look.
-    fn take(&self) -> bool {
+    /// Whether it was woken since the last look: for the connection, which then returns
+    /// [`Received::Woken`].
+    pub fn take(&self) -> bool {
         self.0.raised.load(Ordering::Relaxed) && self.0.raised.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl fmt::Debug for ConnectionWaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let raised = self.0.raised.load(Ordering::Relaxed);
+        f.debug_struct("ConnectionWaker").field("raised", &raised).finish_non_exhaustive()
     }
 }

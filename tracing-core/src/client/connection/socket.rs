@@ -1,6 +1,7 @@
-//! The connection over a socket: the client state machine, its bytes, and sleeping in between.
+//! The connection over a socket, or over whatever else carries bytes.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::{Attachment, Connection, ConnectionError, ConnectionWaker, Received, Sleeper};
@@ -17,14 +18,62 @@ use crate::shm::Region;
 /// Bytes asked from the kernel at a time: about what one frame can have.
 const READ_BYTES: usize = 128 * 1024;
 
-/// A connection to port `P` over a socket.
+/// What carries the bytes of a connection, and descriptors if it can: a socket, or an embedder's own way.
+///
+/// Nothing here waits but [`wait`](Self::wait).
+pub trait Transport: Send {
+    /// Sends what fits now, `fd` with the first byte; `Ok(0)`: no room. A transport that carries no
+    /// descriptors drops it, and the service must be told so
+    /// ([`Peer::by_value`](crate::service::Peer::by_value)).
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    fn send(&mut self, bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>)
+    -> Result<usize, OsError>;
+
+    /// Receives what is there, at most `buf.len()` bytes.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    fn receive(&mut self, buf: &mut [u8]) -> Result<socket::Received, OsError>;
+
+    /// Sleeps until something can be received, there is room to send (if `write`), what
+    /// [`waker`](Self::waker) gave was called, or `timeout` is over (`None`: never).
+    fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake;
+
+    /// Ends [`wait`](Self::wait), the one that goes on or else the next, from any thread.
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync>;
+
+    /// Nothing more will be sent or received.
+    fn close(&mut self);
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Awake {
+    /// There is something to receive, an end or an error among it.
+    pub readable: bool,
+    /// There is room to send.
+    pub writable: bool,
+}
+
+/// A connection to port `P` over a transport: the client state machine, its bytes, and sleeping in between.
 #[derive(Debug)]
-pub struct SocketConnection<P: Port> {
-    stream: Stream,
+pub struct TransportConnection<P: Port, T> {
+    transport: T,
     client: Client<P, OwnedFd>,
     waker: ConnectionWaker,
-    wake: Wake,
     buf: Box<[u8]>,
+}
+
+/// A connection over a socket.
+pub type SocketConnection<P> = TransportConnection<P, SocketTransport>;
+
+/// A connected socket, and what wakes somebody who waits for it.
+#[derive(Debug)]
+pub struct SocketTransport {
+    stream: Stream,
+    wake: Wake,
 }
 
 impl<P: Port> SocketConnection<P> {
@@ -41,14 +90,55 @@ impl<P: Port> SocketConnection<P> {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn over(stream: Stream) -> Result<Self, OsError> {
-        let wake = Wake::new()?;
-        Ok(Self {
-            stream,
+        Ok(Self::new(SocketTransport { stream, wake: Wake::new()? }))
+    }
+}
+
+impl Transport for SocketTransport {
+    fn send(
+        &mut self,
+        bytes: &[IoSlice<'_>],
+        fd: Option<BorrowedFd<'_>>,
+    ) -> Result<usize, OsError> {
+        self.stream.send(bytes, fd)
+    }
+
+    fn receive(&mut self, buf: &mut [u8]) -> Result<socket::Received, OsError> {
+        self.stream.receive(buf)
+    }
+
+    fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake {
+        match poll::wait_for(self.stream.as_fd(), write, &self.wake, timeout) {
+            Ok((readable, writable, woken)) => {
+                if woken {
+                    self.wake.clear();
+                }
+                Awake { readable, writable }
+            }
+            // Reading finds out.
+            Err(_) => Awake { readable: true, writable: false },
+        }
+    }
+
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let wake = self.wake.clone();
+        Box::new(move || wake.wake())
+    }
+
+    fn close(&mut self) {
+        self.stream.shutdown();
+    }
+}
+
+impl<P: Port, T: Transport> TransportConnection<P, T> {
+    /// A connection over `transport`, which the service takes for a connection to port `P`.
+    pub fn new(transport: T) -> Self {
+        Self {
+            waker: ConnectionWaker::new(Sleeper::Transport(transport.waker())),
+            transport,
             client: Client::new(),
-            waker: ConnectionWaker::new(Sleeper::Poll(wake.clone())),
-            wake,
             buf: vec![0; READ_BYTES].into_boxed_slice(),
-        })
+        }
     }
 
     /// Sends what can be sent now. A broken connection shows in the client's state.
@@ -57,7 +147,7 @@ impl<P: Port> SocketConnection<P> {
             let mut parts = Vec::new();
             let outbox = self.client.outbox();
             let fd = outbox.next(&mut parts).map(AsFd::as_fd);
-            match self.stream.send(&parts, fd) {
+            match self.transport.send(&parts, fd) {
                 Ok(0) => return,
                 Ok(sent) => self.client.outbox().advance(sent),
                 // What the service said before it went can still be read; reading finds the end.
@@ -68,7 +158,7 @@ impl<P: Port> SocketConnection<P> {
 
     /// Reads what is there, at most once.
     fn read(&mut self) {
-        let open = match self.stream.receive(&mut self.buf) {
+        let open = match self.transport.receive(&mut self.buf) {
             Ok(socket::Received::Bytes(count, fd)) => {
                 let bytes = self.buf.get(..count).unwrap_or(&self.buf);
                 self.client.receive(bytes, fd).is_ok()
@@ -78,31 +168,24 @@ impl<P: Port> SocketConnection<P> {
         };
         if !open {
             self.client.close();
-            self.stream.shutdown();
+            self.transport.close();
         }
     }
 
     /// Sleeps until something can be read, written, or somebody wakes us.
     fn sleep(&mut self, timeout: Option<Duration>) {
         let write = !self.client.outbox().is_empty();
-        match poll::wait_for(self.stream.as_fd(), write, &self.wake, timeout) {
-            Ok((readable, writable, woken)) => {
-                if readable {
-                    self.read();
-                }
-                if writable {
-                    self.write();
-                }
-                if woken {
-                    self.wake.clear();
-                }
-            }
-            Err(_) => self.client.close(),
+        let awake = self.transport.wait(write, timeout);
+        if awake.readable {
+            self.read();
+        }
+        if awake.writable {
+            self.write();
         }
     }
 }
 
-impl<P: Port> Connection<P> for SocketConnection<P> {
+impl<P: Port, T: Transport> Connection<P> for TransportConnection<P, T> {
     fn send(
         &mut self,
         request: P::Request,

@@ -1,261 +1,149 @@
-//! The loop.
+//! The service among its connections: what peers say goes in, what it asks for is done. No polling, no
+//! listening: [`daemon`](super::daemon) does that, or a program that embeds us.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 use super::Log;
 use super::files::Files;
-use super::peer::{Event, Link, Over, Peer, Side, SocketLink};
+use super::peer::{Event, HostLink, Link, Over, Peer, Side};
+use super::stats::Counters;
 use crate::client::connection::{AnyLocalEvent, Inbox, LocalEvent};
-use crate::error::OsError;
 use crate::ids::ClientId;
 use crate::ipc::{PeerIdentity, Rejected};
-use crate::limits::ACCEPTS_PER_TURN;
-use crate::os::poll::{Poller, Ready, Wake};
+use crate::os::poll::Wake;
 use crate::os::priority::{self, Scheduling};
-use crate::os::signal::StopSignals;
-use crate::os::socket::{Listener, Stream};
 use crate::os::{clock, process, shm};
 use crate::service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
 use crate::sync::{Arc, AtomicU64, Ordering};
 
-/// Keys of the poller; connections have their [`ClientId`], which starts above these.
-const KEY_WAKE: u64 = 0;
-const KEY_SIGNALS: u64 = 1;
-const KEY_LISTENERS: u64 = 2;
-const KEY_CLIENTS: u64 = 1 << 16;
-
-/// Bytes read from one connection in a turn.
-const READ_BYTES: usize = 128 * 1024;
-
 /// Faults of peers after which the log has only some of them.
 const FAULTS_LOGGED: u64 = 16;
 
-/// How long accepting pauses when descriptors have run out.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+/// Connections are numbered from above this, so that a poller has keys for other things.
+pub(in crate::client) const FIRST_CLIENT: u64 = 1 << 16;
 
-pub(super) struct Engine {
-    service: Service,
-    poller: Poller,
-    wake: Wake,
-    inbox: Arc<Inbox>,
+/// See the [module](self).
+pub(in crate::client) struct Engine {
+    pub(super) service: Service,
+    pub(super) wake: Wake,
+    pub(super) inbox: Arc<Inbox>,
     last_client: Arc<AtomicU64>,
-    listeners: Vec<(Side, Listener)>,
-    /// Boot time until which nobody is accepted.
-    accept_paused_until: Option<u64>,
-    signals: Option<StopSignals>,
-    peers: BTreeMap<ClientId, Peer>,
+    pub(super) peers: BTreeMap<ClientId, Peer>,
     /// Who has new bytes in the queue.
-    dirty: BTreeSet<ClientId>,
+    pub(in crate::client) dirty: BTreeSet<ClientId>,
     /// Who said something that had to wait, and need not any more.
-    backlog: BTreeSet<ClientId>,
+    pub(super) backlog: BTreeSet<ClientId>,
+    /// Connections of custom transports that we closed.
+    pub(in crate::client) closed: VecDeque<ClientId>,
     /// What happened while effects were carried out.
     follow_ups: VecDeque<Input>,
     files: Files,
     /// The nice value of this thread before it was boosted for the first time.
     usual_nice: Option<i32>,
-    /// Trouble that peers made so far.
-    faults: u64,
+    pub(in crate::client) counters: Arc<Counters>,
     log: Log,
     machine_name: String,
-    buf: Box<[u8]>,
 }
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine")
-            .field("listeners", &self.listeners)
-            .field("peers", &self.peers.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Engine").field("peers", &self.peers.len()).finish_non_exhaustive()
     }
 }
 
 impl Engine {
-    pub(super) fn new(
-        producers: Vec<Listener>,
-        consumers: Vec<Listener>,
+    /// `wake` is used when somebody else than the caller has something for us; without `threads` files are
+    /// written at once.
+    pub(in crate::client) fn new(
         config: ServiceConfig,
         log: Log,
-    ) -> Result<Self, OsError> {
-        let poller = Poller::new()?;
-        let wake = Wake::new()?;
-        poller.add(&wake, KEY_WAKE, true, false)?;
-        let producers = producers.into_iter().map(|listener| (Side::Producer, listener));
-        let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
-        let last_client = Arc::new(AtomicU64::new(KEY_CLIENTS));
-        let mut this = Self {
+        wake: Wake,
+        threads: bool,
+    ) -> Self {
+        let last_client = Arc::new(AtomicU64::new(FIRST_CLIENT));
+        Self {
             machine_name: config.host.machine_name.clone(),
             service: Service::new(config),
-            poller,
             inbox: Arc::new(Inbox::new(wake.clone(), Arc::clone(&last_client))),
             last_client,
-            listeners: producers.chain(consumers).collect(),
-            accept_paused_until: None,
-            signals: None,
             peers: BTreeMap::new(),
             dirty: BTreeSet::new(),
             backlog: BTreeSet::new(),
+            closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
-            files: Files::new(wake.clone()),
+            files: Files::new(wake.clone(), threads),
             usual_nice: None,
             wake,
-            faults: 0,
+            counters: Arc::default(),
             log,
-            buf: vec![0; READ_BYTES].into_boxed_slice(),
-        };
-        this.watch_listeners(true)?;
-        Ok(this)
+        }
     }
 
-    pub(super) fn inbox(&self) -> &Arc<Inbox> {
+    pub(in crate::client) fn inbox(&self) -> &Arc<Inbox> {
         &self.inbox
     }
 
-    pub(super) fn set_permissions(
-        &self,
-        producers: (u32, u32),
-        consumers: (u32, u32),
-    ) -> Result<(), OsError> {
-        for (side, listener) in &self.listeners {
-            let (group, mode) = match side {
-                Side::Producer => producers,
-                Side::Consumer => consumers,
-            };
-            listener.set_permissions(group, mode)?;
+    /// When [`turn`](Self::turn) has something to do at the latest, boot time in ns.
+    pub(in crate::client) fn due_ns(&self) -> Option<u64> {
+        self.service.poll_timeout().map(|due| due.0)
+    }
+
+    /// Does what waits for no socket: clients of this process, files, timers.
+    pub(in crate::client) fn turn(&mut self) {
+        for client in std::mem::take(&mut self.backlog) {
+            self.hear(client);
         }
-        Ok(())
-    }
-
-    pub(super) fn stop_on(&mut self, signals: StopSignals) -> Result<(), OsError> {
-        self.poller.add(&signals, KEY_SIGNALS, true, false)?;
-        self.signals = Some(signals);
-        Ok(())
-    }
-
-    /// Runs until a signal or [`Inbox::stop`].
-    pub(super) fn run(&mut self) -> Result<(), OsError> {
-        let mut ready = Vec::new();
+        self.take_local();
         loop {
-            ready.clear();
-            let timeout = self.timeout();
-            self.poller.wait(&mut ready, timeout)?;
-            for &event in &ready {
-                self.dispatch(event)?;
+            let done = self.files.take_done();
+            if done.is_empty() {
+                break;
             }
-            for client in std::mem::take(&mut self.backlog) {
-                self.hear(client);
-            }
-            self.take_local();
-            for input in self.files.take_done() {
-                self.feed(input);
-            }
-            self.run_timers()?;
-            self.flush();
-            if self.inbox.is_stopped() || self.signals.as_mut().is_some_and(|s| s.take() > 0) {
-                return Ok(());
-            }
+            done.into_iter().for_each(|input| self.feed(input));
         }
-    }
-
-    /// Until the next thing is due.
-    fn timeout(&self) -> Option<Duration> {
-        let service = self.service.poll_timeout().map(|due| due.0);
-        let due = [service, self.accept_paused_until].into_iter().flatten().min()?;
-        Some(Duration::from_nanos(due.saturating_sub(clock::boot_ns())))
-    }
-
-    fn run_timers(&mut self) -> Result<(), OsError> {
         let now = clock::now();
         if self.service.poll_timeout().is_some_and(|due| due <= now.boot()) {
             self.service.handle_timeout(&now);
             self.carry_out();
         }
-        if self.accept_paused_until.is_some_and(|until| until <= now.boot_ns) {
-            self.watch_listeners(true)?;
-        }
-        Ok(())
-    }
-
-    fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
-        match event.key {
-            KEY_WAKE => {
-                self.wake.clear();
-            }
-            KEY_SIGNALS => {}
-            KEY_LISTENERS..KEY_CLIENTS => {
-                let index = usize::try_from(event.key - KEY_LISTENERS).unwrap_or(usize::MAX);
-                self.accept(index)?;
-            }
-            key => {
-                let client = ClientId(key);
-                if event.readable {
-                    self.read(client);
-                }
-                if event.writable {
-                    self.dirty.insert(client);
-                }
-            }
-        }
-        Ok(())
     }
 
     // ------------------------------------------------------------ connections
 
-    fn watch_listeners(&mut self, on: bool) -> Result<(), OsError> {
-        for (index, (_, listener)) in self.listeners.iter().enumerate() {
-            if on {
-                self.poller.add(listener, KEY_LISTENERS + index as u64, true, false)?;
-            } else {
-                self.poller.remove(listener)?;
-            }
-        }
-        self.accept_paused_until = (!on).then(|| clock::boot_ns() + ACCEPT_PAUSE_NS);
-        Ok(())
+    /// A number for a connection that is new.
+    pub(in crate::client) fn next_client(&self) -> ClientId {
+        ClientId(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    fn accept(&mut self, index: usize) -> Result<(), OsError> {
-        for _ in 0..ACCEPTS_PER_TURN {
-            if self.accept_paused_until.is_some() {
-                return Ok(());
-            }
-            let Some((side, listener)) = self.listeners.get(index) else {
-                return Ok(());
-            };
-            let side = *side;
-            match listener.accept() {
-                Ok(Some(stream)) => self.connected(side, stream),
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    // Out of descriptors, most likely. Trying again at once would only spin.
-                    self.fault(&format!("cannot accept: {error}"));
-                    self.watch_listeners(false)?;
-                }
-            }
+    /// A connection; `who` if that is known by now, else its first word tells.
+    pub(in crate::client) fn connected(
+        &mut self,
+        client: ClientId,
+        side: Side,
+        link: Link,
+        who: Option<service::Peer>,
+    ) {
+        self.counters.connected();
+        self.peers.insert(client, Peer { side, link, announced: who.is_some() });
+        if let Some(who) = who {
+            self.announce(client, side, who, false);
         }
-        Ok(())
     }
 
-    fn connected(&mut self, side: Side, stream: Stream) {
-        let client = ClientId(self.last_client.fetch_add(1, Ordering::Relaxed) + 1);
-        let credentials = match stream.credentials() {
-            Ok(credentials) => credentials,
-            Err(error) => return self.say(LogLevel::Error, &format!("{error}")),
-        };
-        let known = stream.is_unix();
-        let link = SocketLink::new(stream, side);
-        if let Err(error) = self.poller.add(&link, client.0, true, false) {
-            return self.say(LogLevel::Error, &format!("{error}"));
-        }
-        let link = Link::Socket(Box::new(link));
-        self.peers.insert(client, Peer { side, link, announced: known });
-        if known {
-            let peer = self.peer(credentials.uid, credentials.pid);
-            self.announce(client, side, peer, false);
+    /// The protocol's end of a connection that has one.
+    pub(in crate::client) fn host(&mut self, client: ClientId) -> Option<&mut HostLink> {
+        self.peers.get_mut(&client)?.link.host()
+    }
+
+    /// All replies have left.
+    pub(in crate::client) fn drained(&mut self, client: ClientId) {
+        if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
+            self.feed(Input::ConsumerDrained { client });
         }
     }
 
     /// This machine's `uid` and `pid`.
-    fn peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
+    pub(super) fn peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
         let machine_name = self.machine_name.clone();
         service::Peer { uid, pid, machine_name, ..service::Peer::default() }
     }
@@ -289,24 +177,11 @@ impl Engine {
         self.announce(client, side, who, false);
     }
 
-    fn read(&mut self, client: ClientId) {
-        let Some(Peer { link: Link::Socket(link), .. }) = self.peers.get_mut(&client) else {
-            return;
-        };
-        let read = link.read(&mut self.buf);
-        // What was said before the end still counts.
-        link.deaf = read.is_err();
-        self.hear(client);
-        if let Err(over) = read {
-            self.over(client, &over);
-        }
-    }
-
     /// Passes on what a peer said, until it has too many replies to read first.
-    fn hear(&mut self, client: ClientId) {
-        while let Some(Peer { link: Link::Socket(link), .. }) = self.peers.get_mut(&client)
-            && (link.deaf || !link.is_paused())
-            && let Some(event) = link.poll_event()
+    pub(in crate::client) fn hear(&mut self, client: ClientId) {
+        while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
+            && (host.deaf || !host.is_paused())
+            && let Some(event) = host.poll_event()
         {
             self.heard(client, event);
         }
@@ -340,25 +215,33 @@ impl Engine {
     }
 
     /// Forgets a connection and tells the service.
-    fn over(&mut self, client: ClientId, over: &Over) {
+    pub(in crate::client) fn over(&mut self, client: ClientId, over: &Over) {
         let Some(peer) = self.peers.remove(&client) else {
             return;
         };
         self.dirty.remove(&client);
+        self.counters.over(over);
         match over {
             Over::Left => {}
             Over::Frame(error) => self.fault(&format!("{error}, connection closed")),
             Over::Descriptors => self.fault("too many descriptors in a message, connection closed"),
             Over::Slow => self.fault("a peer does not read its replies, connection closed"),
         }
-        if let Link::Local(mailbox) = &peer.link {
-            mailbox.close();
-        }
+        self.hang_up(client, &peer.link);
         if peer.announced {
             self.feed(match peer.side {
                 Side::Producer => Input::ProducerDisconnected { client },
                 Side::Consumer => Input::ConsumerDisconnected { client },
             });
+        }
+    }
+
+    fn hang_up(&mut self, client: ClientId, link: &Link) {
+        match link {
+            // Closing the descriptor says it.
+            Link::Socket(_) => {}
+            Link::Custom(_) => self.closed.push_back(client),
+            Link::Local(mailbox) => mailbox.close(),
         }
     }
 
@@ -400,6 +283,7 @@ impl Engine {
         match event {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
+                self.counters.connected();
                 self.peers.insert(client, Peer { side, link, announced: true });
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, side, peer, true);
@@ -415,7 +299,7 @@ impl Engine {
     // ------------------------------------------------------------ the service
 
     /// Tells the service one thing and does what it asks for.
-    fn feed(&mut self, input: Input) {
+    pub(super) fn feed(&mut self, input: Input) {
         // Peers that were cut meanwhile have no business with the service any more.
         self.service.handle(&clock::now(), input);
         self.carry_out();
@@ -448,8 +332,9 @@ impl Engine {
             }
             Output::Disconnect { client } => {
                 self.dirty.remove(&client);
-                if let Some(Peer { link: Link::Local(mailbox), .. }) = self.peers.remove(&client) {
-                    mailbox.close();
+                if let Some(peer) = self.peers.remove(&client) {
+                    self.counters.over(&Over::Left);
+                    self.hang_up(client, &peer.link);
                 }
             }
             Output::CreateFile { token, path } => {
@@ -476,52 +361,16 @@ impl Engine {
         }
     }
 
-    /// Sends what waits, and waits for room where there was none.
-    fn flush(&mut self) {
-        // Telling that a queue is empty fills it again; the rest is for the next turn, or one
-        // reader would keep the loop to itself.
-        for client in std::mem::take(&mut self.dirty) {
-            let Some(Peer { link: Link::Socket(link), side, .. }) = self.peers.get_mut(&client)
-            else {
-                continue;
-            };
-            if let Err(over) = link.write() {
-                self.over(client, &over);
-                continue;
-            }
-            if link.has_events() && !link.is_paused() {
-                self.backlog.insert(client);
-            }
-            let drained = link.is_drained() && std::mem::take(&mut link.undrained);
-            let wanted = link.wanted();
-            let changed = link.interest != wanted;
-            if changed {
-                link.interest = wanted;
-            }
-            let consumer = *side == Side::Consumer;
-            if changed && self.poller.modify(&**link, client.0, wanted.0, wanted.1).is_err() {
-                self.over(client, &Over::Left);
-                continue;
-            }
-            if drained && consumer {
-                self.feed(Input::ConsumerDrained { client });
-            }
-        }
-        if !self.dirty.is_empty() || !self.backlog.is_empty() {
-            self.wake.wake();
-        }
-    }
-
     /// Logs trouble that a peer made. One that comes back to make it again must not fill the log, so
     /// the lines become rare as they become many.
-    fn fault(&mut self, text: &str) {
-        self.faults += 1;
-        if self.faults <= FAULTS_LOGGED || self.faults.is_power_of_two() {
-            self.say(LogLevel::Error, &format!("{text} (fault {} of peers)", self.faults));
+    pub(super) fn fault(&mut self, text: &str) {
+        let faults = self.counters.fault();
+        if faults <= FAULTS_LOGGED || faults.is_power_of_two() {
+            self.say(LogLevel::Error, &format!("{text} (fault {faults} of peers)"));
         }
     }
 
-    fn say(&mut self, level: LogLevel, text: &str) {
+    pub(super) fn say(&mut self, level: LogLevel, text: &str) {
         (self.log)(level, text);
     }
 }

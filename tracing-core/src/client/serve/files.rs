@@ -29,6 +29,13 @@ enum Job {
     Copy(Result<(OutputFile, u64), FileError>),
 }
 
+/// A file whose jobs are done by whoever asks for them.
+struct Here {
+    id: FileId,
+    file: Option<OutputFile>,
+    queue: mpsc::Receiver<Job>,
+}
+
 /// Where the threads leave what they did.
 #[derive(Clone)]
 struct Outlet {
@@ -46,6 +53,8 @@ impl Outlet {
 /// The files that are open, each with its thread.
 pub(super) struct Files {
     open: BTreeMap<FileId, mpsc::Sender<Job>>,
+    /// Those without a thread, if there are to be none.
+    here: Option<Vec<Here>>,
     outlet: Outlet,
     /// Every thread holds a sender, to nobody: the receiver learns when the last one ended.
     alive: Option<mpsc::Sender<()>>,
@@ -55,10 +64,11 @@ pub(super) struct Files {
 
 impl Files {
     /// No files; `wake` is called when [`take_done`](Self::take_done) has something.
-    pub(super) fn new(wake: Wake) -> Self {
+    pub(super) fn new(wake: Wake, threads: bool) -> Self {
         let (alive, ended) = mpsc::channel();
         Self {
             open: BTreeMap::new(),
+            here: (!threads).then(Vec::new),
             outlet: Outlet { done: Arc::default(), wake },
             alive: Some(alive),
             ended,
@@ -81,6 +91,11 @@ impl Files {
         self.last_id += 1;
         let id = FileId(self.last_id);
         let (jobs, queue) = mpsc::channel();
+        if let Some(here) = &mut self.here {
+            here.push(Here { id, file: Some(file), queue });
+            self.open.insert(id, jobs);
+            return id;
+        }
         let (outlet, alive) = (self.outlet.clone(), self.alive.clone());
         let run = move || {
             serve(id, file, &queue, &outlet);
@@ -125,13 +140,32 @@ impl Files {
 
     /// What was done since the last call, in the order of each file.
     pub(super) fn take_done(&mut self) -> Vec<Input> {
+        self.work();
         std::mem::take(&mut lock(&self.outlet.done))
+    }
+
+    /// Does the jobs of files that have no thread. One may make another for a second file.
+    fn work(&mut self) {
+        let Some(here) = &mut self.here else { return };
+        let mut worked = true;
+        while worked {
+            worked = false;
+            for one in here.iter_mut() {
+                while let Ok(job) = one.queue.try_recv() {
+                    job.run(one.id, &mut one.file, &self.outlet);
+                    worked = true;
+                }
+            }
+        }
+        // Forgotten together with the sender of its jobs.
+        here.retain(|one| self.open.contains_key(&one.id));
     }
 }
 
 impl Drop for Files {
     /// Waits until all that was asked for is written, but not for ever.
     fn drop(&mut self) {
+        self.work();
         self.open.clear();
         self.alive = None;
         // Nobody sends: this ends when the last thread does, or when it takes too long.
@@ -147,14 +181,20 @@ fn closed() -> FileError {
     FileError { text: "the file is closed".into() }
 }
 
-/// Does what comes for one file, until nothing can come any more. Each job is answered, also after the
-/// file failed.
+/// Does what comes for one file, until nothing can come any more.
 fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, outlet: &Outlet) {
     let mut file = Some(file);
     for job in queue {
+        job.run(id, &mut file, outlet);
+    }
+}
+
+impl Job {
+    /// Does it for `file`. Each job is answered, also after the file failed.
+    fn run(self, id: FileId, file: &mut Option<OutputFile>, outlet: &Outlet) {
         let open = file.as_ref().ok_or_else(closed);
-        let (result, close) = match job {
-            Job::Write { data, sync, close } => {
+        let (result, close) = match self {
+            Self::Write { data, sync, close } => {
                 let written = open.and_then(|file| {
                     let written = file.append(&data);
                     let synced = if sync { written.and_then(|()| file.sync()) } else { written };
@@ -162,14 +202,14 @@ fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, outlet: &Out
                 });
                 (written, close)
             }
-            Job::Share(heir, jobs) => {
+            Self::Share(heir, jobs) => {
                 let shared = open.and_then(|file| file.share().map_err(failed));
-                if jobs.send(Job::Copy(shared)).is_err() {
+                if jobs.send(Self::Copy(shared)).is_err() {
                     outlet.put(heir, Err(closed()));
                 }
-                continue;
+                return;
             }
-            Job::Copy(source) => {
+            Self::Copy(source) => {
                 let copied = open.and_then(|file| {
                     let (source, len) = source?;
                     file.append_from(&source, len).map_err(failed)
@@ -179,7 +219,7 @@ fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, outlet: &Out
         };
         if close || result.is_err() {
             // Before anybody hears of it: who waits for the end of a session finds a closed file.
-            file = None;
+            *file = None;
         }
         outlet.put(id, result);
     }

@@ -11,20 +11,27 @@
 //! peer. Replies queue up per connection, and a peer that does not read is cut when its queue is
 //! full; a consumer that reads a trace slowly just makes the service pause.
 
+mod daemon;
 mod engine;
 mod files;
 mod peer;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 use core::fmt;
 
-use self::engine::Engine;
+use self::daemon::Daemon;
+pub(super) use self::engine::Engine;
+pub(super) use self::peer::{HostLink, Link, Over, Side};
+pub(super) use self::stats::Counters;
+pub use self::stats::ServerStats;
 use super::connection::{Connection, Inbox, LocalConnection};
 use super::consumer::Consumer;
 use crate::error::OsError;
 use crate::ipc::port::ProducerPort;
+use crate::os::poll::Wake;
 use crate::os::process::{self, Machine};
 use crate::os::shm;
 use crate::os::signal::StopSignals;
@@ -95,7 +102,7 @@ impl From<OsError> for BindError {
 /// Dropping it closes its sockets and removes their files.
 #[derive(Debug)]
 pub struct Server {
-    engine: Engine,
+    daemon: Daemon,
 }
 
 impl Server {
@@ -109,14 +116,29 @@ impl Server {
         };
         let producers = listen(&options.producer_sockets)?;
         let consumers = listen(&options.consumer_sockets)?;
-        let engine = Engine::new(producers, consumers, options.service, options.log)?;
-        Ok(Self { engine })
+        Self::with_listeners(producers, consumers, options.service, options.log)
+            .map_err(BindError::Os)
+    }
+
+    /// Serves on sockets that listen already, such as [inherited](Listener::inherit) ones.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn with_listeners(
+        producers: Vec<Listener>,
+        consumers: Vec<Listener>,
+        service: ServiceConfig,
+        log: Log,
+    ) -> Result<Self, OsError> {
+        let engine = Engine::new(service, log, Wake::new()?, true);
+        Ok(Self { daemon: Daemon::new(producers, consumers, engine)? })
     }
 
     /// A way to reach the server while it runs, from any thread.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle { inbox: Arc::clone(self.engine.inbox()) }
+        let engine = &self.daemon.engine;
+        ServerHandle { inbox: Arc::clone(engine.inbox()), counters: Arc::clone(&engine.counters) }
     }
 
     /// Gives the socket files of producers and consumers to groups, with modes such as `0o660`.
@@ -128,7 +150,7 @@ impl Server {
         producers: (u32, u32),
         consumers: (u32, u32),
     ) -> Result<(), OsError> {
-        self.engine.set_permissions(producers, consumers)
+        self.daemon.set_permissions(producers, consumers)
     }
 
     /// Makes SIGINT and SIGTERM end [`run`](Self::run).
@@ -136,7 +158,7 @@ impl Server {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn stop_on_signals(&mut self) -> Result<(), OsError> {
-        self.engine.stop_on(StopSignals::catch()?)
+        self.daemon.stop_on(StopSignals::catch()?)
     }
 
     /// Serves until it is stopped. Sessions that run then are lost; files keep what was written.
@@ -144,7 +166,7 @@ impl Server {
     /// # Errors
     /// When the system does not let it wait any more; in practice never.
     pub fn run(mut self) -> Result<(), OsError> {
-        self.engine.run()
+        self.daemon.run()
     }
 }
 
@@ -152,12 +174,19 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     inbox: Arc<Inbox>,
+    counters: Arc<Counters>,
 }
 
 impl ServerHandle {
     /// Ends [`Server::run`] soon. Everybody is disconnected.
     pub fn stop(&self) {
         self.inbox.stop();
+    }
+
+    /// What became of its connections so far.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        self.counters.read()
     }
 
     /// A producer's connection, without a socket. If the server has ended it is closed.

@@ -1,10 +1,12 @@
 //! One connection, as the daemon sees it.
 
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bytes::Bytes;
 
 use crate::client::connection::{LocalReply, Mailbox};
+use crate::error::OsError;
 use crate::ids::CallId;
 use crate::ipc::port::{ConsumerPort, ProducerPort};
 use crate::ipc::{FrameError, Host, HostEvent, Outbox, PeerIdentity, Rejected};
@@ -18,14 +20,16 @@ use crate::sync::Arc;
 
 /// Which port a connection is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(in crate::client) enum Side {
     Producer,
     Consumer,
 }
 
-/// Either end of the queue of replies.
-pub(super) enum Link {
+/// Where replies go.
+pub(in crate::client) enum Link {
     Socket(Box<SocketLink>),
+    /// Bytes that somebody else carries.
+    Custom(Box<HostLink>),
     Local(Arc<Mailbox>),
 }
 
@@ -34,13 +38,22 @@ impl Link {
     pub(super) fn machine(&self) -> String {
         match self {
             Self::Socket(link) => link.stream.peer_machine(),
-            Self::Local(_) => String::new(),
+            Self::Custom(_) | Self::Local(_) => String::new(),
+        }
+    }
+
+    /// The protocol's end, where there is one.
+    pub(in crate::client) fn host(&mut self) -> Option<&mut HostLink> {
+        match self {
+            Self::Socket(link) => Some(&mut link.host),
+            Self::Custom(host) => Some(host),
+            Self::Local(_) => None,
         }
     }
 }
 
 /// A connection.
-pub(super) struct Peer {
+pub(in crate::client) struct Peer {
     pub(super) side: Side,
     pub(super) link: Link,
     /// The service knows it. Connections that do not tell who they are wait for their identity.
@@ -48,13 +61,18 @@ pub(super) struct Peer {
 }
 
 /// The state machine of one port over a socket.
-pub(super) struct SocketLink {
+pub(in crate::client) struct SocketLink {
     pub(super) stream: Stream,
-    host: AnyHost,
+    pub(super) host: HostLink,
     /// What the poller is told to wait for: (data, room).
     pub(super) interest: (bool, bool),
+}
+
+/// The state machine of one port over whatever carries bytes.
+pub(in crate::client) struct HostLink {
+    host: AnyHost,
     /// The queue was not empty, and the service has not been told that it is now.
-    pub(super) undrained: bool,
+    undrained: bool,
     /// The peer is gone: what it said last still counts, but nobody takes the answers.
     pub(super) deaf: bool,
 }
@@ -74,7 +92,7 @@ pub(super) enum Event {
 
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+pub(in crate::client) enum Over {
     /// The peer went.
     Left,
     /// It sent a frame that was too long.
@@ -87,29 +105,48 @@ pub(super) enum Over {
 
 impl SocketLink {
     pub(super) fn new(stream: Stream, side: Side) -> Self {
-        let host = match side {
-            Side::Producer => AnyHost::Producer(Host::default()),
-            Side::Consumer => AnyHost::Consumer(Host::default()),
-        };
-        Self { stream, host, interest: (true, false), undrained: false, deaf: false }
+        Self { stream, host: HostLink::new(side), interest: (true, false) }
     }
 
-    /// Reads once. What was said comes out of [`poll_event`](Self::poll_event), also when the
-    /// connection is over.
+    /// Reads once. What was said comes out of [`HostLink::poll_event`], also when the connection is over.
     pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Over> {
         match self.stream.receive(buf) {
             Ok(Received::Nothing) => Ok(()),
             Ok(Received::Bytes(count, fd)) => {
-                let bytes = buf.get(..count).unwrap_or_default();
-                match &mut self.host {
-                    AnyHost::Producer(host) => host.receive(bytes, fd),
-                    AnyHost::Consumer(host) => host.receive(bytes, fd),
-                }
-                .map_err(Over::Frame)
+                self.host.receive(buf.get(..count).unwrap_or_default(), fd)
             }
             Ok(Received::TooManyDescriptors) => Err(Over::Descriptors),
             Ok(Received::End) | Err(_) => Err(Over::Left),
         }
+    }
+
+    /// Sends what can be sent now.
+    pub(super) fn write(&mut self) -> Result<(), Over> {
+        let stream = &self.stream;
+        self.host.transmit(|bytes, fd| stream.send(bytes, fd))
+    }
+}
+
+impl HostLink {
+    pub(in crate::client) fn new(side: Side) -> Self {
+        let host = match side {
+            Side::Producer => AnyHost::Producer(Host::default()),
+            Side::Consumer => AnyHost::Consumer(Host::default()),
+        };
+        Self { host, undrained: false, deaf: false }
+    }
+
+    /// Takes bytes, and the descriptor that came with them.
+    pub(in crate::client) fn receive(
+        &mut self,
+        bytes: &[u8],
+        fd: Option<OwnedFd>,
+    ) -> Result<(), Over> {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.receive(bytes, fd),
+            AnyHost::Consumer(host) => host.receive(bytes, fd),
+        }
+        .map_err(Over::Frame)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -133,24 +170,29 @@ impl SocketLink {
         }
     }
 
-    /// Sends what can be sent now.
-    pub(super) fn write(&mut self) -> Result<(), Over> {
+    /// Gives what waits to `send`, until that takes nothing more.
+    pub(in crate::client) fn transmit(
+        &mut self,
+        mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
+    ) -> Result<(), Over> {
         loop {
             let mut parts = Vec::new();
-            let (stream, outbox) = match &mut self.host {
-                AnyHost::Producer(host) => (&self.stream, host.outbox()),
-                AnyHost::Consumer(host) => (&self.stream, host.outbox()),
-            };
+            let outbox = self.outbox();
             if outbox.is_empty() {
                 return Ok(());
             }
             let fd = outbox.next(&mut parts).map(AsFd::as_fd);
-            match stream.send(&parts, fd) {
+            match send(&parts, fd) {
                 Ok(0) => break,
                 Ok(sent) => outbox.advance(sent),
                 Err(_) => return Err(Over::Left),
             }
         }
+        self.check_queue()
+    }
+
+    /// Whether the peer still reads its replies.
+    pub(in crate::client) fn check_queue(&mut self) -> Result<(), Over> {
         let max = match self.host {
             AnyHost::Producer(_) => PRODUCER_QUEUE_BYTES_MAX,
             AnyHost::Consumer(_) => CONSUMER_QUEUE_BYTES_MAX,
@@ -160,13 +202,13 @@ impl SocketLink {
 
     /// Whether what the peer said has to wait until it has read some of its replies. Only consumers
     /// wait: a producer is heard even if it does not read, since its commits free its own memory.
-    pub(super) fn is_paused(&mut self) -> bool {
+    pub(in crate::client) fn is_paused(&mut self) -> bool {
         matches!(self.host, AnyHost::Consumer(_))
             && self.outbox().len() > CONSUMER_QUEUE_BYTES_PAUSE
     }
 
     /// Whether the peer said something that was not looked at yet.
-    pub(super) fn has_events(&self) -> bool {
+    pub(in crate::client) fn has_events(&self) -> bool {
         match &self.host {
             AnyHost::Producer(host) => host.has_events(),
             AnyHost::Consumer(host) => host.has_events(),
@@ -178,9 +220,29 @@ impl SocketLink {
         (!self.is_paused() && !self.has_events(), !self.outbox().is_empty())
     }
 
-    /// Whether all replies have left.
-    pub(super) fn is_drained(&mut self) -> bool {
-        self.outbox().is_empty()
+    /// Whether all replies have left, and did not when it was last asked.
+    pub(in crate::client) fn take_drained(&mut self) -> bool {
+        self.outbox().is_empty() && std::mem::take(&mut self.undrained)
+    }
+
+    fn reply(
+        &mut self,
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+        region: Option<Region>,
+    ) -> Result<(), FrameError> {
+        if self.deaf {
+            return Ok(());
+        }
+        self.undrained = true;
+        // Without a descriptor left the reply goes alone, and the producer cannot map: it will hang up, which is
+        // what running out of descriptors comes to anyway.
+        let fd = region.and_then(|region| region.fd()?.try_clone_to_owned().ok());
+        match &mut self.host {
+            AnyHost::Producer(host) => host.reply(call, result, has_more, fd),
+            AnyHost::Consumer(host) => host.reply(call, result, has_more, fd),
+        }
     }
 }
 
@@ -204,17 +266,8 @@ impl Peer {
                 mailbox.deliver(LocalReply { call, result, has_more, region });
                 Ok(())
             }
-            Link::Socket(link) if link.deaf => Ok(()),
-            Link::Socket(link) => {
-                link.undrained = true;
-                // Without a descriptor left the reply goes alone, and the producer cannot map: it
-                // will hang up, which is what running out of descriptors comes to anyway.
-                let fd = region.and_then(|region| region.fd()?.try_clone_to_owned().ok());
-                match &mut link.host {
-                    AnyHost::Producer(host) => host.reply(call, result, has_more, fd),
-                    AnyHost::Consumer(host) => host.reply(call, result, has_more, fd),
-                }
-            }
+            Link::Socket(link) => link.host.reply(call, result, has_more, region),
+            Link::Custom(host) => host.reply(call, result, has_more, region),
         }
     }
 }

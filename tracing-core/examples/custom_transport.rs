@@ -1,0 +1,250 @@
+//! The service reached through an IPC of one's own: here two queues of bytes between two threads, in the place
+//! of whatever a program speaks already.
+//!
+//! One thread has the service and passes bytes on; the other has a producer and a consumer, which know nothing
+//! of it but a [`Transport`].
+//!
+//! `cargo run -p tracing-core --example custom_transport`
+
+use std::collections::{BTreeMap, VecDeque};
+use std::error::Error;
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use protos::{
+    DataSourceConfig, DataSourceDescriptor, TraceConfig, TraceConfigBufferConfig,
+    TraceConfigDataSource,
+};
+use tracing_core::client::connection::{Awake, Transport, TransportConnection};
+use tracing_core::client::consumer::{Consumer, Waited};
+use tracing_core::client::data_source::{Ack, DataSource, Instance};
+use tracing_core::client::embed::{EmbeddedService, PortKind};
+use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::client::serve::{HeapRegions, service_config};
+use tracing_core::error::OsError;
+use tracing_core::ids::ClientId;
+use tracing_core::os::socket::Received;
+use tracing_core::producer::BufferExhaustedPolicy;
+use tracing_core::service::{Peer, ServiceConfig};
+
+const SOURCE: &str = "com.example.custom";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Both directions of all pipes, and one bell that rings for everybody.
+#[derive(Default)]
+struct Wire {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    pipes: Vec<Pipe>,
+    ended: bool,
+}
+
+#[derive(Default)]
+struct Pipe {
+    port: Option<PortKind>,
+    to_service: VecDeque<u8>,
+    to_client: VecDeque<u8>,
+    closed: bool,
+    woken: bool,
+}
+
+impl Wire {
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let result = act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.bell.notify_all();
+        result
+    }
+}
+
+/// A client's end of one pipe.
+struct PipeTransport {
+    wire: Arc<Wire>,
+    index: usize,
+}
+
+impl PipeTransport {
+    fn connect(wire: &Arc<Wire>, port: PortKind) -> Self {
+        let index = wire.with(|state| {
+            state.pipes.push(Pipe { port: Some(port), ..Pipe::default() });
+            state.pipes.len() - 1
+        });
+        Self { wire: wire.clone(), index }
+    }
+}
+
+impl Transport for PipeTransport {
+    fn send(
+        &mut self,
+        bytes: &[IoSlice<'_>],
+        _no_descriptors: Option<BorrowedFd<'_>>,
+    ) -> Result<usize, OsError> {
+        self.wire.with(|state| {
+            let pipe = &mut state.pipes[self.index];
+            // A pipe of 64 KiB, so that there is not always room.
+            let room = (64 * 1024_usize).saturating_sub(pipe.to_service.len());
+            let all = bytes.iter().flat_map(|part| part.iter().copied());
+            let before = pipe.to_service.len();
+            pipe.to_service.extend(all.take(room));
+            Ok(pipe.to_service.len() - before)
+        })
+    }
+
+    fn receive(&mut self, buf: &mut [u8]) -> Result<Received, OsError> {
+        self.wire.with(|state| {
+            let pipe = &mut state.pipes[self.index];
+            let count = pipe.to_client.len().min(buf.len());
+            for (slot, byte) in buf.iter_mut().zip(pipe.to_client.drain(..count)) {
+                *slot = byte;
+            }
+            Ok(match count {
+                0 if pipe.closed || state.ended => Received::End,
+                0 => Received::Nothing,
+                count => Received::Bytes(count, None),
+            })
+        })
+    }
+
+    fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake {
+        let mut state = self.wire.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let ended = state.ended;
+            let pipe = &mut state.pipes[self.index];
+            let readable = !pipe.to_client.is_empty() || pipe.closed || ended;
+            let writable = write && pipe.to_service.len() < 64 * 1024;
+            if readable || writable || std::mem::take(&mut pipe.woken) {
+                return Awake { readable, writable };
+            }
+            let waited =
+                self.wire.bell.wait_timeout(state, timeout.unwrap_or(PATIENCE).min(PATIENCE));
+            let (locked, result) = waited.unwrap_or_else(PoisonError::into_inner);
+            if result.timed_out() && timeout.is_some() {
+                return Awake::default();
+            }
+            state = locked;
+        }
+    }
+
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let (wire, index) = (self.wire.clone(), self.index);
+        Box::new(move || wire.with(|state| state.pipes[index].woken = true))
+    }
+
+    fn close(&mut self) {
+        self.wire.with(|state| state.pipes[self.index].closed = true);
+    }
+}
+
+impl Drop for PipeTransport {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The service's thread: carries bytes until everybody has gone.
+fn serve(wire: &Wire) -> Result<(), OsError> {
+    let config = ServiceConfig {
+        regions: Arc::new(HeapRegions),
+        ..service_config("custom transport example")?
+    };
+    let service = EmbeddedService::new(config, Box::new(|_, line| eprintln!("{line}")))?;
+    let mut clients: BTreeMap<usize, ClientId> = BTreeMap::new();
+    let mut ended = false;
+    while !ended {
+        service.poll();
+        let due = service.poll_timeout();
+        ended = wire.with(|state| {
+            for (index, pipe) in state.pipes.iter_mut().enumerate() {
+                if let Some(port) = pipe.port.take() {
+                    // Who is there is for the transport to know; this one carries no descriptors.
+                    let peer = Peer { uid: 1000, by_value: true, ..Peer::default() };
+                    clients.insert(index, service.accept(port, Some(peer)));
+                }
+                let Some(&client) = clients.get(&index) else { continue };
+                let bytes: Vec<u8> = pipe.to_service.drain(..).collect();
+                if !bytes.is_empty() && service.received(client, &bytes, None).is_err() {
+                    pipe.closed = true;
+                }
+                let sent = service.transmit(client, |parts, _| {
+                    parts.iter().for_each(|part| pipe.to_client.extend(part.iter()));
+                    Ok(parts.iter().map(|part| part.len()).sum())
+                });
+                if pipe.closed || sent.is_err() {
+                    service.disconnected(client);
+                    clients.remove(&index);
+                    pipe.closed = true;
+                }
+            }
+            state.ended
+        });
+        let state = wire.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let quiet = |pipe: &Pipe| pipe.to_service.is_empty() && pipe.port.is_none() && !pipe.closed;
+        if clients.keys().all(|&index| quiet(&state.pipes[index]))
+            && state.pipes.len() >= clients.len()
+        {
+            let wait =
+                due.map_or(PATIENCE, |_| Duration::from_millis(1)).min(Duration::from_millis(20));
+            drop(wire.bell.wait_timeout(state, wait));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a packet longer than any frame.
+struct Big;
+
+impl DataSource for Big {
+    fn start(&mut self, instance: &Instance) {
+        let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+        writer.new_packet().for_testing().str(&"x".repeat(300_000));
+    }
+
+    fn stop(&mut self, _: &Instance, _done: Ack) {}
+}
+
+/// Records one session through the pipes.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let wire = Arc::new(Wire::default());
+    let carried = wire.clone();
+    let thread = std::thread::spawn(move || serve(&carried));
+
+    let connection = TransportConnection::new(PipeTransport::connect(&wire, PortKind::Producer));
+    let producer = Producer::attach(Box::new(connection), ProducerOptions::new("example"))?;
+    let descriptor = DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };
+    producer.register(descriptor, Big)?;
+    assert!(producer.sync(PATIENCE), "the service answers");
+
+    let connection = TransportConnection::new(PipeTransport::connect(&wire, PortKind::Consumer));
+    let mut consumer = Consumer::over(Box::new(connection));
+    let source = DataSourceConfig { name: Some(SOURCE.into()), ..Default::default() };
+    consumer.enable_tracing(
+        &TraceConfig {
+            buffers: vec![TraceConfigBufferConfig { size_kb: Some(1024), ..Default::default() }],
+            data_sources: vec![TraceConfigDataSource {
+                config: Some(source),
+                ..Default::default()
+            }],
+            ..Default::default()
+        },
+        None,
+    )?;
+    consumer.flush(PATIENCE)?;
+    consumer.disable_tracing()?;
+    while consumer.wait(Some(PATIENCE))? != Waited::Ended {}
+    let mut trace = Vec::new();
+    let summary = consumer.read_into(&mut trace, PATIENCE)?;
+    assert!(trace.len() > 300_000, "the packet arrived");
+    println!("{} packets in {} bytes", summary.packets, trace.len());
+
+    drop((producer, consumer));
+    wire.with(|state| state.ended = true);
+    match thread.join() {
+        Ok(result) => Ok(result?),
+        Err(_) => Err("the service's thread panicked".into()),
+    }
+}
