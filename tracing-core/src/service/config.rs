@@ -57,6 +57,8 @@ pub struct ServiceConfig {
     /// Copy out what writers still hold of producers that do not say whether they want it. Upstream: off in
     /// the daemon, on inside a process (`tracing_service_impl.cc`).
     pub scrape_by_default: bool,
+    /// Schemas of extension fields, put into every trace unless its config disables them.
+    pub extensions: Vec<super::ExtensionSet>,
 }
 
 impl std::fmt::Debug for ServiceConfig {

@@ -42,7 +42,7 @@
 //! | `producers`, `consumers` | who is connected, which request goes where |
 //! | `data_sources` | who offers what; matching a config with it; set-up |
 //! | `commit` | chunks and patches, from memory nobody trusts |
-//! | `snapshot`, `packets`, `stats` | what the service itself writes into a trace |
+//! | `snapshot`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers call out, and sessions that wait for them |
 //! | `observe`, `query` | what consumers may ask |
 //! | `session/` | the life of a session: config, start, flush, read, file, stop |
@@ -62,6 +62,7 @@ mod output;
 mod packets;
 mod port;
 mod producers;
+mod provenance;
 mod query;
 mod session;
 mod snapshot;
@@ -76,6 +77,7 @@ pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
 pub use self::output::{Boost, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
+pub use self::provenance::ExtensionSet;
 
 #[cfg(test)]
 mod tests;

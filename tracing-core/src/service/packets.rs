@@ -9,8 +9,8 @@ use protozero::rt::Writer as _;
 
 use super::core::Service;
 use super::session::state::{Lifecycle, Session, SlowSources, TriggerHit};
-use super::snapshot;
 use super::{HostInfo, ServiceConfig};
+use super::{provenance, snapshot};
 use crate::ids::SessionId;
 use crate::time::Now;
 
@@ -32,7 +32,7 @@ fn encode(fill: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
 }
 
 /// A packet with the service's header, then what `fill` writes.
-fn packet(
+pub(super) fn packet(
     config: &ServiceConfig,
     machine_id: u32,
     at_ns: Option<u64>,
@@ -221,6 +221,8 @@ fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) ->
 impl Service {
     /// What a pass begins with: all that the service has to say before the packets of producers.
     pub(super) fn service_packets(&mut self, id: SessionId) -> Vec<Vec<u8>> {
+        let begun = self.sessions.get(&id).is_some_and(|session| session.pending.initial_done);
+        let origin = if begun { None } else { self.provenance(id) };
         let Some(session) = self.sessions.get_mut(&id) else { return Vec::new() };
         let (config, machine) = (&self.config, self.local_machine_id);
         let builtin = session.builtin();
@@ -246,6 +248,10 @@ impl Service {
             packets.push(packet(config, machine, None, |p| {
                 p.trace_uuid().msb(msb).lsb(lsb);
             }));
+            if builtin.disable_extension_descriptors != Some(true) {
+                packets.extend(provenance::extensions(config, machine));
+            }
+            packets.extend(origin);
             if builtin.disable_system_info != Some(true) {
                 packets.push(system_info(config, machine));
             }

@@ -1,18 +1,21 @@
 //! `TraceStats`: what went in, what came out, and what was lost on the way.
 
 use protos::{
-    TraceStats, TraceStatsBufferStats, TraceStatsFinalFlushOutcome, TraceStatsWriterStats,
+    TraceStats, TraceStatsBufferStats, TraceStatsFilterStats, TraceStatsFinalFlushOutcome,
+    TraceStatsWriterStats,
 };
 
 use super::core::Service;
 use super::session::read::SequenceKey;
 use super::session::state::FinalFlush;
 use crate::buffer;
+use crate::filter::FilterStats;
 use crate::ids::SessionId;
 
 impl Service {
     /// The statistics of a session and of the service, as of now.
     pub(super) fn trace_stats(&mut self, id: SessionId) -> Option<TraceStats> {
+        let writers = self.writers(id)?;
         let session = self.sessions.get_mut(&id)?;
         let counters = session.counters;
         let mut stats = TraceStats {
@@ -39,26 +42,51 @@ impl Service {
             stats.chunk_payload_histogram_def =
                 buffer::HISTOGRAM_BUCKETS.iter().map(|b| *b as i64).collect();
         }
-        for (index, buffer_id) in session.buffers.iter().enumerate() {
+        for buffer_id in &session.buffers {
             let Some(buffer) = self.buffers.get(buffer_id) else { continue };
             stats.buffer_stats.push(buffer_stats(buffer.stats()));
-            if !histograms {
-                continue;
-            }
-            for writer in buffer.writer_stats() {
-                let key =
-                    SequenceKey { machine: 0, producer: writer.producer, writer: writer.writer };
-                stats.writer_stats.push(TraceStatsWriterStats {
+        }
+        if histograms {
+            stats.writer_stats = writers
+                .into_iter()
+                .map(|(index, key, writer)| TraceStatsWriterStats {
                     sequence_id: Some(session.sequences.id(key).into()),
-                    buffer: Some(index as u32),
+                    buffer: Some(index),
                     chunk_payload_histogram_counts: writer.counts.to_vec(),
                     chunk_payload_histogram_sum: writer.sums.iter().map(|s| *s as i64).collect(),
                     ..Default::default()
-                });
-            }
+                })
+                .collect();
         }
+        stats.filter_stats = session.filter.as_ref().map(|filter| filter_stats(filter.stats()));
         stats.tracing_sessions = Some(self.sessions.values().filter(|s| !s.freed).count() as u32);
         Some(stats)
+    }
+}
+
+impl Service {
+    /// How full the chunks of each sequence of a session were, with the index of its buffer.
+    fn writers(&self, id: SessionId) -> Option<Vec<(u32, SequenceKey, buffer::WriterStats)>> {
+        let mut writers = Vec::new();
+        for (index, buffer) in (0u32..).zip(&self.sessions.get(&id)?.buffers) {
+            let Some(buffer) = self.buffers.get(buffer) else { continue };
+            writers.extend(buffer.writer_stats().map(|writer| {
+                (index, self.sequence_key(writer.producer, writer.writer), writer.clone())
+            }));
+        }
+        Some(writers)
+    }
+}
+
+/// The time it takes is left out: the service reads no clock while it works.
+fn filter_stats(f: &FilterStats) -> TraceStatsFilterStats {
+    TraceStatsFilterStats {
+        input_packets: Some(f.input_packets),
+        input_bytes: Some(f.input_bytes),
+        output_bytes: Some(f.output_bytes),
+        errors: Some(f.errors),
+        bytes_discarded_per_buffer: f.bytes_discarded_per_buffer.clone(),
+        ..Default::default()
     }
 }
 

@@ -108,6 +108,7 @@ impl Shell {
             seed: 7,
             regions: Arc::new(HeapRegions),
             scrape_by_default: false,
+            extensions: Vec::new(),
         };
         Self {
             service: Service::new(config),

@@ -234,6 +234,7 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
         seed: process::random_seed()?,
         regions: Arc::new(MemfdRegions),
         scrape_by_default: false,
+        extensions: Vec::new(),
     })
 }
 

@@ -125,6 +125,7 @@ impl World {
             seed: rng.next(),
             regions: Arc::new(HeapRegions),
             scrape_by_default: rng.chance(50),
+            extensions: Vec::new(),
         };
         let disk_fails = rng.chance(15);
         let mut world = Self {
