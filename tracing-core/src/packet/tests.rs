@@ -22,7 +22,7 @@ fn null_packet() {
 }
 
 #[test]
-fn simple_packets() {
+fn simple_packet() {
     // timestamp = 150; for_testing-like bytes; a fixed64, a fixed32.
     check(&[0x40, 0x96, 0x01], true);
     check(&[0x12, 0x03, 1, 2, 3], true);
@@ -91,7 +91,7 @@ fn trusted_uid_after_valid_fields() {
 }
 
 #[test]
-fn truncated_packets() {
+fn malformed_ends() {
     check(&[0x40], false);
     check(&[0x40, 0x96], false);
     check(&[0x12, 0x03, 1, 2], false);
@@ -134,6 +134,129 @@ fn overlong_varints() {
     tag.extend([0x80; 8]);
     tag.extend([0x00, 0x05]);
     check(&tag, true);
+}
+
+/// A varint field behind `packet`.
+fn with_field(mut packet: Vec<u8>, field: u64, value: i64) -> Vec<u8> {
+    packet.extend(varint(field << 3));
+    packet.extend(varint(value as u64));
+    packet
+}
+
+/// A timestamp and a nested message.
+fn some() -> Vec<u8> {
+    vec![0x40, 0x96, 0x01, 0xa2, 0x38, 3, 0x0a, 1, b'x']
+}
+
+/// A message of many fields, cut in two within one of them.
+fn check_fragments(bytes: &[u8], valid: bool) {
+    for at in 0..=bytes.len() {
+        let (a, b) = bytes.split_at(at);
+        for middle in 0..b.len() {
+            let (b, c) = b.split_at(middle);
+            assert_eq!(PacketStreamValidator::validate(&[a, b, c]), valid);
+        }
+    }
+}
+
+fn longer() -> Vec<u8> {
+    [some(), vec![0x12, 2, 8, 1], some()].concat()
+}
+
+#[test]
+fn simple_packet_with_uid() {
+    check(&with_field(some(), 3, 42), false);
+}
+
+#[test]
+fn simple_packet_with_zero_uid() {
+    check(&with_field(some(), 3, 0), false);
+}
+
+#[test]
+fn simple_packet_with_negative_one_uid() {
+    check(&with_field(some(), 3, -1), false);
+}
+
+#[test]
+fn simple_packet_with_pid() {
+    check(&with_field(some(), 79, 42), false);
+}
+
+#[test]
+fn simple_packet_with_zero_pid() {
+    check(&with_field(some(), 79, 0), false);
+}
+
+#[test]
+fn simple_packet_with_negative_one_pid() {
+    check(&with_field(some(), 79, -1), false);
+}
+
+#[test]
+fn simple_packet_with_machine_id() {
+    check(&with_field(some(), 98, 42), false);
+}
+
+#[test]
+fn simple_packet_with_zero_machine_id() {
+    check(&with_field(some(), 98, 0), false);
+}
+
+#[test]
+fn complex_packet_with_uid() {
+    check(&with_field(longer(), 3, 42), false);
+}
+
+#[test]
+fn complex_packet_with_pid() {
+    check(&with_field(longer(), 79, 42), false);
+}
+
+#[test]
+fn simple_packet_with_service_event() {
+    check(&[some(), vec![0xaa, 0x04, 2, 0x10, 1]].concat(), false);
+}
+
+#[test]
+fn simple_packet_with_trace_provenance() {
+    check(&[some(), vec![0xe2, 0x07, 0]].concat(), false);
+}
+
+#[test]
+fn simple_packet_with_proto_vms() {
+    check(&[some(), vec![0xea, 0x07, 0]].concat(), false);
+}
+
+#[test]
+fn fragmented_packet() {
+    check_fragments(&[some(), some()].concat(), true);
+}
+
+#[test]
+fn fragmented_packet_with_uid() {
+    check_fragments(&with_field(some(), 3, 42), false);
+}
+
+#[test]
+fn fragmented_packet_with_pid() {
+    check_fragments(&with_field(some(), 79, 42), false);
+}
+
+#[test]
+fn truncated_packet() {
+    let packet = some();
+    // Where one field ends and the next begins, a prefix is a packet of its own.
+    for len in (0..packet.len()).filter(|len| ![0, 3].contains(len)) {
+        check(&packet[..len], false);
+    }
+}
+
+#[test]
+fn trailing_garbage() {
+    for garbage in [&b"and some words behind it"[..], &[0xff], &[0x07], &[0x12, 9]] {
+        check(&[&some(), garbage].concat(), false);
+    }
 }
 
 #[test]

@@ -96,7 +96,13 @@ impl Shell {
     /// A fresh service of user 0 with fixed identity, so that its packets are the same in all runs.
     #[must_use]
     pub fn new() -> Self {
-        let config = ServiceConfig {
+        Self::with(|_| {})
+    }
+
+    /// The same, but for what `change` does to its configuration.
+    #[must_use]
+    pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
+        let mut config = ServiceConfig {
             uid: 0,
             pid: 1,
             version: "test service".into(),
@@ -110,6 +116,7 @@ impl Shell {
             scrape_by_default: false,
             extensions: Vec::new(),
         };
+        change(&mut config);
         Self {
             service: Service::new(config),
             now_ns: START_NS,

@@ -28,7 +28,7 @@ fn changes(events: &[ObservableEvents]) -> Vec<(String, i32)> {
 }
 
 #[test]
-fn a_whole_trace_begins_and_ends_like_this() {
+fn lifecycle_event_smoke() {
     let mut shell = Shell::new();
     let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
     producer.write(&mut shell, WRITER, BUFFER, &[payload("a"), payload("b")]);
@@ -40,6 +40,7 @@ fn a_whole_trace_begins_and_ends_like_this() {
         "SynchronizationMarker",
         "TraceConfig",
         "TraceUuid",
+        "TraceProvenance",
         "SystemInfo",
         "event TracingStarted",
         "event AllDataSourcesStarted",
@@ -130,8 +131,11 @@ fn builtin_sources_can_be_turned_off() {
     let config = TraceConfig { builtin_data_sources: Some(builtin), ..config(&[]) };
     consumer.enable(&mut shell, config, None);
     let packets = consumer.read(&mut shell);
-    assert_eq!(kinds(&packets), ["SynchronizationMarker", "TraceUuid", "TraceStats"]);
-    let Some(TracePacketData::TraceStats(stats)) = &packets[2].data else { panic!() };
+    assert_eq!(
+        kinds(&packets),
+        ["SynchronizationMarker", "TraceUuid", "TraceProvenance", "TraceStats"]
+    );
+    let Some(TracePacketData::TraceStats(stats)) = &packets[3].data else { panic!() };
     assert!(stats.chunk_payload_histogram_def.is_empty());
 }
 
@@ -164,7 +168,7 @@ fn markers_and_stats_come_again_every_period() {
 }
 
 #[test]
-fn lifecycle_of_several_flushes() {
+fn lifecycle_multiple_flush_events_queued() {
     let mut shell = Shell::new();
     let (producer, consumer) = recording(&mut shell, config(&["ds"]));
     consumer.read(&mut shell);
@@ -187,23 +191,24 @@ fn lifecycle_of_several_flushes() {
     );
 }
 
-#[test]
-fn observe_instances() {
-    let mut shell = Shell::new();
-    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
-    let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
-    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 2)]);
-    let unregister = protos::UnregisterDataSourceRequest {
-        data_source_name: Some("ds".into()),
+fn unregister(shell: &mut Shell, producer: &MockProducer, name: &str) {
+    let request = protos::UnregisterDataSourceRequest {
+        data_source_name: Some(name.into()),
         ..Default::default()
     };
-    producer.call(&mut shell, ProducerRequest::UnregisterDataSource(unregister));
-    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 1)]);
-    producer.register_name(&mut shell, "ds");
-    assert_eq!(
-        changes(&observed(&mut shell, &consumer, call)),
-        [("ds".into(), 1), ("ds".into(), 2)]
-    );
+    producer.call(shell, ProducerRequest::UnregisterDataSource(request));
+}
+
+#[test]
+fn observe_events_data_source_instances() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds", "other"]));
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 2)]);
+    // One that comes later is set up and started.
+    producer.register_name(&mut shell, "other");
+    let came = [("other".into(), 1), ("other".into(), 2)];
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), came);
     let none = observe(&mut shell, &consumer, &[]);
     for call in [call, none] {
         let replies = shell.take_replies_to(consumer.client, call);
@@ -215,40 +220,87 @@ fn observe_instances() {
 }
 
 #[test]
-fn observe_all_data_sources_started() {
+fn observe_events_data_source_instances_unregister() {
     let mut shell = Shell::new();
-    let notifying =
-        |name| DataSourceDescriptor { will_notify_on_start: Some(true), ..descriptor(name) };
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 2)]);
+    unregister(&mut shell, &producer, "ds");
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 1)]);
+}
+
+fn notifying(name: &str) -> DataSourceDescriptor {
+    DataSourceDescriptor { will_notify_on_start: Some(true), ..descriptor(name) }
+}
+
+fn started(shell: &mut Shell, producer: &MockProducer, id: u64) {
+    let request =
+        protos::NotifyDataSourceStartedRequest { data_source_id: Some(id), ..Default::default() };
+    producer.call(shell, ProducerRequest::NotifyDataSourceStarted(request));
+}
+
+/// How often "all started" was observed since the last look.
+fn all_started(shell: &mut Shell, consumer: &MockConsumer, call: CallId) -> usize {
+    let events = observed(shell, consumer, call);
+    events.iter().filter(|event| event.all_data_sources_started == Some(true)).count()
+}
+
+#[test]
+fn observe_all_data_source_started() {
+    let mut shell = Shell::new();
     let producer = producer(&mut shell, "p");
     producer.register(&mut shell, notifying("a"));
     producer.register(&mut shell, notifying("b"));
-    producer.register_name(&mut shell, "c");
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     // Before there is a session: the mask stays.
     let call = observe(&mut shell, &consumer, &[Type::TYPE_ALL_DATA_SOURCES_STARTED]);
-    let started = |shell: &mut Shell, id| {
-        let request = protos::NotifyDataSourceStartedRequest {
-            data_source_id: Some(id),
-            ..Default::default()
-        };
-        producer.call(shell, ProducerRequest::NotifyDataSourceStarted(request));
-    };
-    let mut next = 1;
-    for _ in 0..2 {
-        consumer.enable(&mut shell, config(&["a", "b", "c"]), None);
-        started(&mut shell, next);
-        started(&mut shell, next);
-        assert!(observed(&mut shell, &consumer, call).is_empty());
-        started(&mut shell, next + 1);
-        let events = observed(&mut shell, &consumer, call);
-        assert_eq!(events.len(), 1);
-        assert_eq!(events[0].all_data_sources_started, Some(true));
+    for round in 0..3 {
+        consumer.enable(&mut shell, config(&["a", "b"]), None);
+        let next = 1 + 2 * round;
+        for id in [next, next] {
+            started(&mut shell, &producer, id);
+            assert_eq!(all_started(&mut shell, &consumer, call), 0);
+        }
+        started(&mut shell, &producer, next + 1);
+        assert_eq!(all_started(&mut shell, &consumer, call), 1);
+        let said = kinds(&consumer.read(&mut shell));
+        assert!(said.contains(&"event AllDataSourcesStarted".to_owned()));
         consumer.free(&mut shell);
-        next += 3;
     }
-    // Without any instance they are all started at once.
-    consumer.enable(&mut shell, config(&[]), None);
-    assert_eq!(observed(&mut shell, &consumer, call).len(), 1);
+}
+
+#[test]
+fn observe_all_data_source_started_without_matching_instances() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_ALL_DATA_SOURCES_STARTED]);
+    consumer.enable(&mut shell, config(&["nobody"]), None);
+    assert_eq!(all_started(&mut shell, &consumer, call), 1);
+}
+
+#[test]
+fn observe_all_data_source_started_only_some_will_ack() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    producer.register(&mut shell, notifying("a"));
+    producer.register_name(&mut shell, "b");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_ALL_DATA_SOURCES_STARTED]);
+    consumer.enable(&mut shell, config(&["a", "b"]), None);
+    assert_eq!(all_started(&mut shell, &consumer, call), 0);
+    started(&mut shell, &producer, 1);
+    assert_eq!(all_started(&mut shell, &consumer, call), 1);
+}
+
+#[test]
+fn observe_all_data_source_started_no_ack() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "a");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_ALL_DATA_SOURCES_STARTED]);
+    consumer.enable(&mut shell, config(&["a"]), None);
+    assert_eq!(all_started(&mut shell, &consumer, call), 1);
 }
 
 #[test]

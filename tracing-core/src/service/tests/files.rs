@@ -113,28 +113,69 @@ fn written_at_each_period_and_valid_in_between() {
     assert_eq!(kinds(&consumer.read(&mut shell)), ["event ReadTracingBuffersCompleted"]);
 }
 
+fn with_mode(mode: Mode) -> TraceConfig {
+    let write_flush_mode = Some(mode);
+    TraceConfig { file_write_period_ms: Some(10_000), write_flush_mode, ..into_file(&["ds"]) }
+}
+
 #[test]
 fn flush_before_write_into_file() {
-    for (mode, flushes) in [(0, true), (2, false)] {
-        let mut shell = Shell::new();
-        let config = TraceConfig {
-            file_write_period_ms: Some(10_000),
-            write_flush_mode: Some(Mode(mode)),
-            ..into_file(&["ds"])
-        };
-        let (mut producer, _consumer, id) = started(&mut shell, config);
-        shell.advance_ms(10_000);
-        if flushes {
-            assert!(file(&shell, id).bytes.is_empty());
-            assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x11"]);
-            producer.write(&mut shell, WRITER, BUFFER, &[payload("flushed")]);
-            producer.ack_flush(&mut shell, 1);
-            assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)), ["flushed"]);
-        } else {
-            assert!(words(&mut shell, &mut producer).is_empty());
-            assert!(!file(&shell, id).bytes.is_empty());
-        }
+    let mut shell = Shell::new();
+    let (mut producer, _consumer, id) = started(&mut shell, with_mode(Mode(0)));
+    shell.advance_ms(10_000);
+    assert!(file(&shell, id).bytes.is_empty());
+    assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x11"]);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("flushed")]);
+    producer.ack_flush(&mut shell, 1);
+    assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)), ["flushed"]);
+}
+
+#[test]
+fn no_flush_before_write_into_file() {
+    let mut shell = Shell::new();
+    let (mut producer, _consumer, id) = started(&mut shell, with_mode(Mode(2)));
+    shell.advance_ms(10_000);
+    assert!(words(&mut shell, &mut producer).is_empty());
+    let packets = decode_file(&file(&shell, id).bytes);
+    assert!(!packets.is_empty() && payloads(&packets).is_empty());
+}
+
+/// A reader that lost its place finds it again behind each marker.
+#[test]
+fn resynchronize_trace_stream_using_sync_marker() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        file_write_period_ms: Some(100),
+        write_flush_mode: Some(Mode(2)),
+        builtin_data_sources: Some(protos::TraceConfigBuiltinDataSource {
+            snapshot_interval_ms: Some(100),
+            ..Default::default()
+        }),
+        ..into_file(&["ds"])
+    };
+    let (mut producer, mut consumer, id) = started(&mut shell, config);
+    for index in 0..6 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&index.to_string())]);
+        shell.advance_ms(100);
     }
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    let bytes = &file(&shell, id).bytes;
+    let marker = [
+        0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0,
+        0x79,
+    ];
+    let ends = (16..=bytes.len()).filter(|at| bytes[at - 16..*at] == marker);
+    let ends: Vec<usize> = ends.collect();
+    assert!(ends.len() >= 5, "{} markers", ends.len());
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for to in ends.into_iter().chain([bytes.len()]) {
+        pieces.extend(decode_file(&bytes[from..to]));
+        from = to;
+    }
+    assert_eq!(pieces, decode_file(bytes));
+    assert_eq!(payloads(&pieces).len(), 6);
 }
 
 #[test]
@@ -237,7 +278,7 @@ fn a_consumer_that_vanishes_leaves_a_whole_file() {
 }
 
 #[test]
-fn final_stats_count_what_came_after_the_first_drain() {
+fn write_into_file_final_stats() {
     let mut shell = Shell::new();
     let config = TraceConfig {
         file_write_period_ms: Some(100),

@@ -4,10 +4,13 @@
 
 mod admission;
 mod commits;
+mod compression;
 mod events;
 mod files;
+mod filtering;
 mod flushes;
 mod lifecycle;
+mod metadata;
 mod reading;
 mod registry;
 
@@ -140,4 +143,49 @@ pub(super) fn recording(shell: &mut Shell, config: TraceConfig) -> (MockProducer
     consumer.enable(shell, config, None);
     producer.commands(shell);
     (producer, consumer)
+}
+
+/// Commits one packet that takes many chunks, by value.
+pub(super) fn write_large(shell: &mut Shell, producer: &MockProducer, packet: &TracePacket) {
+    write_large_from(shell, producer, 0, packet);
+}
+
+/// The same with chunks from this id on; returns the next id.
+pub(super) fn write_large_from(
+    shell: &mut Shell,
+    producer: &MockProducer,
+    first: u32,
+    packet: &TracePacket,
+) -> u32 {
+    use crate::ids::ChunkId;
+    use crate::shm::{ChunkFlags, ChunkHeader, Packets};
+    use protozero::Message as _;
+    let packet = packet.encode_to_vec();
+    let pieces: Vec<&[u8]> = packet.chunks(30_000).collect();
+    let mut next = first;
+    for (index, piece) in pieces.iter().enumerate() {
+        let mut flags = ChunkFlags::default();
+        if index > 0 {
+            flags = flags.with(ChunkFlags::CONTINUES_FROM_PREV);
+        }
+        if index + 1 < pieces.len() {
+            flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
+        }
+        let header =
+            ChunkHeader { chunk: ChunkId(next), writer: WRITER, packets: Packets::new(1, flags) };
+        next += 1;
+        let mut data = header.to_bytes().to_vec();
+        let len = piece.len() as u32;
+        data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8 & 0x7f]);
+        data.extend_from_slice(piece);
+        let chunk = protos::CommitDataRequestChunksToMove {
+            target_buffer: Some(BUFFER.0.into()),
+            data: Some(data),
+            ..Default::default()
+        };
+        let request =
+            protos::CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() };
+        producer.call(shell, protos::producer_port::Request::CommitData(request));
+    }
+    next
 }

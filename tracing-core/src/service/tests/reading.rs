@@ -135,40 +135,11 @@ fn nothing_to_read() {
 
 #[test]
 fn a_packet_larger_than_a_frame_is_cut() {
-    use crate::ids::ChunkId;
-    use crate::shm::{ChunkFlags, ChunkHeader, Packets};
     let mut shell = Shell::new();
     let config = TraceConfig { buffers: vec![buffer(1024)], ..config(&["ds"]) };
     let (producer, consumer) = recording(&mut shell, config);
     let text: String = ('a'..='z').cycle().take(300_000).collect();
-    let packet = payload(&text).encode_to_vec();
-    let pieces: Vec<&[u8]> = packet.chunks(30_000).collect();
-    for (index, piece) in pieces.iter().enumerate() {
-        let mut flags = ChunkFlags::default();
-        if index > 0 {
-            flags = flags.with(ChunkFlags::CONTINUES_FROM_PREV);
-        }
-        if index + 1 < pieces.len() {
-            flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
-        }
-        let header = ChunkHeader {
-            chunk: ChunkId(index as u32),
-            writer: WRITER,
-            packets: Packets::new(1, flags),
-        };
-        let mut data = header.to_bytes().to_vec();
-        let len = piece.len() as u32;
-        data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8 & 0x7f]);
-        data.extend_from_slice(piece);
-        let chunk = protos::CommitDataRequestChunksToMove {
-            target_buffer: Some(1),
-            data: Some(data),
-            ..Default::default()
-        };
-        let request =
-            protos::CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() };
-        producer.call(&mut shell, protos::producer_port::Request::CommitData(request));
-    }
+    write_large(&mut shell, &producer, &payload(&text));
     assert_eq!(payloads(&consumer.read(&mut shell)), [text]);
 }
 
