@@ -1,16 +1,25 @@
 //! The schema as everybody wants it: ours generated, prost's generated, and as descriptors.
 
+use prost_types::FileDescriptorProto;
+use prost_types::field_descriptor_proto::Type;
 use protox::prost::Message as _;
+use protozero_codegen::{Source, descriptor_set};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+/// What everybody reads.
 const FILES: &[&str] = &["sink2.proto", "sink3.proto"];
+
+/// What we alone read, and that of it which no other file says is for others to go by.
+const EDITIONS: &[&str] = &["edition2.proto", "edition3.proto", "mixed.proto"];
+const MIXED: &str = "mixed2.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=protos");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    let set = protox::compile(FILES, ["protos"])?;
+    let mut set = protox::compile([FILES, &[MIXED]].concat(), ["protos"])?;
+    set.file.iter_mut().filter(|file| file.name() == MIXED).for_each(put_between_tags);
     std::fs::write(out.join("descriptors.bin"), set.encode_to_vec())?;
     prost_build::Config::new()
         .btree_map(["."])
@@ -18,9 +27,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         .include_file("theirs.rs")
         .compile_fds(set)?;
     let mut ours = String::new();
-    for file in FILES {
+    for file in [FILES, EDITIONS].concat() {
         let name = file.trim_end_matches(".proto");
         ours += &builder::module(Path::new("protos"), file, "crate::ours", name)?;
     }
+    for file in EDITIONS {
+        let text = std::fs::read_to_string(Path::new("protos").join(file))?;
+        let set = descriptor_set(&[Source { path: (*file).to_owned(), text }])?;
+        std::fs::write(out.join(file).with_extension("bin"), set)?;
+    }
     Ok(std::fs::write(out.join("ours.rs"), ours)?)
+}
+
+/// Makes groups of messages called so, which proto2 has no syntax for.
+fn put_between_tags(file: &mut FileDescriptorProto) {
+    let messages = file.message_type.iter_mut().flat_map(|message| &mut message.field);
+    for field in messages.chain(&mut file.extension) {
+        if field.name().starts_with("between_") {
+            field.set_type(Type::Group);
+        }
+    }
 }

@@ -5,9 +5,9 @@
 use crate::Outcome;
 use crate::ctx::Ctx;
 
-/// Messages per question: three messages of the schema with six questions about values, two about
-/// text and two about bytes make some 30,000.
-const CASES: &str = "1000";
+/// Messages per question: three messages of proto2 and proto3 and four of edition 2023, with six
+/// questions about values, two about text and one or two about bytes, make some 40,000.
+const CASES: &str = "600";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let cases = match arguments {

@@ -32,6 +32,8 @@ pub struct Taste {
     pub nameless: bool,
     /// Numbers of more bits than their field has, which lose the upper ones.
     pub wide: bool,
+    /// Zeros and what is empty, which some fields tell from absent and some do not.
+    pub zeros: bool,
 }
 
 impl Taste {
@@ -45,6 +47,7 @@ impl Taste {
         foreign: false,
         nameless: false,
         wide: false,
+        zeros: true,
     };
 }
 
@@ -186,11 +189,11 @@ impl<'a> Entropy<'a> {
                 }
             }
             Kind::Bytes => {
-                let value = self.bytes();
+                let value = self.filled(taste);
                 self.run(tag(LEN), &value, out);
             }
             Kind::String => {
-                let value = String::from_utf8_lossy(&self.bytes()).into_owned();
+                let value = String::from_utf8_lossy(&self.filled(taste)).into_owned();
                 self.run(tag(LEN), value.as_bytes(), out);
             }
             kind => {
@@ -211,6 +214,11 @@ impl<'a> Entropy<'a> {
         }
     }
 
+    fn filled(&mut self, taste: Taste) -> Vec<u8> {
+        let value = self.bytes();
+        if value.is_empty() && !taste.zeros { vec![b'x'] } else { value }
+    }
+
     fn run(&mut self, tag: u64, body: &[u8], out: &mut Vec<u8>) {
         self.varint(tag, out);
         self.varint(body.len() as u64, out);
@@ -218,13 +226,18 @@ impl<'a> Entropy<'a> {
     }
 
     fn scalar(&mut self, kind: &Kind, taste: Taste, out: &mut Vec<u8>) {
-        let word = self.word();
+        let word = match self.word() {
+            // Of whatever width.
+            word if !taste.zeros && word as u32 == 0 => 1,
+            word => word,
+        };
         let value = match kind {
             // Any number but NaN, which is not even equal to itself.
             Kind::Float => return out.extend((word as i32 as f32 / 8.0).to_le_bytes()),
             Kind::Double => return out.extend((word as i64 as f64 / 8.0).to_le_bytes()),
             Kind::Fixed32 | Kind::Sfixed32 => return out.extend((word as u32).to_le_bytes()),
             Kind::Fixed64 | Kind::Sfixed64 => return out.extend(word.to_le_bytes()),
+            Kind::Bool if !taste.zeros => 1,
             Kind::Bool if !taste.wide => word & 1,
             Kind::Int32 if !taste.wide => word as i32 as i64 as u64,
             Kind::Uint32 | Kind::Sint32 if !taste.wide => u64::from(word as u32),
@@ -232,7 +245,8 @@ impl<'a> Entropy<'a> {
                 if taste.nameless && self.byte().is_multiple_of(4) {
                     word as i32 as i64 as u64
                 } else {
-                    let numbers: Vec<i32> = e.values().map(|v| v.number()).collect();
+                    let numbers = e.values().map(|v| v.number());
+                    let numbers: Vec<i32> = numbers.filter(|n| taste.zeros || *n != 0).collect();
                     i64::from(numbers[word as usize % numbers.len()]) as u64
                 }
             }

@@ -8,7 +8,9 @@
 //!                             all of it decoded by everybody: equal to what the first bytes held
 //! ```
 //!
-//! The schema (`protos/`) has every construct that reaches the wire, as proto2 and as proto3.
+//! The schema (`protos/`) has every construct that reaches the wire, as proto2, as proto3, and as
+//! edition 2023: both of the former once more, and one with what neither of them can say. Nobody but
+//! us reads editions, so the others go by a proto2 or proto3 file of the same wire format.
 //! What a peer does not know (groups, extensions, unknown fields) is left out of what it gets.
 
 #![forbid(unsafe_code)]
@@ -33,8 +35,15 @@ pub mod theirs {
     include!(concat!(env!("OUT_DIR"), "/theirs.rs"));
 }
 
-/// Both schemas as a `FileDescriptorSet`.
+/// The schemas that everybody reads as a `FileDescriptorSet`.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// Those of edition 2023, by our own parser.
+pub const EDITIONS: [&[u8]; 3] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/edition2.bin")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/edition3.bin")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/mixed.bin")),
+];
 
 /// Runs `check` on random messages `of`: `DIFFERENTIAL_CASES` of them, or 200.
 ///

@@ -68,7 +68,21 @@ impl Dynamic {
     /// # Panics
     /// There is none.
     pub fn new(name: &str) -> Self {
-        let pool = Pool::decode(crate::DESCRIPTORS).expect("descriptors");
+        Self::of_set(crate::DESCRIPTORS, name)
+    }
+
+    /// The message `name` of edition 2023.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn of_edition(name: &str) -> Self {
+        let knows = |set: &&&[u8]| Pool::decode(set).is_ok_and(|pool| pool.message(name).is_some());
+        let set = crate::EDITIONS.iter().find(knows).expect("a message of an edition");
+        Self::of_set(set, name)
+    }
+
+    fn of_set(set: &[u8], name: &str) -> Self {
+        let pool = Pool::decode(set).expect("descriptors");
         Self(pool.message(name).expect("a message of the schema"))
     }
 
@@ -104,6 +118,14 @@ impl Text {
     /// There is none.
     pub fn new(name: &str) -> Self {
         Self(Dynamic::new(name))
+    }
+
+    /// The message `name` of edition 2023.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn of_edition(name: &str) -> Self {
+        Self(Dynamic::of_edition(name))
     }
 
     /// # Errors

@@ -40,3 +40,8 @@ fn proto3() {
 fn required() {
     meets_all("sink.two.Must");
 }
+
+#[test]
+fn mixed() {
+    meets_all("sink.mixed.Sink");
+}

@@ -5,8 +5,7 @@ use differential::peers::{Reflect, RustProtobuf, Speaks};
 use differential::ways::{Text, Way as _};
 use differential::{cases, hex};
 
-fn agree(name: &str, taste: Taste, peers: &[&dyn Speaks]) {
-    let ours = Text::new(name);
+fn agree(ours: &Text, name: &str, taste: Taste, peers: &[&dyn Speaks]) {
     cases(&Reflect::new(name).0, taste, |bytes| {
         let text = ours.print(bytes)?;
         for peer in peers {
@@ -23,9 +22,27 @@ fn agree(name: &str, taste: Taste, peers: &[&dyn Speaks]) {
 }
 
 fn all(name: &str) {
+    all_of(&Text::new(name), name, Taste::TAME);
+}
+
+fn all_of(ours: &Text, name: &str, tame: Taste) {
     let (reflect, rust) = (Reflect::new(name), RustProtobuf::new(name));
-    agree(name, Taste::TAME, &[&reflect, &rust]);
-    agree(name, Taste { groups: true, extensions: true, ..Taste::TAME }, &[&reflect]);
+    agree(ours, name, tame, &[&reflect, &rust]);
+    agree(ours, name, Taste { groups: true, extensions: true, ..tame }, &[&reflect]);
+}
+
+#[test]
+fn editions() {
+    for name in ["sink.two.Sink", "sink.two.Must", "sink.three.Sink"] {
+        all_of(&Text::of_edition(name), name, Taste::TAME);
+    }
+    let name = "sink.mixed.Sink";
+    let (reflect, rust) = (Reflect::new(name), RustProtobuf::new(name));
+    // Groups of proto2 are called by their type in text, which these are not.
+    let taste = Taste { extensions: true, zeros: false, ..Taste::TAME };
+    agree(&Text::of_edition(name), name, taste, &[&reflect]);
+    let taste = Taste { extensions: false, ..taste };
+    agree(&Text::of_edition(name), name, taste, &[&reflect, &rust]);
 }
 
 #[test]

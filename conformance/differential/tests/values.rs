@@ -36,12 +36,29 @@ where
     M: Message,
     P: prost::Message + Default + PartialEq + Debug,
 {
-    let (owned, dynamic, text) = (Owned::<M>::default(), Dynamic::new(name), Text::new(name));
+    all_of::<M, P>(name, copy, Dynamic::new(name), Text::new(name), Taste::TAME);
+}
+
+/// The same of edition 2023; the peers go by another file.
+fn all_of_edition<M, P>(name: &str, copy: Copy<M>, taste: Taste)
+where
+    M: Message,
+    P: prost::Message + Default + PartialEq + Debug,
+{
+    all_of::<M, P>(name, copy, Dynamic::of_edition(name), Text::of_edition(name), taste);
+}
+
+fn all_of<M, P>(name: &str, copy: Copy<M>, dynamic: Dynamic, text: Text, tame: Taste)
+where
+    M: Message,
+    P: prost::Message + Default + PartialEq + Debug,
+{
+    let owned = Owned::<M>::default();
     let (prost, reflect, rust) =
         (Prost::<P>::default(), Reflect::new(name), RustProtobuf::new(name));
-    agree(name, Taste::TAME, &[&owned, &copy, &dynamic, &text], &[&prost, &reflect, &rust]);
+    agree(name, tame, &[&owned, &copy, &dynamic, &text], &[&prost, &reflect, &rust]);
     // rust-protobuf replaces a message that is met again.
-    let merged = Taste { merged: true, ..Taste::TAME };
+    let merged = Taste { merged: true, ..tame };
     agree(
         name,
         Taste { groups: true, ..merged },
@@ -49,13 +66,13 @@ where
         &[&prost, &reflect],
     );
     // prost forgets what it does not know, and rust-protobuf in what order it came.
-    let unknown = Taste { unknown: true, ..Taste::TAME };
+    let unknown = Taste { unknown: true, ..tame };
     agree(name, unknown, &[&owned, &copy, &dynamic], &[&prost, &reflect, &rust]);
     let more = Taste { groups: true, unknown: true, ..merged };
     agree(name, Taste { extensions: true, ..more }, &[&owned, &copy, &dynamic], &[&reflect]);
     // Where peers differ from each other ours must still agree with itself. A number that a closed
     // enum lacks makes a whole map entry unknown; a copy of the entry is then another unknown field.
-    let wild = Taste { foreign: true, wide: true, ..more };
+    let wild = Taste { foreign: true, wide: true, zeros: true, ..more };
     agree_among_us(name, Taste { nameless: true, ..wild }, &[&owned, &dynamic]);
     agree_among_us(name, wild, &[&owned, &copy, &dynamic]);
 }
@@ -91,4 +108,46 @@ fn proto2() {
 fn required() {
     let copy = copy!(sink2, MustReader, MustWriter, copy_Must);
     all::<ours::sink2::Must, theirs::sink::two::Must>("sink.two.Must", Copy::new(copy));
+}
+
+#[test]
+fn edition_as_proto3() {
+    let copy = copy!(edition3, SinkReader, SinkWriter, copy_Sink);
+    let name = "sink.three.Sink";
+    all_of_edition::<ours::edition3::Sink, theirs::sink::three::Sink>(
+        name,
+        Copy::new(copy),
+        Taste::TAME,
+    );
+}
+
+#[test]
+fn edition_as_proto2() {
+    let copy = copy!(edition2, SinkReader, SinkWriter, copy_Sink);
+    let name = "sink.two.Sink";
+    all_of_edition::<ours::edition2::Sink, theirs::sink::two::Sink>(
+        name,
+        Copy::new(copy),
+        Taste::TAME,
+    );
+}
+
+#[test]
+fn edition_required() {
+    let copy = copy!(edition2, MustReader, MustWriter, copy_Must);
+    let name = "sink.two.Must";
+    all_of_edition::<ours::edition2::Must, theirs::sink::two::Must>(
+        name,
+        Copy::new(copy),
+        Taste::TAME,
+    );
+}
+
+#[test]
+fn edition_alone() {
+    let copy = copy!(mixed, SinkReader, SinkWriter, copy_Sink);
+    // To the others every field has presence, so that zeros are nothing to talk about.
+    let taste = Taste { zeros: false, ..Taste::TAME };
+    let name = "sink.mixed.Sink";
+    all_of_edition::<ours::mixed::Sink, theirs::sink::mixed::Sink>(name, Copy::new(copy), taste);
 }
