@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use tracing_core::client::serve::{BindError, Server, ServerOptions, service_config};
-use tracing_core::os::socket::{Address, defaults};
+use tracing_core::os::socket::{Address, Listener, defaults};
+use tracing_core::os::{process, systemd};
 use tracing_core::service::LogLevel;
 
 use crate::VERSION;
@@ -23,7 +24,10 @@ pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
 #[command(name = "traced")]
 #[command(after_help = "It listens at PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and \
     PERFETTO_CONSUMER_SOCK_NAME, else in /run/perfetto, else in /tmp.\n\
-    When it listens it writes 1 to the descriptor TRACED_NOTIFY_FD, if that is set.")]
+    A service manager may pass sockets that listen already (LISTEN_FDS): those that LISTEN_FDNAMES calls \
+    something with \"consumer\" or \"producer\", else the first for producers and the second for consumers.\n\
+    When it listens it tells NOTIFY_SOCKET (READY=1) and writes 1 to the descriptor TRACED_NOTIFY_FD, if \
+    those are set.")]
 struct Traced {
     /// Go to the background when it listens; prints the process id
     #[arg(long)]
@@ -69,7 +73,9 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
             (_, Started::Unknown) => Err(Failure::new("it does not listen after 10 s")),
         };
     }
-    let server = listen(permissions)?;
+    // A connection is a descriptor, and a producer's memory another one.
+    let descriptors = process::raise_descriptor_limit();
+    let server = listen(permissions, descriptors)?;
     if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
         background::notify(fd, b"1").context("TRACED_NOTIFY_FD")?;
     }
@@ -77,14 +83,77 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         background::leave()?;
         background::tell(true);
     }
-    server.run().context("the service ended")?;
+    systemd::notify("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
+    let ended = server.run();
+    // Whoever does not hear it sees us go.
+    let _ = systemd::notify("STOPPING=1");
+    ended.context("the service ended")?;
     Ok(0)
 }
 
-fn listen(permissions: Option<(Permissions, Permissions)>) -> Result<Server, Failure> {
+fn say(line: impl std::fmt::Display) {
+    console::say(&format!("[{}] traced: {line}", console::clock()));
+}
+
+fn listen(
+    permissions: Option<(Permissions, Permissions)>,
+    descriptors: u64,
+) -> Result<Server, Failure> {
+    let passed = systemd::listen_fds().context("sockets that were passed")?;
+    let (mut server, listening) =
+        if passed.is_empty() { bind(permissions)? } else { inherit(passed)? };
+    server.stop_on_signals().context("cannot catch signals")?;
+    // Whoever reads this may well send the first signal.
+    say(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));
+    Ok(server)
+}
+
+/// Which port a passed socket is for, by its name, else by its place.
+fn is_consumer(name: &str, index: usize) -> Option<bool> {
+    match (name.contains("consumer"), name.contains("producer")) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ if index < 2 => Some(index == 1),
+        _ => None,
+    }
+}
+
+/// Serves on sockets that a service manager opened.
+fn inherit(passed: Vec<systemd::Inherited>) -> Result<(Server, String), Failure> {
+    let (mut producers, mut consumers) = (Vec::new(), Vec::new());
+    for (index, socket) in passed.into_iter().enumerate() {
+        let name = socket.name;
+        let listener =
+            Listener::inherit(socket.fd).context(format_args!("passed socket {index} ({name})"))?;
+        match is_consumer(&name, index) {
+            Some(true) => consumers.push(listener),
+            Some(false) => producers.push(listener),
+            None => {
+                return Err(Failure::new(format_args!(
+                    "passed socket {index} ({name}): its name says neither producer nor consumer"
+                )));
+            }
+        }
+    }
+    let names = |listeners: &[Listener]| {
+        listeners.iter().map(|l| l.address().to_string()).collect::<Vec<_>>().join(",")
+    };
+    if producers.is_empty() || consumers.is_empty() {
+        return Err(Failure::new(
+            "passed sockets: one of each, producers' and consumers', is needed",
+        ));
+    }
+    let listening = format!("passed {} {}", names(&producers), names(&consumers));
+    let service = service_config(VERSION).context("cannot start the service")?;
+    let log = console::service_log(LogLevel::Info);
+    let server = Server::with_listeners(producers, consumers, service, log);
+    Ok((server.context("cannot start the service")?, listening))
+}
+
+fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, String), Failure> {
     let sockets = defaults();
     if let Some(warning) = &sockets.warning {
-        console::say(&format!("[{}] traced: {warning}", console::clock()));
+        say(warning);
     }
     let producer_sockets =
         Address::parse_list(&sockets.producer).context("PERFETTO_PRODUCER_SOCK_NAME")?;
@@ -93,27 +162,26 @@ fn listen(permissions: Option<(Permissions, Permissions)>) -> Result<Server, Fai
         let text = format!("{consumer} is the socket of both producers and consumers");
         return Err(Failure::new(text));
     }
+    if !consumer.is_unix() {
+        say(format_args!(
+            "whoever can connect to {consumer} counts as root: others' traces are theirs"
+        ));
+    }
     let options = ServerOptions {
         producer_sockets,
         consumer_sockets: vec![consumer],
         service: service_config(VERSION).context("cannot start the service")?,
         log: console::service_log(LogLevel::Info),
     };
-    let mut server = Server::bind(options).map_err(|error| match error {
+    let server = Server::bind(options).map_err(|error| match error {
         BindError::Listen(error) => Failure::new(error),
         error => Failure::new(format_args!("cannot start the service: {error}")),
     })?;
     if let Some((producers, consumers)) = permissions {
         server.set_permissions(producers, consumers).context("--set-socket-permissions")?;
     }
-    server.stop_on_signals().context("cannot catch signals")?;
-    console::say(&format!(
-        "[{}] traced: Started traced, listening on {} {}",
-        console::clock(),
-        sockets.producer.display(),
-        sockets.consumer.display()
-    ));
-    Ok(server)
+    let (producer, consumer) = (sockets.producer.display(), sockets.consumer.display());
+    Ok((server, format!("listening on {producer} {consumer}")))
 }
 
 /// `PGROUP:PMODE:CGROUP:CMODE`; a group is a name or a number, a mode four octal digits.
@@ -158,6 +226,21 @@ fn group(name: &str) -> Result<u32, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passed_sockets() {
+        for (name, index, expected) in [
+            ("traced-consumer.socket", 0, Some(true)),
+            ("traced-producer.socket", 1, Some(false)),
+            ("unknown", 0, Some(false)),
+            ("", 1, Some(true)),
+            ("", 2, None),
+            ("producer-and-consumer", 5, None),
+            ("producer2", 7, Some(false)),
+        ] {
+            assert_eq!(is_consumer(name, index), expected, "{name} {index}");
+        }
+    }
 
     #[test]
     fn socket_permissions() {

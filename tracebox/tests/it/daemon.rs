@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::World;
+use crate::world::{Daemon, World};
 
 #[test]
 fn a_second_one_refuses() {
@@ -75,4 +75,50 @@ fn the_notify_descriptor() {
     std::io::Read::read_exact(traced.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
     assert_eq!(&byte, b"1");
     world.run("perfetto --query").good();
+}
+
+#[test]
+fn the_service_manager_hears_when_it_listens_and_when_it_goes() {
+    let world = World::new();
+    let manager = std::os::unix::net::UnixDatagram::bind(world.path("notify")).unwrap();
+    let mut command = world.command("traced");
+    command.env("NOTIFY_SOCKET", world.path("notify"));
+    let traced = world.spawn(command);
+    let heard = || {
+        let mut buf = [0; 200];
+        let len = manager.recv(&mut buf).unwrap();
+        String::from_utf8_lossy(&buf[..len]).into_owned()
+    };
+    assert!(heard().starts_with("READY=1\n"));
+    world.run("perfetto --query").good();
+    traced.signal(Signal::TERM);
+    assert_eq!(heard(), "STOPPING=1");
+    traced.end().good();
+}
+
+/// As systemd would do it: the sockets are open before `traced` is there, under the numbers 3 and 4.
+#[test]
+fn sockets_that_were_passed() {
+    use std::os::fd::OwnedFd;
+    let world = World::new();
+    let listen = |name: &str| {
+        OwnedFd::from(std::os::unix::net::UnixListener::bind(world.path(name)).unwrap())
+    };
+    let traced = world.command("traced");
+    let mut command = std::process::Command::new("sh");
+    let script = "exec 3<&0 4<&1 </dev/null >/dev/null; LISTEN_PID=$$ exec \"$@\"";
+    command.args(["-c", script, "sh"]).arg(traced.get_program()).args(traced.get_args());
+    for (name, value) in traced.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    // Not in the usual order, so the names have to tell.
+    command.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "traced-consumer:traced-producer");
+    command.stdin(listen("consumer")).stdout(listen("producer"));
+    command.stderr(std::process::Stdio::piped());
+    let mut traced = Daemon::over(command.spawn().unwrap());
+    traced.read_until("passed");
+    world.run("perfetto --query").good();
+    traced.signal(Signal::TERM);
+    assert!(traced.child.wait().unwrap().success());
+    assert!(world.path("producer").exists(), "whoever made the sockets keeps them");
 }

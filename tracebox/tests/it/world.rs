@@ -87,9 +87,7 @@ impl World {
     }
 
     pub fn spawn(&self, mut command: Command) -> Daemon {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        Daemon { child, log }
+        Daemon::over(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
     /// The packets of a trace file, which must be whole.
@@ -110,6 +108,12 @@ pub fn has(packets: &[TracePacket], is: fn(&TracePacketData) -> bool) -> bool {
 }
 
 impl Daemon {
+    /// A program whose stderr is piped.
+    pub fn over(mut child: Child) -> Self {
+        let log = BufReader::new(child.stderr.take().unwrap());
+        Self { child, log }
+    }
+
     /// Reads its stderr up to a line with `text`.
     pub fn read_until(&mut self, text: &str) -> String {
         let mut line = String::new();
