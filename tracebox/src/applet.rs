@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::failure::Failure;
-use crate::{VERSION, perfetto, probes, record, trace, traced, trigger};
+use crate::{VERSION, manual, perfetto, probes, record, trace, traced, trigger};
 
 /// How a program ends: with a code, or with a failure to be told.
 pub type Ending = Result<u8, Failure>;
@@ -21,6 +21,8 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
     ("record", record::main, "records while a command runs"),
     ("trace", trace::main, "looks into a trace: `trace print FILE`"),
+    ("completions", manual::completions, "prints completions for a shell: `completions bash`"),
+    ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
 ];
 
 /// Names of other programs of the family, which this version does not have.
@@ -57,10 +59,9 @@ fn find(name: &OsStr) -> Option<(&'static str, Program)> {
 fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
-    // `record` and `trace` alone are too common to be anybody's link to us.
-    if let Some((name, program)) =
-        find(own).filter(|applet| !["record", "trace"].contains(&applet.0))
-    {
+    // These alone are too common to be anybody's link to us.
+    let common = ["record", "trace", "completions", "man"];
+    if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
         return (name.to_owned(), program(name, words));
     }
     let own = own.to_string_lossy().into_owned();

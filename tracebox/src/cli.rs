@@ -6,7 +6,7 @@ use clap::{Args, Parser};
 
 use crate::failure::Failure;
 
-/// Below the options of perfetto; its manual page says more.
+/// Below the options of perfetto; [`manual`](crate::manual) says more.
 const PERFETTO_HELP: &str = "\
 Light mode: words are ftrace events (sched/sched_switch) or categories (sched, freq, disk).
 Durations end in ms, s, m or h, sizes in kb, mb or gb.

@@ -23,6 +23,7 @@ pub mod config;
 pub mod console;
 pub mod failure;
 pub mod gaps;
+pub mod manual;
 pub mod nudge;
 pub mod output;
 pub mod perfetto;

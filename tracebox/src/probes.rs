@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing_core::client::connection::Connection;
 use tracing_core::client::producer::Producer;
 use tracing_core::ipc::port::ProducerPort;
@@ -61,6 +61,12 @@ struct Probes {
     /// Accepted and without effect: this version has no ftrace
     #[arg(long)]
     cleanup_after_crash: bool,
+}
+
+/// Its words, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Probes::command()
 }
 
 /// Runs the data sources until SIGINT or SIGTERM.

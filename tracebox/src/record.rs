@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use rustix::process::{Pid, Signal, geteuid, getpgrp, kill_process};
 use rustix::termios::tcgetpgrp;
 use tracing_core::client::in_process::InProcessService;
@@ -61,6 +61,12 @@ struct Args {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Its words, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 /// Records while a command runs.

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use protozero::DecodeContext;
 use protozero::decode::FrameReader;
 use protozero::decode::limits::DEPTH_MAX;
@@ -82,6 +82,12 @@ fn bounds(text: &str) -> Result<(u64, u64), String> {
             Ok((only, only.saturating_add(1)))
         }
     }
+}
+
+/// Its words, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 /// Looks into a trace.

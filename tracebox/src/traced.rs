@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing_core::client::serve::{BindError, Server, ServerOptions, service_config};
 use tracing_core::os::socket::{Address, Listener, defaults};
 use tracing_core::os::{process, systemd};
@@ -48,6 +48,12 @@ struct Traced {
 
 /// A group and a mode for socket files.
 type Permissions = (u32, u32);
+
+/// Its words, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Traced::command()
+}
 
 /// Runs the service until SIGINT or SIGTERM.
 ///

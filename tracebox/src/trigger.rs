@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 
 use crate::VERSION;
@@ -32,6 +32,12 @@ pub struct Trigger {
     /// Print the version
     #[arg(long)]
     version: bool,
+}
+
+/// Its words, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Trigger::command()
 }
 
 /// Fires what `words` name.

@@ -5,8 +5,8 @@
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
-    Outcome, asan, codegen, conformance, differential, fuzz, interop, loom, machine, no_panic,
-    no_std, sim, size, tidy,
+    Outcome, asan, codegen, conformance, differential, fuzz, interop, loom, machine, manual,
+    no_panic, no_std, sim, size, tidy,
 };
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     ("doc", doc),
     ("test", test),
     ("areas", areas),
+    ("man", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
     ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
     ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
     ("test-small", |ctx| protozero(ctx, &["--features", "small,bytes"])),

@@ -16,6 +16,7 @@ mod fuzz;
 mod interop;
 mod loom;
 mod machine;
+mod manual;
 mod no_panic;
 mod no_std;
 mod parity;
@@ -124,6 +125,18 @@ const COMMANDS: &[Command] = &[
         arguments: "[--cases N]",
         about: "random messages through ours, prost, prost-reflect and rust-protobuf",
         run: differential::run,
+    },
+    Command {
+        name: "man",
+        arguments: "[DIRECTORY]",
+        about: "manual pages of all programs (default target/man)",
+        run: manual::man,
+    },
+    Command {
+        name: "completions",
+        arguments: "[DIRECTORY]",
+        about: "completions for bash, elvish, fish, powershell and zsh (default target/completions)",
+        run: manual::completions,
     },
     Command {
         name: "times",

@@ -175,3 +175,21 @@ fn versions_and_help() {
     world.run("perfetto").failed(1, "say what to do");
     assert_eq!(world.run("tracebox").code, Some(1));
 }
+
+#[test]
+fn manual_pages_and_completions() {
+    let world = World::new();
+    let page = world.run("tracebox man perfetto").good();
+    assert!(page.text().contains(".TH PERFETTO 1"), "{page:?}");
+    let script = world.run("tracebox completions bash").good();
+    assert!(script.text().contains("trigger_perfetto"), "{script:?}");
+    std::fs::create_dir(world.path("all")).unwrap();
+    world.run("tracebox man --all all").good();
+    world.run("tracebox completions zsh --all all").good();
+    for name in ["perfetto.1", "traced.8", "tracebox-record.1", "_perfetto", "_trigger_perfetto"] {
+        assert!(world.path("all").join(name).exists(), "{name}");
+    }
+    world.run("tracebox man nope").failed(1, "there is no program \"nope\"");
+    world.run("tracebox completions nope").failed(1, "invalid value 'nope'");
+    world.run("tracebox man --all nowhere").failed(1, "cannot write nowhere/");
+}

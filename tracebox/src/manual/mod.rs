@@ -1,0 +1,147 @@
+//! Manual pages and completions, made from the same declarations that read the command line: an option
+//! cannot be in one and not in the other. `cargo xtask man` and `cargo xtask completions` write them all,
+//! for packages.
+
+mod page;
+mod pages;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Command, CommandFactory, Parser};
+use clap_complete::{Shell, generate};
+
+use crate::applet::Ending;
+use crate::cli::{self, Perfetto};
+use crate::failure::{Context, Failure};
+use crate::{probes, record, trace, traced, trigger};
+
+/// Prints completions of all programs for a shell.
+#[derive(Parser, Debug)]
+#[command(name = "completions", disable_help_subcommand = true)]
+#[command(
+    after_help = "For example: tracebox completions bash > ~/.local/share/bash-completion/completions/tracebox"
+)]
+struct Completions {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+    /// For which program: tracebox, perfetto, traced and so on
+    #[arg(value_name = "PROGRAM", default_value = "tracebox")]
+    program: String,
+    /// Write those of every program into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "program")]
+    all: Option<PathBuf>,
+}
+
+/// Prints a manual page.
+#[derive(Parser, Debug)]
+#[command(name = "man", disable_help_subcommand = true)]
+#[command(after_help = "For example: tracebox man perfetto | man -l -")]
+struct Man {
+    /// Of which program: tracebox, perfetto, tracebox-record and so on
+    #[arg(value_name = "PROGRAM", default_value = "tracebox")]
+    program: String,
+    /// Write all of them into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "program")]
+    all: Option<PathBuf>,
+}
+
+/// `tracebox completions`.
+///
+/// # Errors
+/// No such program, or nowhere to write.
+pub fn completions(name: &str, words: &[OsString]) -> Ending {
+    let Some(args) = cli::parse::<Completions>(name, words)? else { return Ok(0) };
+    let script = |mut command: Command| {
+        let mut script = Vec::new();
+        let name = command.get_name().to_owned();
+        generate(args.shell, &mut command, name, &mut script);
+        script
+    };
+    if let Some(directory) = &args.all {
+        for command in programs() {
+            let file = file_of(args.shell, command.get_name());
+            write(&directory.join(file), &script(command))?;
+        }
+        return Ok(0);
+    }
+    let known = programs().into_iter().find(|command| command.get_name() == args.program);
+    print(&script(known.ok_or_else(|| unknown(&args.program))?))
+}
+
+/// `tracebox man`.
+///
+/// # Errors
+/// No such program, or nowhere to write.
+pub fn man(name: &str, words: &[OsString]) -> Ending {
+    let Some(args) = cli::parse::<Man>(name, words)? else { return Ok(0) };
+    if let Some(directory) = &args.all {
+        for page in pages::all() {
+            let file = format!("{}.{}", page.name, page.section);
+            write(&directory.join(file), page.render().as_bytes())?;
+        }
+        return Ok(0);
+    }
+    let known = pages::all().into_iter().find(|page| page.name == args.program);
+    print(known.ok_or_else(|| unknown(&args.program))?.render().as_bytes())
+}
+
+/// The programs that have a name of their own on the path.
+fn programs() -> Vec<Command> {
+    vec![tracebox(), Perfetto::command(), trigger::command(), traced::command(), probes::command()]
+}
+
+/// All in one: perfetto's words, or a program and its words.
+fn tracebox() -> Command {
+    let applets = [
+        Perfetto::command(),
+        record::command(),
+        trace::command(),
+        trigger::command(),
+        traced::command(),
+        probes::command(),
+        Completions::command(),
+        Man::command(),
+    ];
+    Perfetto::command()
+        .name("tracebox")
+        .about("Records what this machine does, with a service of its own")
+        .args_conflicts_with_subcommands(true)
+        .subcommands(applets)
+}
+
+/// What the shell looks for.
+fn file_of(shell: Shell, program: &str) -> String {
+    match shell {
+        Shell::Bash => program.to_owned(),
+        Shell::Zsh => format!("_{program}"),
+        Shell::Fish => format!("{program}.fish"),
+        Shell::Elvish => format!("{program}.elv"),
+        Shell::PowerShell => format!("_{program}.ps1"),
+        other => format!("{program}.{other}"),
+    }
+}
+
+fn unknown(program: &str) -> Failure {
+    Failure::new(format_args!("there is no program {program:?} (see `tracebox --help`)"))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).context(format_args!("cannot write {}", path.display()))
+}
+
+fn print(bytes: &[u8]) -> Ending {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format_args!("cannot write: {error}")))
+        }
+        _ => Ok(0),
+    }
+}
+
+#[cfg(test)]
+mod tests;

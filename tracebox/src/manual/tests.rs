@@ -1,0 +1,50 @@
+use super::*;
+
+#[test]
+fn every_option_is_in_its_page() {
+    for page in pages::all() {
+        let (name, command) = (page.name, page.command.clone());
+        let text = page.render().replace("\\-", "-");
+        for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+            let Some(long) = option.get_long() else { continue };
+            assert!(text.contains(&format!("--{long}")), "{name}: --{long}\n{text}");
+        }
+        for title in ["NAME", "SYNOPSIS", "DESCRIPTION", "\"EXIT STATUS\"", "\"SEE ALSO\""] {
+            assert!(text.contains(&format!(".SH {title}\n")), "{name}: {title}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn pages_name_every_exit_code() {
+    let perfetto = pages::all().into_iter().find(|page| page.name == "perfetto").unwrap().render();
+    for code in [0, 1, 2, crate::report::LOST, crate::recording::INTERRUPTED] {
+        assert!(perfetto.contains(&format!("\\fB{code}\\fR")), "{code}\n{perfetto}");
+    }
+}
+
+#[test]
+fn every_program_has_a_page_and_completions() {
+    let pages: Vec<_> = pages::all().iter().map(|page| page.name).collect();
+    for mut command in programs() {
+        let name = command.get_name().to_owned();
+        assert!(pages.contains(&name.as_str()), "{name}");
+        for shell in [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh] {
+            let mut script = Vec::new();
+            generate(shell, &mut command, name.clone(), &mut script);
+            let script = String::from_utf8(script).unwrap();
+            assert!(script.contains("version"), "{name} for {shell}");
+        }
+    }
+    for applet in ["record", "trace", "completions", "man", "perfetto"] {
+        let tracebox = tracebox();
+        assert!(tracebox.get_subcommands().any(|command| command.get_name() == applet), "{applet}");
+    }
+}
+
+#[test]
+fn declarations_make_sense() {
+    for command in programs() {
+        command.debug_assert();
+    }
+}
