@@ -9,4 +9,5 @@ mod failures;
 mod record;
 mod tools;
 mod trace;
+mod triggers;
 mod world;

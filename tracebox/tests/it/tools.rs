@@ -143,9 +143,7 @@ fn in_the_background() {
     world.run("perfetto -d -c nowhere --txt -o trace").failed(1, "cannot read the config nowhere");
 
     // A pipe has its end when the program in the background has.
-    let fifo = world.path("fifo");
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let fifo = world.fifo("fifo");
     let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
     let ran = world.run("perfetto -d -c c --txt -o fifo").good();
     assert!(ran.text().trim().parse::<u32>().is_ok(), "{ran:?}");

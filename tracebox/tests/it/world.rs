@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use protos::{Trace, TracePacket, TracePacketData};
+use protos::{Trace, TracePacket, TracePacketData, TracingServiceState};
 use protozero::Message;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -48,9 +48,13 @@ impl World {
             "trigger_perfetto" => env!("CARGO_BIN_EXE_trigger_perfetto"),
             other => panic!("{other}"),
         };
-        let mut command = Command::new(program);
+        let mut command = self.with_sockets(Command::new(program));
+        command.args(words);
         command
-            .args(words)
+    }
+
+    fn with_sockets(&self, mut command: Command) -> Command {
+        command
             .current_dir(self.directory.path())
             .env("PERFETTO_PRODUCER_SOCK_NAME", self.path("producer"))
             .env("PERFETTO_CONSUMER_SOCK_NAME", self.path("consumer"))
@@ -75,9 +79,14 @@ impl World {
         Ran::from(child.wait_with_output().unwrap())
     }
 
-    /// A `traced` that listens.
+    /// A `traced` that listens: ours, or the one that TRACED_UNDER_TEST names, to see what another
+    /// service makes of our consumer.
     pub fn traced(&self) -> Daemon {
-        let mut daemon = self.start("traced");
+        let mut command = self.command("traced");
+        if let Some(program) = std::env::var_os("TRACED_UNDER_TEST") {
+            command = self.with_sockets(Command::new(program));
+        }
+        let mut daemon = self.spawn(command);
         daemon.read_until("listening on");
         daemon
     }
@@ -88,6 +97,39 @@ impl World {
 
     pub fn spawn(&self, mut command: Command) -> Daemon {
         Daemon::over(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// What the service knows.
+    pub fn state(&self) -> TracingServiceState {
+        let ran = self.run("perfetto --query-raw").good();
+        TracingServiceState::decode(&ran.stdout).unwrap()
+    }
+
+    /// Asks the service until it knows of something; nobody tells who is not its consumer.
+    pub fn wait_for(&self, is: impl Fn(&TracingServiceState) -> bool) {
+        while !is(&self.state()) {}
+    }
+
+    /// Waits until there are `count` sessions.
+    pub fn wait_for_sessions(&self, count: i32) {
+        self.wait_for(|state| state.num_sessions == Some(count));
+    }
+
+    /// The `unique_session_name` of a trace's config.
+    pub fn name_of_session(&self, name: &str) -> String {
+        let config = self.packets(name).into_iter().find_map(|packet| match packet.data {
+            Some(TracePacketData::TraceConfig(config)) => Some(config),
+            _ => None,
+        });
+        config.unwrap().unique_session_name.unwrap()
+    }
+
+    /// A pipe with a name.
+    pub fn fifo(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        path
     }
 
     /// The packets of a trace file, which must be whole.
