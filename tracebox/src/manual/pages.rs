@@ -11,6 +11,12 @@ use crate::cli::Perfetto;
 
 /// All pages.
 pub(super) fn all() -> Vec<Page> {
+    let mut pages = recorders();
+    pages.extend(others());
+    pages
+}
+
+fn recorders() -> Vec<Page> {
     vec![
         Page {
             name: "tracebox",
@@ -67,6 +73,11 @@ pub(super) fn all() -> Vec<Page> {
             description: RECORD,
             sections: &[("EXIT STATUS", RECORD_EXIT), ("ENVIRONMENT", ENVIRONMENT), SEE_ALSO],
         },
+    ]
+}
+
+fn others() -> Vec<Page> {
+    vec![
         Page {
             name: "tracebox-trace",
             section: 1,

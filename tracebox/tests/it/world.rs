@@ -115,15 +115,6 @@ impl World {
         self.wait_for(|state| state.num_sessions == Some(count));
     }
 
-    /// The `unique_session_name` of a trace's config.
-    pub fn name_of_session(&self, name: &str) -> String {
-        let config = self.packets(name).into_iter().find_map(|packet| match packet.data {
-            Some(TracePacketData::TraceConfig(config)) => Some(config),
-            _ => None,
-        });
-        config.unwrap().unique_session_name.unwrap()
-    }
-
     /// A pipe with a name.
     pub fn fifo(&self, name: &str) -> PathBuf {
         let path = self.path(name);
