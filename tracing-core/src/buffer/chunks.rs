@@ -120,4 +120,10 @@ impl Chunks {
         let closest = ahead.into_iter().chain(stray);
         closest.min_by_key(|id| id.wrapping_sub(from.0)).map(ChunkId)
     }
+
+    /// Memory it takes, bytes; entries of the map count twice, for its nodes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let window = self.window.capacity().saturating_mul(size_of::<u32>());
+        window.saturating_add(self.strays.len().saturating_mul(4 * size_of::<u32>()))
+    }
 }

@@ -283,6 +283,16 @@ impl TraceBuffer {
         }
     }
 
+    /// Memory it takes: what was written, and what is needed to find it again, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let index = match &self.inner {
+            Inner::V1(b) => b.index_bytes(),
+            Inner::V2(b) => b.index_bytes(),
+        };
+        self.used_bytes().saturating_add(index)
+    }
+
     /// Bytes that were ever written to, which is what the buffer costs in memory.
     #[must_use]
     pub fn used_bytes(&self) -> usize {

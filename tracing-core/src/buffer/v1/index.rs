@@ -199,6 +199,16 @@ pub(super) struct Index {
 }
 
 impl Index {
+    /// Memory they take, bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let chunks = self.slots.iter().map(|s| {
+            let places = s.chunks.window.capacity().saturating_add(s.chunks.strays.len());
+            places.saturating_mul(size_of::<Option<Chunk>>())
+        });
+        let own = self.slots.len().saturating_mul(size_of::<Sequence>());
+        chunks.fold(own, usize::saturating_add)
+    }
+
     /// A copy in which no sequence has a histogram yet.
     pub(super) fn without_histograms(&self) -> Self {
         let mut index = self.clone();

@@ -134,4 +134,8 @@ impl Buffer {
     pub(super) fn used_bytes(&self) -> usize {
         self.ring.used()
     }
+
+    pub(super) fn index_bytes(&self) -> usize {
+        self.index.memory_bytes()
+    }
 }

@@ -153,4 +153,8 @@ impl Buffer {
     pub(super) fn used_bytes(&self) -> usize {
         self.memory.used()
     }
+
+    pub(super) fn index_bytes(&self) -> usize {
+        self.sequences.memory_bytes()
+    }
 }

@@ -109,6 +109,13 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
+    /// Memory they take, bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
+        let own = self.slots.len().saturating_mul(size_of::<Sequence>());
+        chunks.fold(own, usize::saturating_add)
+    }
+
     #[inline]
     pub(super) fn slot(&self, slot: u32) -> Option<&Sequence> {
         self.slots.get(usize::try_from(slot).ok()?)

@@ -1,0 +1,65 @@
+//! Whose data it is, and how long that is known.
+
+use super::*;
+use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
+
+fn on_behalf_of(uid: u32, id: u32, seed: char) -> Chunk {
+    let mut chunk = chunk(1, 1, id).packet(20, seed);
+    chunk.meta.identity.uid = uid;
+    chunk
+}
+
+#[test]
+fn a_number_given_to_another_producer_begins_another_sequence() {
+    let mut buffer = ring(4096);
+    on_behalf_of(10, 7, 'a').flags(NEXT).copy(&mut buffer);
+    on_behalf_of(10, 8, 'b').packet(20, 'c').flags(PREV).copy(&mut buffer);
+    // Its ids begin anew, which is late for nobody.
+    on_behalf_of(20, 0, 'd').copy(&mut buffer);
+    on_behalf_of(20, 1, 'e').copy(&mut buffer);
+    let packets = read(&mut buffer, 9);
+    let who: Vec<_> = packets.iter().map(|p| (p.identity.uid, p.dropped)).collect();
+    assert_eq!(who, [(10, 0), (10, 0), (20, 0), (20, 0)]);
+    assert_eq!(buffer.stats().chunks_discarded, 0);
+}
+
+#[test]
+fn patches_of_another_producer_do_not_reach_what_its_number_left() {
+    let mut buffer = ring(4096);
+    on_behalf_of(10, 0, 'a').flags(PATCH | NEXT).copy(&mut buffer);
+    on_behalf_of(20, 5, 'b').copy(&mut buffer);
+    assert!(!patch(&mut buffer, 0, 4, b"evil", false));
+    assert_eq!(losses(&mut buffer), "b");
+}
+
+#[test]
+fn sequences_without_chunks_are_forgotten_oldest_first() {
+    let mut buffer = ring(64 * 1024);
+    let count = EMPTY_SEQUENCES_V2_MAX as u16 + 1;
+    for writer in 0..count {
+        chunk(1, writer, 0).packet(20, 'a').copy(&mut buffer);
+        assert_eq!(losses(&mut buffer), "a");
+    }
+    // The last one was empty only after it came, so one more chunk sees too many.
+    chunk(2, 1, 0).packet(20, 'z').copy(&mut buffer);
+    assert_eq!(losses(&mut buffer), "z");
+    let forgotten = count - EMPTY_SEQUENCES_V2_KEPT as u16;
+    for (writer, expected) in
+        [(0, "b"), (forgotten - 1, "b"), (forgotten, "b=3"), (count - 1, "b=3")]
+    {
+        chunk(1, writer, 2).packet(20, 'b').copy(&mut buffer);
+        assert_eq!(losses(&mut buffer), expected, "writer {writer}");
+    }
+}
+
+#[test]
+fn any_ids() {
+    let mut buffer = ring(16 * 1024);
+    for i in (0..100_000u32).rev() {
+        chunk(1, 1, i.wrapping_mul(0x9e37_79b9)).packet(20, 'a').copy(&mut buffer);
+    }
+    let stats = buffer.stats();
+    assert_eq!(stats.chunks_written + stats.chunks_discarded, 100_000);
+    buffer.begin_read();
+    while buffer.next_packet().is_some() {}
+}
