@@ -56,3 +56,8 @@ mod tests;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/coming-from.md")]
 mod coming_from {}
+
+/// The same of the page on text.
+#[cfg(all(doctest, feature = "text", feature = "descriptor-set"))]
+#[doc = include_str!("../../docs/text.md")]
+mod text {}

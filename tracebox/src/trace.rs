@@ -185,14 +185,20 @@ impl<W: Write> Printer<W> {
     }
 
     fn run(&mut self, mut input: impl Read) -> Result<(), Stop> {
-        let mut stream = FrameReader::new();
+        let mut stream = FrameReader::new().step_over();
         let mut block = vec![0; BLOCK_BYTES];
         while self.next < self.range.1 {
             let len = match input.read(&mut block) {
                 Ok(0) => {
                     let end = stream.finish();
-                    return end
-                        .map_err(|error| Stop::Input(format!("the trace breaks off: {error}")));
+                    end.map_err(|error| Stop::Input(format!("the trace breaks off: {error}")))?;
+                    let others = stream.skipped();
+                    if others > 0 {
+                        let line =
+                            writeln!(self.out, "# fields of the trace without a length: {others}");
+                        line.map_err(Stop::Output)?;
+                    }
+                    return Ok(());
                 }
                 Ok(len) => len,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

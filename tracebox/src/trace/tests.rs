@@ -64,6 +64,15 @@ fn packets_with_their_places() {
 }
 
 #[test]
+fn the_example_of_the_page_on_text_is_what_is_printed() {
+    let page = include_str!("../../../docs/text.md");
+    let example = page.split("```textproto\n").find(|block| block.contains("# packet 0:")).unwrap();
+    let example = &example[..example.find("```").unwrap()];
+    let printed = print(&encoded(example), None, false).0;
+    assert_eq!(example.split_once("\n\n").unwrap().1, printed);
+}
+
+#[test]
 fn some_packets_in_a_line_each() {
     let trace = encoded(TRACE);
     let (text, _) = print(&trace, Some((1, 3)), true);
@@ -122,6 +131,11 @@ fn broken_traces() {
         cut.1.as_deref(),
         Some("the trace breaks off: the input ends inside a field at byte 16")
     );
+    // What has no length is no packet, and no end.
+    let numbers = [b"\x38\x04", &trace[..14], b"\x3b\x08\x01\x3c", &trace[14..]].concat();
+    let (text, why) = print(&numbers, None, true);
+    assert_eq!((text.lines().count(), why), (4, None));
+    assert!(text.ends_with("# fields of the trace without a length: 2\n"), "{text}");
     let text = print(b"hello", None, true).1.unwrap();
     assert!(text.starts_with("this is no trace: "), "{text}");
     // A broken packet between whole ones.

@@ -13,7 +13,10 @@ type Read = (Vec<(u32, Vec<u8>)>, Result<(), DecodeError>);
 
 /// The frames of `blocks`, `take` of each block at most, and how it ends.
 fn read(blocks: &[&[u8]], take: usize) -> Read {
-    let mut stream = FrameReader::with_max(1000);
+    read_of(FrameReader::with_max(1000), blocks, take)
+}
+
+fn read_of(mut stream: FrameReader, blocks: &[&[u8]], take: usize) -> Read {
     let mut out = Vec::new();
     for block in blocks {
         let mut frames = stream.feed(block);
@@ -72,6 +75,43 @@ fn frames_and_ends() {
     check(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", &[], Err((VarintTooLong, 0)));
     check(&[0x80; 10], &[], Err((VarintTooLong, 0)));
     check(&[0x80; 9], &[], Err((Truncated, 0)));
+}
+
+#[test]
+fn what_is_no_frame_is_stepped_over() {
+    let over = |bytes: &[u8]| {
+        let read = |blocks: &[&[u8]]| {
+            let stream = FrameReader::with_max(1000).step_over();
+            let (frames, end) = read_of(stream, blocks, usize::MAX);
+            let frames: Vec<_> = frames.into_iter().map(|(number, _)| number).collect();
+            (frames, end.map_err(|error| (error.kind, error.offset)))
+        };
+        let single: Vec<_> = bytes.chunks(1).collect();
+        let whole = read(&[bytes]);
+        assert_eq!(read(&single), whole, "{bytes:02x?}");
+        whole
+    };
+    let numbers = b"\x0a\0\x08\x80\x01\x12\0\x0d1234\x1a\0\x0912345678\x22\0";
+    assert_eq!(over(numbers), ([1, 2, 3, 4].into(), Ok(())));
+    // A group with a field of each kind, and what would be a frame elsewhere.
+    let group = b"\x0a\0\x0b\x08\x01\x0a\x02hi\x13\x1a\0\x14\x0d1234\x0c\x12\0";
+    assert_eq!(over(group), ([1, 2].into(), Ok(())));
+    assert_eq!(over(&group[..18]), ([1].into(), Err((Truncated, 18))));
+    assert_eq!(over(b"\x0a\0\x0c"), ([1].into(), Err((EndGroup, 2))));
+    assert_eq!(over(b"\x0b\x14"), ([].into(), Err((EndGroup, 1))));
+    assert_eq!(over(b"\x0e"), ([].into(), Err((WireType, 0))));
+    assert_eq!(over(b"\x0b\x0a\xe9\x07"), ([].into(), Err((TooLarge, 1))));
+    assert_eq!(over(&[0x0b; 100]).1, Err((Truncated, 100)));
+    assert_eq!(over(&[0x0b; 101]).1, Err((TooDeep, 100)));
+    let mut stream = FrameReader::new().step_over();
+    assert_eq!(
+        stream.feed(&[numbers, &group[..]].concat()).next_frame().map(|f| f.is_some()),
+        Ok(true)
+    );
+    let mut frames = stream.feed(&[]);
+    while let Ok(Some(_)) = frames.next_frame() {}
+    drop(frames);
+    assert_eq!(stream.skipped(), 4);
 }
 
 #[test]
@@ -146,5 +186,23 @@ proptest! {
     fn hostile(bytes in super::super::props::bytes(), len in 1..9usize) {
         let blocks: Vec<_> = bytes.chunks(len).collect();
         prop_assert_eq!(read(&blocks, usize::MAX), read(&[&bytes], usize::MAX));
+        let over = |blocks: &[&[u8]]| {
+            read_of(FrameReader::with_max(1000).step_over(), blocks, usize::MAX)
+        };
+        let glued = over(&[&bytes]);
+        prop_assert_eq!(over(&blocks), glued.clone());
+        // As those who read it as one message see it.
+        let mut reader = crate::Reader::new(&bytes);
+        let mut frames = Vec::new();
+        let ok = loop {
+            match reader.next_field() {
+                Ok(Some(field)) => if let crate::Value::Len(body) = field.value {
+                    frames.push((field.number, body.to_vec()));
+                },
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        prop_assert_eq!((glued.0, glued.1.is_ok()), (frames, ok));
     }
 }
