@@ -70,7 +70,7 @@
 //! reading need neither std nor an allocator. `alloc` adds sinks that grow and owned messages, `derive`
 //! their derive macro, `text` the text format, `dynamic` messages of any schema, `bytes` that crate's
 //! buffers as places to write to and as fields, `std` files to write to. `small` makes setters calls:
-//! half the code, and four to eight times the instructions.
+//! half the code where it is built for size, and four to eight times the instructions.
 //!
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
