@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use protos::{
-    EnableTracingResponse, EnableTracingResponseState, GetTraceStatsResponse,
+    AttachResponse, EnableTracingResponse, EnableTracingResponseState, GetTraceStatsResponse,
     SaveTraceForBugreportResponse,
 };
 use protozero::Message as _;
@@ -29,6 +29,19 @@ pub(super) struct Consumer {
     pub(super) observer: Observer,
 }
 
+impl Consumer {
+    /// Whether it asked to be told of the end of its session.
+    pub(super) fn waits_for_end(&self) -> bool {
+        self.enable_call.is_some()
+    }
+
+    /// Its session goes on without it, and it is told nothing of that any more.
+    pub(super) fn leave_session(&mut self) {
+        self.session = None;
+        self.enable_call = None;
+    }
+}
+
 impl Service {
     pub(super) fn consumer_connected(&mut self, client: ClientId, peer: Peer) {
         let consumer = Consumer {
@@ -44,6 +57,7 @@ impl Service {
     /// The session of a consumer that goes away ends with it.
     pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
         let Some(consumer) = self.consumers.remove(&client) else { return };
+        self.abandon_clone(client);
         if let Some(id) = consumer.session {
             self.free_session(id, "");
         }
@@ -61,7 +75,7 @@ impl Service {
         };
         let session = consumer.session;
         if let Some(file) = file
-            && !matches!(request, Request::EnableTracing(_))
+            && !matches!(request, Request::EnableTracing(_) | Request::CloneSession(_))
         {
             self.out.close_file(file);
         }
@@ -98,11 +112,49 @@ impl Service {
             }
             Request::QueryCapabilities(_) => self.query_capabilities(client, call),
             Request::SaveTraceForBugreport(_) => self.retired_request(client, call),
-            // A service that is older than these methods rejects the call; so do we until they are built.
-            Request::Detach(_)
-            | Request::Attach(_)
-            | Request::CloneSession(_)
-            | Request::ChangeTraceConfig(_) => self.out.reject(client, call),
+            Request::Detach(r) => {
+                let key = r.key.unwrap_or_default();
+                let detached = self.detach(client, &key);
+                self.done_or_refused(client, call, "Detach", detached);
+            }
+            Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
+            Request::CloneSession(r) => self.clone_request(client, call, &r, file),
+            Request::ChangeTraceConfig(r) => {
+                let config = r.trace_config.unwrap_or_default();
+                let changed = match session {
+                    Some(id) => self.change_trace_config(id, &config),
+                    None => Err("there is no session".into()),
+                };
+                self.done_or_refused(client, call, "ChangeTraceConfig", changed);
+            }
+        }
+    }
+
+    /// These calls have no words for why they fail: the log has.
+    fn done_or_refused(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        method: &str,
+        result: Result<(), String>,
+    ) {
+        match result {
+            Ok(()) => self.out.done(client, call),
+            Err(error) => {
+                self.out.error(format!("{method}: {error}"));
+                self.out.reject(client, call);
+            }
+        }
+    }
+
+    fn attach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
+        match self.attach(client, key) {
+            Ok(config) => {
+                let response =
+                    AttachResponse { trace_config: Some(config), ..AttachResponse::default() };
+                self.out.reply(client, call, response.encode_to_vec().into());
+            }
+            Err(error) => self.done_or_refused(client, call, "Attach", Err(error)),
         }
     }
 
@@ -159,8 +211,12 @@ impl Service {
         let older = std::mem::replace(&mut consumer.enable_call, call);
         self.out.reject(client, older);
         if request.attach_notification_only == Some(true) {
+            let session = consumer.session;
             if let Some(file) = file {
                 self.out.close_file(file);
+            }
+            if let Some(id) = session {
+                self.say_end_if_due(id);
             }
             return;
         }

@@ -7,12 +7,13 @@ use super::data_sources::Sources;
 use super::outbox::Outbox;
 use super::output::Boost;
 use super::producers::{Producer, ProducerConnection};
+use super::session::clone::PendingClone;
 use super::session::state::Session;
 use super::timers::Timers;
 use super::triggers::TriggerHistory;
 use super::{Input, Output, ServiceConfig};
 use crate::buffer::{Patch, TraceBuffer};
-use crate::ids::{BufferId, ClientId, ProducerId, SessionId};
+use crate::ids::{BufferId, ClientId, FileId, ProducerId, SessionId};
 use crate::time::{BootTime, Now};
 
 /// The tracing service. See the [module](super) for how to drive it.
@@ -38,6 +39,10 @@ pub struct Service {
     pub(super) boosts_wanted: BTreeMap<u64, SessionId>,
     /// The priority that the shell was asked for last.
     pub(super) boost: Option<Boost>,
+    /// Clones that wait for their flushes, by token.
+    pub(super) pending_clones: BTreeMap<u64, PendingClone>,
+    /// Files that a copy is written into, and the clone each is for.
+    pub(super) copies: BTreeMap<FileId, u64>,
     /// When sessions under extra guardrails began, by name.
     pub(super) session_starts: BTreeMap<String, u64>,
     pub(super) trigger_history: TriggerHistory,
@@ -84,6 +89,8 @@ impl Service {
             buffers: BTreeMap::new(),
             files_wanted: BTreeMap::new(),
             boosts_wanted: BTreeMap::new(),
+            pending_clones: BTreeMap::new(),
+            copies: BTreeMap::new(),
             boost: None,
             session_starts: BTreeMap::new(),
             trigger_history: TriggerHistory::default(),
@@ -212,6 +219,8 @@ pub struct Footprint {
     /// Permissions of producers to write to buffers that are gone: a later buffer of the same id would get
     /// what was never meant for it.
     pub stale_grants: usize,
+    /// Clones that wait for their flushes.
+    pub pending_clones: usize,
     /// Names of triggers whose activations are remembered.
     pub trigger_names: usize,
     /// Triggers whose consumers will be told later.
@@ -242,6 +251,7 @@ impl Service {
                 .flat_map(|p| &p.allowed)
                 .filter(|buffer| !self.buffers.contains_key(buffer))
                 .count(),
+            pending_clones: self.pending_clones.len(),
             trigger_names: self.trigger_history.len(),
             delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
             scratch_bytes: if connections == 0 { 0 } else { self.scratch.capacity() },

@@ -28,6 +28,12 @@ use crate::limits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SourceKey(ProducerId, u64);
 
+impl SourceKey {
+    pub(super) fn producer(self) -> ProducerId {
+        self.0
+    }
+}
+
 /// One registration.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -301,8 +307,8 @@ impl Service {
             return None;
         }
         let mut config = session.config.data_sources.get(index)?.config.clone()?;
-        let buffer = match target_buffer(&session.config, &config) {
-            Ok(buffer) => *session.buffers.get(buffer)?,
+        let (buffer_index, buffer) = match target_buffer(&session.config, &config) {
+            Ok(index) => (index, *session.buffers.get(index)?),
             Err(error) => {
                 self.out.error(error);
                 return None;
@@ -332,6 +338,8 @@ impl Service {
             notifies_stop: source.descriptor.will_notify_on_stop.unwrap_or(false),
             clears_state: source.descriptor.handles_incremental_state_clear.unwrap_or(false),
             no_flush: source.descriptor.no_flush.unwrap_or(false),
+            source_index: index,
+            buffer_index,
             config,
         };
         let key = (producer.id, id);

@@ -86,7 +86,6 @@ impl Outbox {
         self.queue.push_back(Output::WriteFile { file, data, sync, close });
     }
 
-    #[allow(dead_code, reason = "clones come next")]
     pub(super) fn copy_file(&mut self, from: FileId, to: FileId) {
         self.queue.push_back(Output::CopyFile { from, to });
     }

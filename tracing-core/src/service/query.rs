@@ -23,8 +23,7 @@ impl Service {
                     ObservableEventsType::TYPE_CLONE_TRIGGER_HIT,
                 ],
                 has_trace_config_output_path: Some(true),
-                // Cloning is not built: clients ask before they try.
-                has_clone_session: Some(false),
+                has_clone_session: Some(true),
                 ..Default::default()
             }),
             ..Default::default()

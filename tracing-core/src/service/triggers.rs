@@ -167,8 +167,9 @@ impl Service {
             }
             if taken {
                 self.trigger_history.note(name, now_ns);
-                // A producer may do this all day long.
-                if count < limits::LOG_LINES_PER_PRODUCER_MAX as usize || count.is_power_of_two() {
+                // A producer may do this all day long: the lines become rare.
+                let few = count < limits::LOG_LINES_PER_PRODUCER_MAX as usize;
+                if few || (count.is_power_of_two() && count < limits::TRIGGER_HISTORY_MAX) {
                     self.out.info(format!("trigger {name:?} activated by {producer:?}"));
                 }
             }

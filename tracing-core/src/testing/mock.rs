@@ -196,8 +196,34 @@ impl MockConsumer {
     pub fn enable(&mut self, shell: &mut Shell, config: TraceConfig, file: Option<FileId>) {
         let request =
             EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
+        self.enable_with(shell, request, file);
+    }
+
+    /// Sends any `EnableTracing`.
+    pub fn enable_with(
+        &mut self,
+        shell: &mut Shell,
+        request: EnableTracingRequest,
+        file: Option<FileId>,
+    ) {
         let call = shell.call_consumer(self.client, ConsumerRequest::EnableTracing(request), file);
         self.enable = Some(call);
+    }
+
+    /// Asks for a clone of another session.
+    pub fn clone_session(
+        &self,
+        shell: &mut Shell,
+        request: protos::CloneSessionRequest,
+        file: Option<FileId>,
+    ) -> CallId {
+        shell.call_consumer(self.client, ConsumerRequest::CloneSession(request), file)
+    }
+
+    /// What became of the clone, if it is known.
+    pub fn cloned(&self, shell: &mut Shell, call: CallId) -> Option<protos::CloneSessionResponse> {
+        let reply = shell.take_replies_to(self.client, call).into_iter().next()?;
+        Some(protos::CloneSessionResponse::decode(&reply.response?).expect("well-formed"))
     }
 
     /// The end of the session, if it was said since the last call: the error, empty if none.

@@ -38,7 +38,7 @@ impl SourceFilter {
 }
 
 /// A config that passed, and what of it is not done as asked.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::service) struct Checked {
     pub(in crate::service) filters: Vec<SourceFilter>,
     pub(in crate::service) triggers: Triggers,
@@ -56,7 +56,11 @@ pub(in crate::service) fn check(config: &TraceConfig) -> Result<Checked, String>
     check_buffers(config)?;
     check_targets(config)?;
     let mut regexes = Regexes::default();
-    let filters = compile_filters(config, &mut regexes)?;
+    let all_machines = config.trace_all_machines.unwrap_or(false);
+    let sources = config.data_sources.iter();
+    let filters = sources
+        .map(|source| compile_filter(source, all_machines, &mut regexes))
+        .collect::<Result<_, String>>()?;
     let triggers =
         Triggers::from_config(config, |text| regexes.compile("producer_name_regex", text))?;
     Ok(Checked { filters, triggers, notes: notes(config) })
@@ -226,23 +230,20 @@ impl Regexes {
     }
 }
 
-/// Compiles the filters of all data sources.
-pub(in crate::service) fn compile_filters(
-    config: &TraceConfig,
+/// Compiles the filters of one data source.
+pub(in crate::service) fn compile_filter(
+    source: &protos::TraceConfigDataSource,
+    all_machines: bool,
     regexes: &mut Regexes,
-) -> Result<Vec<SourceFilter>, String> {
-    let all_machines = config.trace_all_machines.unwrap_or(false);
-    let one = |source: &protos::TraceConfigDataSource| {
-        let texts = source.producer_name_regex_filter.iter();
-        let compiled = texts.map(|text| regexes.compile("producer_name_regex_filter", text));
-        Ok(SourceFilter {
-            names: source.producer_name_filter.clone(),
-            regexes: compiled.collect::<Result<_, String>>()?,
-            machines: source.machine_name_filter.clone(),
-            all_machines,
-        })
-    };
-    config.data_sources.iter().map(one).collect()
+) -> Result<SourceFilter, String> {
+    let texts = source.producer_name_regex_filter.iter();
+    let compiled = texts.map(|text| regexes.compile("producer_name_regex_filter", text));
+    Ok(SourceFilter {
+        names: source.producer_name_filter.clone(),
+        regexes: compiled.collect::<Result<_, String>>()?,
+        machines: source.machine_name_filter.clone(),
+        all_machines,
+    })
 }
 
 fn notes(config: &TraceConfig) -> Vec<String> {

@@ -60,6 +60,11 @@ impl SessionFile {
             closing: false,
         }
     }
+
+    /// Whether nothing more can get into it.
+    pub(in crate::service) fn is_closing(&self) -> bool {
+        self.closing
+    }
 }
 
 impl Service {
@@ -95,7 +100,18 @@ impl Service {
         self.write_file(id);
     }
 
+    /// Goes on with what was put off for a clone.
+    pub(in crate::service) fn resume_file(&mut self, id: SessionId) {
+        let file = self.sessions.get(&id).and_then(|s| s.file.as_ref());
+        if file.is_some_and(|f| f.draining && f.on_the_way.is_none() && !f.closing) {
+            self.file_pass(id);
+        }
+    }
+
     fn file_pass(&mut self, id: SessionId) {
+        if self.file_holds_still(id) {
+            return;
+        }
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(file) = session.file.as_mut() else { return };
         let room = (file.bytes_max > 0).then(|| file.bytes_max.saturating_sub(file.bytes_written));
@@ -124,6 +140,9 @@ impl Service {
 
     /// The shell's answer to a `WriteFile`.
     pub(in crate::service) fn file_written(&mut self, file: FileId, result: Result<(), FileError>) {
+        if self.file_copied(file, &result) {
+            return;
+        }
         let of_file = |s: &&mut super::state::Session| {
             s.file.as_ref().is_some_and(|f| f.id == file && f.on_the_way.is_some())
         };
@@ -144,7 +163,9 @@ impl Service {
                 // In case the end was about to be said without an error.
                 session.end_note = Some(text.clone());
                 session.file = None;
-                if session.state == State::Disabled {
+                if session.state == State::ClonedReadOnly {
+                    self.clone_written(id, Some(&text));
+                } else if session.state == State::Disabled {
                     self.file_closed(id);
                 } else {
                     self.disable_tracing(id, true, &text);
@@ -158,6 +179,8 @@ impl Service {
         session.file = None;
         if session.freed {
             self.erase_session(id);
+        } else if session.state == State::ClonedReadOnly {
+            self.clone_written(id, None);
         } else {
             self.say_end_if_due(id);
         }

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protos::TraceConfig;
 
+use super::clone::{BufferGroup, group_of};
 use super::state::{FinalFlush, InstanceState, Lifecycle, SlowSources, State};
 use crate::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
@@ -19,7 +20,7 @@ use crate::service::data_sources;
 use crate::service::timers::{Clock, TimerKind};
 
 /// Reason and initiator of a flush, packed as producers get it (`flush_flags.h`): bits 0-3 the
-/// reason, 4-7 who started it.
+/// reason, 4-7 who started it, 8-11 what a clone is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::service) struct FlushFlags(pub(in crate::service) u64);
 
@@ -30,6 +31,11 @@ impl FlushFlags {
     pub(in crate::service) const STOP: Self = Self(0x12);
     /// For a consumer that names nothing: explicit, by a consumer of the SDK.
     pub(in crate::service) const EXPLICIT: Self = Self(0x34);
+
+    /// Started by the service for a clone.
+    pub(in crate::service) fn clone_of(for_bugreport: bool) -> Self {
+        Self(if for_bugreport { 0x113 } else { 0x13 })
+    }
 
     fn is_for_stop(self) -> bool {
         matches!(self.0 & 0xf, 2 | 3)
@@ -79,7 +85,12 @@ pub(in crate::service) enum FlushThen {
     WriteFile,
     /// The end of the session.
     Disable,
+    /// A clone, by its number, takes these buffers.
+    Clone(u64, BufferGroup),
 }
+
+/// Whom to ask for what.
+type Asked = BTreeMap<ProducerId, Vec<InstanceId>>;
 
 /// A flush on its way.
 #[derive(Debug)]
@@ -104,6 +115,53 @@ impl Service {
             return self.after_flush(id, then, false);
         };
         session.pending.lifecycle(Lifecycle::FlushStarted, now.boot_ns);
+        let mut asked = Asked::new();
+        for instance in session.instances.values() {
+            let held =
+                || self.producers.get(&instance.producer).is_some_and(|p| p.scrapes_itself());
+            if !instance.no_flush {
+                asked.entry(instance.producer).or_default().push(instance.id);
+            } else if held() {
+                // Nothing to do but to send what its writers hold, which we cannot look at.
+                asked.entry(instance.producer).or_default();
+            }
+        }
+        self.flush_producers(id, timeout_ms, flags, then, asked);
+    }
+
+    /// Flushes the data sources that write to the buffers a clone takes together.
+    pub(in crate::service) fn flush_group(
+        &mut self,
+        id: SessionId,
+        flags: FlushFlags,
+        then: FlushThen,
+    ) {
+        let (Some(session), FlushThen::Clone(_, group)) = (self.sessions.get(&id), then) else {
+            return self.after_flush(id, then, false);
+        };
+        let is_in = |i: &&super::state::Instance| {
+            let config = session.config.buffers.get(i.buffer_index);
+            !i.no_flush && config.is_some_and(|config| group_of(config) == group)
+        };
+        let mut asked = Asked::new();
+        for instance in session.instances.values().filter(is_in) {
+            asked.entry(instance.producer).or_default().push(instance.id);
+        }
+        self.flush_producers(id, 0, flags, then, asked);
+    }
+
+    fn flush_producers(
+        &mut self,
+        id: SessionId,
+        timeout_ms: u64,
+        flags: FlushFlags,
+        then: FlushThen,
+        asked: Asked,
+    ) {
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return self.after_flush(id, then, false);
+        };
         if session.flushes.len() > limits::FLUSHES_PENDING_MAX {
             self.out.error(format!("session {}: too many flushes pending", id.0));
             return self.after_flush(id, then, false);
@@ -123,17 +181,6 @@ impl Service {
         session.counters.flushes_requested += 1;
         self.last_flush_id += 1;
         let flush = FlushId(self.last_flush_id);
-        let mut asked: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
-        for instance in session.instances.values() {
-            let held =
-                || self.producers.get(&instance.producer).is_some_and(|p| p.scrapes_itself());
-            if !instance.no_flush {
-                asked.entry(instance.producer).or_default().push(instance.id);
-            } else if held() {
-                // Nothing to do but to send what its writers hold, which we cannot look at.
-                asked.entry(instance.producer).or_default();
-            }
-        }
         let waiting_for: BTreeSet<ProducerId> = asked.keys().copied().collect();
         let nobody = waiting_for.is_empty();
         session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
@@ -220,6 +267,7 @@ impl Service {
             FlushThen::Reply(client, call) if success => self.out.done(client, call),
             FlushThen::Reply(client, call) => self.out.reject(client, call),
             FlushThen::WriteFile => self.write_file(id),
+            FlushThen::Clone(token, group) => self.clone_group(token, group, success),
             FlushThen::Disable => {
                 if let Some(session) = self.sessions.get_mut(&id) {
                     session.final_flush =

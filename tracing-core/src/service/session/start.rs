@@ -185,14 +185,15 @@ impl Service {
     fn check_others(&mut self, config: &TraceConfig, uid: u32) -> Result<(), String> {
         let name = config.unique_session_name.as_deref().unwrap_or_default();
         let live = || self.sessions.values().filter(|s| !s.freed);
-        if !name.is_empty() && live().any(|s| s.name() == name) {
+        let recording = || live().filter(|s| s.state != State::ClonedReadOnly);
+        if !name.is_empty() && recording().any(|s| s.name() == name) {
             return Err(format!("a session with unique_session_name {name:?} already exists"));
         }
         for semaphore in &config.session_semaphores {
             let wanted = semaphore.name.as_deref().unwrap_or_default();
             let mut max = semaphore.max_other_session_count.unwrap_or(0);
             let mut count = 0u64;
-            for other in live().filter(|s| s.state != State::Disabled) {
+            for other in recording().filter(|s| s.state != State::Disabled) {
                 let held = other
                     .config
                     .session_semaphores

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use protos::TraceConfig;
+use protos::{CloneSessionResponse, TraceConfig};
 
 use super::config::{Checked, SourceFilter};
 use super::file::SessionFile;
@@ -11,7 +11,7 @@ use super::flush::{FlushStrategy, PendingFlush};
 use super::sequence::SequenceIds;
 use crate::compress::Codec;
 use crate::filter::TraceFilter;
-use crate::ids::{BufferId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
+use crate::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
 use crate::service::core::Service;
 use crate::service::output::Boost;
@@ -95,6 +95,9 @@ pub(in crate::service) struct Instance {
     pub(in crate::service) notifies_stop: bool,
     pub(in crate::service) clears_state: bool,
     pub(in crate::service) no_flush: bool,
+    /// Which data source of the config it is of, and which buffer that writes to.
+    pub(in crate::service) source_index: usize,
+    pub(in crate::service) buffer_index: usize,
     /// The `DataSourceConfig` as it was sent with the set-up, for the start.
     pub(in crate::service) config: Bytes,
 }
@@ -215,8 +218,13 @@ impl Pending {
 pub(in crate::service) struct Session {
     pub(in crate::service) id: SessionId,
     pub(in crate::service) uid: u32,
-    /// The connection it belongs to; none once that is gone and only the file is still written.
+    /// The connection it belongs to; none while it is detached, and once it is freed and only the file is
+    /// still written.
     pub(in crate::service) consumer: Option<ClientId>,
+    /// The key it is detached under.
+    pub(in crate::service) detach_key: Option<String>,
+    /// Of a clone that is not complete yet: what to answer then.
+    pub(in crate::service) clone_reply: Option<(Option<CallId>, CloneSessionResponse)>,
     pub(in crate::service) config: TraceConfig,
     /// (least, most significant half)
     pub(in crate::service) uuid: (i64, i64),
@@ -268,6 +276,8 @@ impl Session {
             id,
             uid,
             consumer: Some(consumer),
+            detach_key: None,
+            clone_reply: None,
             config,
             uuid,
             state: State::Disabled,

@@ -188,8 +188,11 @@ impl Service {
         if session.state != State::Disabled || session.file.is_some() {
             return;
         }
-        let Some(error) = session.end_note.take() else { return };
-        if let Some(client) = session.consumer {
+        // While it is detached, or taken over and not asked about yet, there is nobody to tell.
+        let Some(client) = session.consumer else { return };
+        if self.consumers.get(&client).is_some_and(|c| c.waits_for_end())
+            && let Some(error) = session.end_note.take()
+        {
             self.say_disabled(client, &error);
         }
     }
@@ -202,7 +205,11 @@ impl Service {
         }
         // Answered before the end is said: whoever waits for a flush learns that first.
         self.fail_flushes(id);
+        self.fail_clones_of(id);
         self.disable_tracing(id, true, reason);
+        if self.sessions.get(&id).is_some_and(|s| s.state == State::ClonedReadOnly) {
+            self.set_state(id, State::Disabled);
+        }
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.freed = true;
         let consumer = session.consumer.take();

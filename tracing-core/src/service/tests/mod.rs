@@ -3,8 +3,10 @@
 //! Names follow upstream's `tracing_service_impl_unittest.cc` where a test of that name exists.
 
 mod admission;
+mod clone;
 mod commits;
 mod compression;
+mod detach;
 mod events;
 mod files;
 mod filtering;
@@ -13,6 +15,7 @@ mod lifecycle;
 mod metadata;
 mod reading;
 mod registry;
+mod triggers;
 
 use protos::GetAsyncCommandResponseCmd as Cmd;
 use protos::{

@@ -377,17 +377,17 @@ fn capabilities() {
     let consumer = MockConsumer::connect(&mut shell, 0);
     let replies = consumer.call(&mut shell, ConsumerRequest::QueryCapabilities(Default::default()));
     let bytes = replies[0].response.clone().unwrap();
-    assert_eq!(&bytes[..], [0x0a, 0x0c, 8, 1, 16, 1, 16, 2, 16, 4, 24, 1, 32, 0]);
+    assert_eq!(&bytes[..], [0x0a, 0x0c, 8, 1, 16, 1, 16, 2, 16, 4, 24, 1, 32, 1]);
 }
 
 #[test]
-fn methods_not_built_are_rejected() {
+fn without_a_session() {
     let mut shell = Shell::new();
     let consumer = MockConsumer::connect(&mut shell, 0);
     for request in [
         ConsumerRequest::Detach(Default::default()),
         ConsumerRequest::Attach(Default::default()),
-        ConsumerRequest::CloneSession(Default::default()),
+        ConsumerRequest::ChangeTraceConfig(Default::default()),
         ConsumerRequest::GetTraceStats(Default::default()),
         ConsumerRequest::Flush(Default::default()),
     ] {

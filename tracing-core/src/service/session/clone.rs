@@ -1,0 +1,443 @@
+//! Copying a session while it goes on.
+//!
+//! ```text
+//!   CloneSession ─> clear_before_clone ─┬─> flush A: transfer_on_clone buffers ─> moved  ─┐
+//!                                       ├─> flush B: all others                ─> copied ─┼─> a session of its own,
+//!                                       └─> CopyFile, if the source has a file ───────────┘   that is only read
+//! ```
+//!
+//! Each group of buffers is taken at the moment its producers have answered, so that a slow producer of one
+//! does not blur the other. Until the clone is made its source writes nothing into its file: what is in
+//! the file and what is in the buffers then fit together.
+//!
+//! The clone belongs to the consumer that asked, which must have no session. With a file it is written there
+//! and closed before the answer.
+
+use std::collections::BTreeMap;
+
+use protos::{CloneSessionRequest, CloneSessionRequestSelector, CloneSessionResponse};
+use protozero::Message as _;
+
+use super::buffers::make_buffer;
+use super::file::SessionFile;
+use super::flush::{FlushFlags, FlushThen};
+use super::state::{FinalFlush, Lifecycle, Session, State, TriggerHit};
+use crate::buffer::TraceBuffer;
+use crate::ids::{BufferId, CallId, ClientId, FileId, SessionId};
+use crate::limits;
+use crate::service::FileError;
+use crate::service::core::Service;
+use crate::service::triggers::TriggerMode;
+
+/// The id that means "whichever session is best for a bug report".
+const BUGREPORT_SESSION: u64 = u64::MAX;
+
+/// Buffers that are flushed and taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::service) enum BufferGroup {
+    /// Those with `transfer_on_clone`: the clone gets the buffer, the source a fresh one.
+    Transferred,
+    /// The others: the clone gets a copy.
+    Copied,
+}
+
+/// Where the file of a clone is.
+#[derive(Debug)]
+enum CloneFile {
+    /// The copy of the source's file is on its way.
+    Copying,
+    Copied(FileId),
+}
+
+/// A clone that waits for its flushes.
+#[derive(Debug)]
+pub(in crate::service) struct PendingClone {
+    source: SessionId,
+    client: ClientId,
+    call: Option<CallId>,
+    skip_filter: bool,
+    trigger: Option<TriggerHit>,
+    asked_at_ns: u64,
+    groups_left: usize,
+    flush_failed: bool,
+    /// What is taken so far, by index, and when.
+    buffers: BTreeMap<usize, (TraceBuffer, u64)>,
+    file: Option<CloneFile>,
+}
+
+/// What a request asks for.
+struct Wanted {
+    source: SessionId,
+    skip_filter: bool,
+    for_bugreport: bool,
+}
+
+impl Service {
+    pub(in crate::service) fn clone_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: &CloneSessionRequest,
+        file: Option<FileId>,
+    ) {
+        let Some(uid) = self.consumers.get(&client).map(|c| c.peer.uid) else { return };
+        match self.check_clone(client, uid, request, file.is_some()) {
+            Ok(wanted) => self.begin_clone(client, call, request, &wanted, file),
+            Err(error) => {
+                if let Some(file) = file {
+                    self.out.close_file(file);
+                }
+                self.refuse_clone(client, call, &error);
+            }
+        }
+    }
+
+    fn check_clone(
+        &mut self,
+        client: ClientId,
+        uid: u32,
+        request: &CloneSessionRequest,
+        has_file: bool,
+    ) -> Result<Wanted, String> {
+        let consumer = self.consumers.get(&client);
+        if consumer.is_some_and(|c| c.session.is_some()) {
+            return Err("the consumer is already attached to another tracing session".into());
+        }
+        if self.pending_clones.values().any(|clone| clone.client == client) {
+            return Err("a clone for this consumer is already on its way".into());
+        }
+        let count = self.sessions.len() + self.pending_clones.len();
+        if count >= limits::SESSIONS_WITH_CLONES_MAX {
+            return Err(format!("too many sessions and clones ({count})"));
+        }
+        let wanted = self.find_source(request).ok_or("Tracing session not found")?;
+        let session = self.sessions.get(&wanted.source).ok_or("Tracing session not found")?;
+        if uid != 0 && uid != session.uid {
+            return Err("Not allowed to clone a session from another UID".into());
+        }
+        if session.file.is_some() && !has_file {
+            return Err("the session writes into a file: its clone needs a file descriptor".into());
+        }
+        if session.file.as_ref().is_some_and(|file| file.is_closing()) {
+            return Err("Original session ended: its file is being closed".into());
+        }
+        self.clear_before_clone(wanted.source)?;
+        Ok(wanted)
+    }
+
+    fn find_source(&self, request: &CloneSessionRequest) -> Option<Wanted> {
+        use CloneSessionRequestSelector::{SessionId as ById, UniqueSessionName as ByName};
+        let mut live = self.sessions.values().filter(|s| !s.freed && !self.is_being_made(s.id));
+        let mut skip_filter = request.skip_trace_filter.unwrap_or(false);
+        let mut for_bugreport = request.for_bugreport.unwrap_or(false);
+        let found = match request.selector.as_ref()? {
+            ById(BUGREPORT_SESSION) => {
+                (skip_filter, for_bugreport) = (true, true);
+                let score = |s: &&Session| s.config.bugreport_score.unwrap_or(0);
+                // The oldest of the best.
+                live.filter(|s| s.state == State::Started && score(s) > 0)
+                    .max_by_key(|s| (score(s), std::cmp::Reverse(s.id)))
+            }
+            ById(id) => live.find(|s| s.id.0 == *id),
+            ByName(name) => live
+                .find(|s| s.state != State::ClonedReadOnly && !name.is_empty() && s.name() == name),
+        };
+        found.map(|s| Wanted { source: s.id, skip_filter, for_bugreport })
+    }
+
+    /// Empties the buffers that are to hold only what producers write because of the clone; all or none.
+    fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
+        let Some(session) = self.sessions.get(&source) else { return Ok(()) };
+        let mut fresh = Vec::new();
+        for (config, id) in session.config.buffers.iter().zip(&session.buffers) {
+            let has_data = self.buffers.get(id).is_some_and(TraceBuffer::has_data);
+            if config.clear_before_clone == Some(true) && has_data {
+                fresh.push((*id, make_buffer(config)?));
+            }
+        }
+        self.buffers.extend(fresh);
+        Ok(())
+    }
+
+    fn begin_clone(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: &CloneSessionRequest,
+        wanted: &Wanted,
+        file: Option<FileId>,
+    ) {
+        let now = self.now;
+        let source = wanted.source;
+        self.last_token += 1;
+        let token = self.last_token;
+        let from = self.sessions.get(&source).and_then(|s| s.file.as_ref()).map(|f| f.id);
+        let mut clone_file = None;
+        match (from, file) {
+            (Some(from), Some(to)) => {
+                clone_file = Some(CloneFile::Copying);
+                self.copies.insert(to, token);
+                self.out.copy_file(from, to);
+            }
+            (None, Some(file)) => self.out.close_file(file),
+            (_, None) => {}
+        }
+        let clone = PendingClone {
+            source,
+            client,
+            call,
+            skip_filter: wanted.skip_filter,
+            trigger: trigger(request),
+            asked_at_ns: now.boot_ns,
+            groups_left: 2,
+            flush_failed: false,
+            buffers: BTreeMap::new(),
+            file: clone_file,
+        };
+        self.pending_clones.insert(token, clone);
+        self.out.info(format!("cloning session {source} for client {client}"));
+        if let Some(session) = self.sessions.get_mut(&source) {
+            session.pending.lifecycle(Lifecycle::FlushStarted, now.boot_ns);
+        }
+        self.snapshot_clocks(source);
+        let flags = FlushFlags::clone_of(wanted.for_bugreport);
+        for group in [BufferGroup::Transferred, BufferGroup::Copied] {
+            self.flush_group(source, flags, FlushThen::Clone(token, group));
+        }
+    }
+
+    /// The flush of one group is over: takes its buffers as they are now.
+    pub(in crate::service) fn clone_group(
+        &mut self,
+        token: u64,
+        group: BufferGroup,
+        success: bool,
+    ) {
+        let at_ns = self.now.boot_ns;
+        let Some(clone) = self.pending_clones.get_mut(&token) else { return };
+        clone.flush_failed |= !success;
+        clone.groups_left = clone.groups_left.saturating_sub(1);
+        let Some(session) = self.sessions.get(&clone.source) else { return };
+        let buffers = session.config.buffers.iter().zip(&session.buffers).enumerate();
+        for (index, (config, id)) in buffers {
+            if group_of(config) != group {
+                continue;
+            }
+            let Some(buffer) = self.buffers.get_mut(id) else { continue };
+            let taken = match group {
+                BufferGroup::Copied => buffer.clone_read_only(),
+                BufferGroup::Transferred => make_buffer(config).ok().map(|fresh| {
+                    let mut moved = std::mem::replace(buffer, fresh);
+                    moved.set_read_only();
+                    moved
+                }),
+            };
+            let Some(taken) = taken else {
+                return self.end_clone(token, Some("no memory for a copy of the buffers (OOM)"));
+            };
+            clone.buffers.insert(index, (taken, at_ns));
+        }
+        self.finish_clone_if_ready(token);
+    }
+
+    /// The shell's answer to a `CopyFile`; false if it was not one.
+    pub(in crate::service) fn file_copied(
+        &mut self,
+        file: FileId,
+        result: &Result<(), FileError>,
+    ) -> bool {
+        let Some(token) = self.copies.remove(&file) else { return false };
+        match (self.pending_clones.get_mut(&token), result) {
+            (Some(clone), Ok(())) => {
+                clone.file = Some(CloneFile::Copied(file));
+                self.finish_clone_if_ready(token);
+            }
+            (Some(clone), Err(error)) => {
+                // Whoever wrote has closed it.
+                clone.file = None;
+                let text = format!("copying the trace file failed: {}", error.text);
+                self.end_clone(token, Some(&text));
+            }
+            // Given up meanwhile.
+            (None, Ok(())) => self.out.close_file(file),
+            (None, Err(_)) => {}
+        }
+        true
+    }
+
+    fn finish_clone_if_ready(&mut self, token: u64) {
+        let Some(clone) = self.pending_clones.get(&token) else { return };
+        if clone.groups_left > 0 || matches!(clone.file, Some(CloneFile::Copying)) {
+            return;
+        }
+        let consumer = self.consumers.get(&clone.client);
+        if consumer.is_some_and(|c| c.session.is_some()) {
+            let text = "the consumer is already attached to another tracing session";
+            return self.end_clone(token, Some(text));
+        }
+        let Some(mut clone) = self.pending_clones.remove(&token) else { return };
+        let mut ids = Vec::new();
+        for (index, (buffer, at_ns)) in std::mem::take(&mut clone.buffers) {
+            match self.add_buffer(buffer) {
+                Ok(id) => ids.push((index, id, at_ns)),
+                Err(error) => {
+                    for (_, id, _) in ids {
+                        self.buffers.remove(&id);
+                    }
+                    self.pending_clones.insert(token, clone);
+                    return self.end_clone(token, Some(&error));
+                }
+            }
+        }
+        let source = clone.source;
+        self.make_clone(clone, &ids);
+        self.resume_file(source);
+    }
+
+    fn make_clone(&mut self, clone: PendingClone, ids: &[(usize, BufferId, u64)]) {
+        let msb = self.random() as i64;
+        let now_ns = self.now.boot_ns;
+        let uid = self.consumers.get(&clone.client).map_or(0, |c| c.peer.uid);
+        let id = SessionId(self.last_session_id + 1);
+        let Some(source) = self.sessions.get_mut(&clone.source) else { return };
+        let mut session = source.copy_for_clone(id, uid, clone.client, msb);
+        if clone.skip_filter {
+            session.filter = None;
+        }
+        session.buffers = ids.iter().map(|(_, id, _)| *id).collect();
+        session.final_flush =
+            if clone.flush_failed { FinalFlush::Failed } else { FinalFlush::Succeeded };
+        let pending = &mut session.pending;
+        pending.clone_trigger = clone.trigger;
+        pending.clone_started = Some(clone.asked_at_ns);
+        pending.buffers_cloned = ids.iter().map(|(i, _, at_ns)| (*i as u32, *at_ns)).collect();
+        pending.lifecycle(Lifecycle::TracingDisabled, now_ns);
+        let response = CloneSessionResponse {
+            success: Some(true),
+            uuid_msb: Some(session.uuid.1),
+            uuid_lsb: Some(session.uuid.0),
+            was_write_into_file: Some(clone.file.is_some()),
+            ..Default::default()
+        };
+        if let Some(CloneFile::Copied(file)) = clone.file {
+            // Without the limit of the source: what was recorded is to be kept.
+            session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
+        }
+        let has_file = session.file.is_some();
+        session.clone_reply = Some((clone.call, response));
+        self.last_session_id = id.0;
+        self.sessions.insert(id, session);
+        if let Some(consumer) = self.consumers.get_mut(&clone.client) {
+            consumer.session = Some(id);
+        }
+        self.set_state(id, State::ClonedReadOnly);
+        if has_file {
+            self.finish_file(id);
+        } else {
+            self.clone_written(id, None);
+        }
+    }
+
+    /// The clone is complete, in its file too: its consumer may know. After an error nothing of it is left.
+    pub(in crate::service) fn clone_written(&mut self, id: SessionId, error: Option<&str>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some((call, response)) = session.clone_reply.take() else { return };
+        let Some(client) = session.consumer else { return };
+        match error {
+            None => self.out.reply(client, call, response.encode_to_vec().into()),
+            Some(error) => {
+                self.refuse_clone(client, call, error);
+                self.free_session(id, "");
+            }
+        }
+    }
+
+    /// Gives up a clone that is not made yet.
+    fn end_clone(&mut self, token: u64, error: Option<&str>) {
+        let Some(clone) = self.pending_clones.remove(&token) else { return };
+        // One that is being written is closed when that is answered.
+        if let Some(CloneFile::Copied(file)) = clone.file {
+            self.out.close_file(file);
+        }
+        if let Some(error) = error {
+            self.refuse_clone(clone.client, clone.call, error);
+        }
+        self.resume_file(clone.source);
+    }
+
+    /// The consumer is gone: nobody wants its clone any more.
+    pub(in crate::service) fn abandon_clone(&mut self, client: ClientId) {
+        let of_client = self.pending_clones.iter().find(|(_, clone)| clone.client == client);
+        if let Some(token) = of_client.map(|(token, _)| *token) {
+            self.end_clone(token, None);
+        }
+    }
+
+    /// The source goes away.
+    pub(in crate::service) fn fail_clones_of(&mut self, source: SessionId) {
+        let of_source = self.pending_clones.iter().filter(|(_, clone)| clone.source == source);
+        let tokens: Vec<u64> = of_source.map(|(token, _)| *token).collect();
+        for token in tokens {
+            self.end_clone(token, Some("Original session ended"));
+        }
+    }
+
+    /// True while a clone takes a copy of the session's file: it must hold still.
+    pub(in crate::service) fn file_holds_still(&self, id: SessionId) -> bool {
+        self.pending_clones.values().any(|clone| clone.source == id && clone.file.is_some())
+    }
+
+    fn refuse_clone(&mut self, client: ClientId, call: Option<CallId>, error: &str) {
+        self.out.error(format!("CloneSession: {error}"));
+        let response = CloneSessionResponse {
+            success: Some(false),
+            error: Some(error.to_owned()),
+            ..Default::default()
+        };
+        self.out.reply(client, call, response.encode_to_vec().into());
+    }
+}
+
+pub(in crate::service) fn group_of(config: &protos::TraceConfigBufferConfig) -> BufferGroup {
+    match config.transfer_on_clone {
+        Some(true) => BufferGroup::Transferred,
+        _ => BufferGroup::Copied,
+    }
+}
+
+/// What the clone is made for, if a trigger asked for it.
+fn trigger(request: &CloneSessionRequest) -> Option<TriggerHit> {
+    let name = request.clone_trigger_name.clone().filter(|name| !name.is_empty())?;
+    Some(TriggerHit {
+        at_ns: request.clone_trigger_boot_time_ns.unwrap_or(0),
+        name,
+        producer: request.clone_trigger_producer_name.clone().unwrap_or_default(),
+        uid: request.clone_trigger_trusted_producer_uid.unwrap_or(0) as u32,
+        delay_ms: request.clone_trigger_delay_ms.unwrap_or(0),
+    })
+}
+
+impl Session {
+    /// All of it that a clone starts with, but for buffers. Triggers that a clone was waited for go with it.
+    fn copy_for_clone(&mut self, id: SessionId, uid: u32, client: ClientId, msb: i64) -> Self {
+        let mut pending = self.pending.clone();
+        if self.triggers.mode == TriggerMode::Clone {
+            self.pending.triggers.clear();
+            self.pending.triggers_emitted = 0;
+        }
+        pending.initial_done = false;
+        pending.sync_marker = false;
+        pending.stats = true;
+        pending.triggers_emitted = 0;
+        let uuid = (self.uuid.0, msb);
+        let mut clone = Self::new(id, uid, client, self.config.clone(), uuid, Default::default());
+        clone.pending = pending;
+        clone.start_realtime_ns = self.start_realtime_ns;
+        // The same numbers as in the source, so that they fit to those in a file that was copied.
+        clone.sequences = self.sequences.clone();
+        clone.counters = self.counters;
+        clone.filter = self.filter.as_ref().map(crate::filter::TraceFilter::fork);
+        clone.compression = self.compression;
+        clone
+    }
+}
