@@ -1,6 +1,7 @@
 //! What sessions are let in: the checks of EnableTracing, in order.
 
 use super::*;
+use crate::service::Boost;
 use protos::{
     TraceConfigLockdownModeOperation as Lockdown, TraceConfigSessionSemaphore,
     TraceConfigTriggerConfig, TraceConfigTriggerConfigTriggerMode as Mode,
@@ -53,12 +54,16 @@ fn abort_if_trace_duration_is_too_long() {
 #[test]
 fn trigger_configs_are_checked() {
     check(triggers(1, 0), "positive trigger_timeout_ms");
-    check(triggers(5, 1000), "invalid trigger mode");
     check(triggers(3, 1000), "invalid trigger mode");
     check(triggers(-1, 1000), "invalid trigger mode");
     check(TraceConfig { duration_ms: Some(1), ..triggers(1, 1000) }, "not allowed with triggers");
     check(TraceConfig { write_into_file: Some(true), ..triggers(2, 1000) }, "unsupported");
     check(triggers(1, 1000), "");
+}
+
+#[test]
+fn fail_on_unknown_trigger() {
+    check(triggers(5, 1000), "invalid trigger mode");
 }
 
 #[test]
@@ -91,36 +96,6 @@ fn invalid_buffer_sizes() {
     check(TraceConfig { buffers, ..config(&[]) }, "Invalid buffer sizes");
     check(TraceConfig { buffers: vec![buffer(0)], ..config(&[]) }, "Invalid buffer sizes");
     check(TraceConfig { buffers: vec![buffer(4); 129], ..config(&[]) }, "too many buffers");
-}
-
-#[test]
-fn named_buffers() {
-    let buffers = |names: [&str; 2]| {
-        names.map(|n| {
-            let name = (!n.is_empty()).then(|| n.to_owned());
-            TraceConfigBufferConfig { name, ..buffer(4) }
-        })
-    };
-    let source = |target: u32, name: &str| {
-        let mut sources = named(&["ds"]);
-        if let Some(config) = &mut sources[0].config {
-            config.target_buffer = Some(target);
-            config.target_buffer_name = (!name.is_empty()).then(|| name.to_owned());
-        }
-        sources
-    };
-    let with = |names, data_sources| TraceConfig {
-        buffers: Vec::from(buffers(names)),
-        data_sources,
-        ..Default::default()
-    };
-    check(with(["a", "a"], vec![]), "Duplicate buffer name");
-    check(with(["a", "b"], source(0, "c")), "does not match any buffer");
-    check(with(["a", "b"], source(1, "a")), "don't match");
-    check(with(["a", "b"], source(1, "b")), "");
-    check(with(["", "b"], source(0, "b")), "");
-    check(with(["", ""], source(2, "")), "out of bounds");
-    check(TraceConfig { data_sources: named(&["ds"]), ..Default::default() }, "out of bounds");
 }
 
 #[test]
@@ -159,7 +134,7 @@ fn at_most_one_config() {
 }
 
 #[test]
-fn cant_back_to_back_configs_with_extra_guardrails() {
+fn cant_back_to_back_configs_for_with_extra_guardrails() {
     let mut shell = Shell::new();
     let guarded = TraceConfig {
         enable_extra_guardrails: Some(true),
@@ -175,7 +150,7 @@ fn cant_back_to_back_configs_with_extra_guardrails() {
 }
 
 #[test]
-fn limit_sessions_per_uid_and_in_all() {
+fn limit_sessions_per_uid() {
     let mut shell = Shell::new();
     let mut kept = Vec::new();
     for uid in 1..=3 {
@@ -193,8 +168,9 @@ fn limit_sessions_per_uid_and_in_all() {
     assert_eq!(attempt(&mut shell, 9, config(&[])).1, "");
 }
 
-#[test]
-fn session_semaphores() {
+/// Which of sessions with these limits for one semaphore, enabled in turn, are let in.
+fn semaphores(limits: &[u64]) -> Vec<bool> {
+    let mut shell = Shell::new();
     let with = |max| TraceConfig {
         session_semaphores: vec![TraceConfigSessionSemaphore {
             name: Some("sem".into()),
@@ -203,35 +179,131 @@ fn session_semaphores() {
         }],
         ..config(&[])
     };
-    let run = |counts: &[u64]| {
-        let mut shell = Shell::new();
-        let kept: Vec<_> = counts.iter().map(|c| attempt(&mut shell, 0, with(*c))).collect();
-        kept.into_iter().map(|(_, error)| !error.contains("semaphore")).collect::<Vec<_>>()
-    };
-    assert_eq!(run(&[0]), [true]);
-    assert_eq!(run(&[0, 0]), [true, false]);
-    assert_eq!(run(&[0, 1]), [true, false]);
-    assert_eq!(run(&[1, 0]), [true, false]);
-    assert_eq!(run(&[3, 3, 3, 3, 3]), [true, true, true, true, false]);
+    let kept: Vec<_> = limits.iter().map(|max| attempt(&mut shell, 0, with(*max))).collect();
+    let mut let_in = Vec::new();
+    for (mut consumer, error) in kept {
+        assert!(error.is_empty() || error.contains("semaphore"), "{error}");
+        let_in.push(error.is_empty());
+        // Who was let in is not touched by who was not.
+        assert_eq!(consumer.ended(&mut shell), None);
+        consumer.disable(&mut shell);
+        assert_eq!(consumer.ended(&mut shell), error.is_empty().then(String::new));
+    }
+    let_in
 }
 
 #[test]
-fn exclusive_sessions() {
-    let exclusive = |p| TraceConfig { exclusive_prio: Some(p), ..config(&["ds"]) };
+fn session_semaphore_mutex_single_session() {
+    assert_eq!(semaphores(&[0]), [true]);
+}
+
+#[test]
+fn session_semaphore_mutex_multiple_session() {
+    assert_eq!(semaphores(&[0, 0]), [true, false]);
+}
+
+#[test]
+fn session_semaphore_higher_current_fails() {
+    assert_eq!(semaphores(&[0, 1]), [true, false]);
+}
+
+#[test]
+fn session_semaphore_higher_previous_fails() {
+    assert_eq!(semaphores(&[1, 0]), [true, false]);
+}
+
+#[test]
+fn session_semaphore_allowed_up_to_limit() {
+    assert_eq!(semaphores(&[3, 3, 3, 3, 3]), [true, true, true, true, false]);
+}
+
+fn exclusive(priority: u32, sources: &[&str]) -> TraceConfig {
+    TraceConfig { exclusive_prio: Some(priority), ..config(sources) }
+}
+
+#[test]
+fn exclusive_session_blocks_new_sessions() {
     let mut shell = Shell::new();
-    let (mut producer, mut plain) = recording(&mut shell, config(&["ds"]));
-    let (mut one, error) = attempt(&mut shell, 0, exclusive(1));
+    let (mut one, error) = attempt(&mut shell, 0, exclusive(1, &[]));
     assert_eq!(error, "");
-    let reason = plain.ended(&mut shell).unwrap();
-    assert!(reason.contains("higher-priority (1) exclusive"), "{reason}");
-    assert_eq!(plain.read(&mut shell), []);
-    assert_eq!(words(&mut shell, &mut producer), ["stop 1", "setup 2", "start 2"]);
     let (_, error) = attempt(&mut shell, 0, config(&[]));
     assert!(error.contains("priority 1") && error.contains("priority 0"), "{error}");
-    assert!(attempt(&mut shell, 0, exclusive(1)).1.contains("exclusive"));
-    assert_eq!(attempt(&mut shell, 0, exclusive(2)).1, "");
+    let (_, error) = attempt(&mut shell, 0, exclusive(1, &[]));
+    assert!(error.matches("priority 1").count() == 2, "{error}");
+    assert_eq!(one.ended(&mut shell), None);
+}
+
+#[test]
+fn exclusive_session_abort_running_sessions() {
+    let mut shell = Shell::new();
+    let (mut producer, mut plain) = recording(&mut shell, config(&["ds"]));
+    let mut waiting = triggers(4, 60_000);
+    let names = waiting.trigger_config.as_mut().unwrap();
+    names.triggers = vec![protos::TraceConfigTriggerConfigTrigger {
+        name: Some("a".into()),
+        ..Default::default()
+    }];
+    let (mut waiting, error) = attempt(&mut shell, 0, waiting);
+    assert_eq!(error, "");
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+    let (_, error) = attempt(&mut shell, 0, exclusive(1, &["ds"]));
+    assert_eq!(error, "");
+    for aborted in [&mut plain, &mut waiting] {
+        let reason = aborted.ended(&mut shell).unwrap();
+        assert!(reason.contains("higher-priority (1) exclusive"), "{reason}");
+        assert_eq!(aborted.read(&mut shell), []);
+    }
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1", "setup 2", "start 2"]);
+}
+
+#[test]
+fn exclusive_session_higher_priority_aborts_lower() {
+    let mut shell = Shell::new();
+    let (mut one, _) = attempt(&mut shell, 0, exclusive(1, &[]));
+    assert_eq!(attempt(&mut shell, 0, exclusive(2, &[])).1, "");
     let reason = one.ended(&mut shell).unwrap();
     assert!(reason.contains("higher-priority (2) exclusive"), "{reason}");
+}
+
+fn boosted(policy: i32, priority: u32) -> TraceConfig {
+    let boost = protos::PriorityBoostConfig {
+        policy: Some(protos::PriorityBoostConfigBoostPolicy(policy)),
+        priority: Some(priority),
+        ..Default::default()
+    };
+    TraceConfig { priority_boost: Some(boost), ..config(&[]) }
+}
+
+#[test]
+fn priority_boosts_have_ranges() {
+    check(boosted(0, 1), "neither");
+    check(boosted(1, 21), "from 0 to 20");
+    check(boosted(2, 0), "from 1 to 99");
+    check(boosted(2, 100), "from 1 to 99");
+    check(boosted(1, 20), "");
+    check(boosted(2, 99), "");
+}
+
+#[test]
+fn the_highest_boost_counts_for_as_long_as_it_is_wanted() {
+    let mut shell = Shell::new();
+    let (low, _) = attempt(&mut shell, 0, boosted(1, 5));
+    assert_eq!(shell.boost, Some(Boost::Other(5)));
+    let (fifo, _) = attempt(&mut shell, 0, boosted(2, 1));
+    assert_eq!(shell.boost, Some(Boost::Fifo(1)));
+    let (high, _) = attempt(&mut shell, 0, boosted(1, 20));
+    assert_eq!(shell.boost, Some(Boost::Fifo(1)));
+    fifo.free(&mut shell);
+    assert_eq!(shell.boost, Some(Boost::Other(20)));
+    high.free(&mut shell);
+    // What the system refuses reaches the consumer, and changes nothing.
+    shell.priority_error = Some("Permission denied".into());
+    let (_, error) = attempt(&mut shell, 0, boosted(2, 2));
+    assert!(error.contains("Permission denied"), "{error}");
+    shell.priority_error = None;
+    assert_eq!(shell.boost, Some(Boost::Other(5)));
+    low.disconnect(&mut shell);
+    assert_eq!(shell.boost, None);
 }
 
 #[test]

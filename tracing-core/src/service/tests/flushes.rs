@@ -212,3 +212,38 @@ fn a_fence_is_answered_after_what_came_before() {
     let (producer, _consumer) = recording(&mut shell, config(&["ds"]));
     assert!(producer.call(&mut shell, Request::Sync(Default::default()))[0].response.is_some());
 }
+
+#[test]
+fn flush_timeout_events_emitted() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let flush = |shell: &mut Shell, id: Option<u64>| {
+        let request =
+            protos::FlushRequest { timeout_ms: Some(10), flags: Some(0x12), ..Default::default() };
+        let request = protos::consumer_port::Request::Flush(request);
+        let call = shell.call_consumer(consumer.client, request, None);
+        if let Some(id) = id {
+            producer.ack_flush(shell, id);
+        }
+        shell.advance_ms(10);
+        assert_eq!(consumer.flushed(shell, call), Some(id.is_some()));
+    };
+    let slow = |shell: &mut Shell| {
+        let packets = consumer.read(shell);
+        let of = |p: &TracePacket| match &p.data {
+            Some(TracePacketData::ServiceEvent(e)) => match &e.event_type {
+                Some(protos::TracingServiceEventEventType::LastFlushSlowDataSources(list)) => {
+                    Some(list.data_source[0].data_source_name.clone().unwrap())
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        packets.iter().find_map(of)
+    };
+    flush(&mut shell, None);
+    assert_eq!(slow(&mut shell).as_deref(), Some("ds"));
+    flush(&mut shell, None);
+    flush(&mut shell, Some(3));
+    assert_eq!(slow(&mut shell), None);
+}

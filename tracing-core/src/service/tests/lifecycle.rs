@@ -69,7 +69,7 @@ fn setups_before_starts_across_producers() {
 }
 
 #[test]
-fn session_ids_and_one_smb_for_all() {
+fn session_id() {
     let mut shell = Shell::new();
     let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
     consumer.disconnect(&mut shell);
@@ -128,7 +128,7 @@ fn reconnect_producer_while_tracing() {
 }
 
 #[test]
-fn tracing_ends_when_all_acked_the_stop() {
+fn on_tracing_disabled_waits_for_data_source_stop_acks() {
     let mut shell = Shell::new();
     let producer = producer(&mut shell, "p");
     producer.register(&mut shell, notifying("a", false, true));
@@ -164,7 +164,7 @@ fn foreign_stop_acks_are_ignored() {
 }
 
 #[test]
-fn tracing_ends_anyway_in_case_of_timeout() {
+fn on_tracing_disabled_called_anyways_in_case_of_timeout() {
     for (asked, timeout) in [(1, 1), (0, 5000)] {
         let mut shell = Shell::new();
         let producer = producer(&mut shell, "p");
@@ -181,7 +181,7 @@ fn tracing_ends_anyway_in_case_of_timeout() {
 }
 
 #[test]
-fn data_source_added_while_stopping() {
+fn on_data_source_added_while_pending_disable_acks() {
     let mut shell = Shell::new();
     let mut producer = producer(&mut shell, "p");
     producer.register(&mut shell, notifying("ds", false, true));

@@ -131,7 +131,7 @@ fn a_producer_that_never_listens_is_cut_off() {
 }
 
 #[test]
-fn shm_and_page_size_overridden_by_trace_config() {
+fn producer_shm_and_page_size_overridden_by_trace_config() {
     // (config page, hint page, result), (config size, hint size, result), KB.
     let rows = [
         ((0, 0, 4), (0, 0, 256)),
@@ -175,21 +175,38 @@ fn shm_and_page_size_overridden_by_trace_config() {
     assert_eq!(smb_sizes(u64::from(u32::MAX) * 1024, 0).0, 32 * 1024 * 1024);
 }
 
+/// What a producer is sent that brings memory of that size with that page hint.
+fn bring(shell: &mut Shell, bytes: usize, page: u32) -> (MockProducer, Vec<String>) {
+    let request = InitializeConnectionRequest {
+        producer_name: Some("bringer".into()),
+        shared_memory_page_size_hint_bytes: Some(page),
+        producer_provided_shmem: Some(true),
+        ..Default::default()
+    };
+    let region = Some(Region::heap(bytes));
+    let mut producer = MockProducer::connect_with(shell, peer(1), request, region);
+    let words = words(shell, &mut producer);
+    (producer, words)
+}
+
 #[test]
 fn producer_provided_smb() {
     let mut shell = Shell::new();
-    let bring = |shell: &mut Shell, bytes: usize, page: u32| {
-        let request = InitializeConnectionRequest {
-            shared_memory_page_size_hint_bytes: Some(page),
-            producer_provided_shmem: Some(true),
-            ..Default::default()
-        };
-        let mut p = MockProducer::connect_with(shell, peer(1), request, Some(Region::heap(bytes)));
-        words(shell, &mut p)
-    };
-    assert_eq!(bring(&mut shell, 1 << 20, 4096), ["setup_tracing None KB"]);
+    let (mut producer, got) = bring(&mut shell, 1 << 20, 4096);
+    assert_eq!(got, ["setup_tracing None KB"], "before there is any session");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    assert_eq!(words(&mut shell, &mut producer), ["setup 1", "start 1"]);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["x"]);
+}
+
+#[test]
+fn producer_provided_smb_invalid_sizes() {
+    let mut shell = Shell::new();
     for (bytes, page) in [(1 << 20, 20 * 1024), (1 << 20, 0), (12 * 1024, 8192), (1 << 26, 4096)] {
-        assert!(bring(&mut shell, bytes, page).is_empty(), "{bytes} / {page}");
+        assert!(bring(&mut shell, bytes, page).1.is_empty(), "{bytes} / {page}");
     }
 }
 
@@ -220,32 +237,134 @@ fn producer_name_filters() {
     assert_eq!(matched(&[], &["[o]ne"]), ["one"]);
 }
 
+/// Which of this machine (0), 2 and 3 a data source with that filter is set up on.
+fn machines(filter: &[&str], all: bool) -> Vec<u32> {
+    let mut shell = Shell::new();
+    let machine =
+        |id, name: &str| Peer { machine_id: id, machine_name: name.into(), ..Peer::default() };
+    let mut peers: Vec<_> = [(0, ""), (2, "machine2"), (3, "machine3")]
+        .map(|(id, name)| (id, MockProducer::connect(&mut shell, "p", machine(id, name))))
+        .into_iter()
+        .collect();
+    for (_, p) in &peers {
+        p.register_name(&mut shell, "ds");
+    }
+    let mut config = config(&["ds"]);
+    config.trace_all_machines = Some(all);
+    config.data_sources[0].machine_name_filter = filter.iter().map(|s| (*s).into()).collect();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config, None);
+    let mut got = |p: &mut MockProducer| !p.commands(&mut shell).is_empty();
+    peers.iter_mut().filter_map(|(id, p)| got(p).then_some(*id)).collect()
+}
+
 #[test]
-fn machine_filters() {
-    let run = |filter: &[&str], all: bool| {
-        let mut shell = Shell::new();
-        let machine =
-            |id, name: &str| Peer { machine_id: id, machine_name: name.into(), ..Peer::default() };
-        let mut peers: Vec<_> = [(0, ""), (2, "machine2"), (3, "machine3")]
-            .map(|(id, name)| (id, MockProducer::connect(&mut shell, "p", machine(id, name))))
-            .into_iter()
-            .collect();
-        for (_, p) in &peers {
-            p.register_name(&mut shell, "ds");
-        }
-        let mut config = config(&["ds"]);
-        config.trace_all_machines = Some(all);
-        config.data_sources[0].machine_name_filter = filter.iter().map(|s| (*s).into()).collect();
-        let mut consumer = MockConsumer::connect(&mut shell, 0);
-        consumer.enable(&mut shell, config, None);
-        let mut got = |p: &mut MockProducer| !p.commands(&mut shell).is_empty();
-        peers.iter_mut().filter_map(|(id, p)| got(p).then_some(*id)).collect::<Vec<_>>()
+fn machine_name_filter() {
+    assert_eq!(machines(&["host"], false), [0]);
+}
+
+#[test]
+fn machine_name_filter_with_two_machines() {
+    assert_eq!(machines(&["host", "machine2"], false), [0, 2]);
+}
+
+#[test]
+fn machine_name_filter_with_host_external_name() {
+    assert_eq!(machines(&["testhost"], false), [0]);
+}
+
+#[test]
+fn machine_filter_default() {
+    assert_eq!(machines(&[], false), [0]);
+}
+
+#[test]
+fn machine_filter_default_override() {
+    assert_eq!(machines(&[], true), [0, 2, 3]);
+}
+
+/// The machine ids of what the service itself writes, while a producer of `machine_id` is connected.
+fn machines_of_the_service(machine_id: u32, in_process: bool) -> Vec<Option<u32>> {
+    let mut shell = Shell::new();
+    let peer = Peer { machine_id, ..peer(42) };
+    let client = shell.connect_producer(peer, in_process);
+    shell.call_producer(client, Request::InitializeConnection(Default::default()), None);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&[]), None);
+    let packets = consumer.read(&mut shell);
+    let marker =
+        |p: &&TracePacket| !matches!(p.data, Some(TracePacketData::SynchronizationMarker(_)));
+    packets.iter().filter(marker).map(|p| p.machine_id).collect()
+}
+
+#[test]
+fn in_process_machine_id_stamps_service_packets() {
+    let machines = machines_of_the_service(1234, true);
+    assert!(machines.len() > 5 && machines.iter().all(|id| *id == Some(1234)), "{machines:?}");
+}
+
+#[test]
+fn host_producer_keeps_service_packets_on_host() {
+    for (machine, in_process) in [(0, true), (0, false), (1234, false)] {
+        let machines = machines_of_the_service(machine, in_process);
+        assert!(machines.iter().all(Option::is_none), "{machines:?}");
+    }
+}
+
+#[test]
+fn query_service_state() {
+    let mut shell = Shell::new();
+    let names = |shell: &mut Shell| {
+        let state = query(shell, 0);
+        let of = |s: &protos::TracingServiceStateDataSource| {
+            (s.ds_descriptor.as_ref().unwrap().name.clone().unwrap(), s.producer_id.unwrap())
+        };
+        let producers = state
+            .producers
+            .iter()
+            .map(|p| (p.id.unwrap(), p.name.clone().unwrap(), p.uid.unwrap(), p.pid.unwrap()));
+        (producers.collect::<Vec<_>>(), state.data_sources.iter().map(of).collect::<Vec<_>>())
     };
-    assert_eq!(run(&[], false), [0]);
-    assert_eq!(run(&[], true), [0, 2, 3]);
-    assert_eq!(run(&["host"], false), [0]);
-    assert_eq!(run(&["testhost"], false), [0], "by its own name");
-    assert_eq!(run(&["host", "machine2"], false), [0, 2]);
+    let one = MockProducer::connect(&mut shell, "one", peer(1));
+    for name in ["common_ds", "p1_ds"] {
+        one.register_name(&mut shell, name);
+    }
+    let two = MockProducer::connect(&mut shell, "two", peer(2));
+    for name in ["common_ds", "p2_ds", "p2_ds"] {
+        two.register_name(&mut shell, name);
+    }
+    let (producers, sources) = names(&mut shell);
+    let both = [(1, "one".into(), 1, 1025), (2, "two".into(), 2, 1025)];
+    assert_eq!(producers, both);
+    let source = |name: &str, id| (name.to_owned(), id);
+    assert_eq!(
+        sources,
+        [
+            source("common_ds", 1),
+            source("common_ds", 2),
+            source("p1_ds", 1),
+            source("p2_ds", 2),
+            source("p2_ds", 2)
+        ]
+    );
+    one.disconnect(&mut shell);
+    let (producers, sources) = names(&mut shell);
+    assert_eq!(producers, both[1..]);
+    assert_eq!(sources.len(), 3);
+    two.disconnect(&mut shell);
+    assert_eq!(names(&mut shell), (vec![], vec![]));
+}
+
+#[test]
+fn query_service_state_reports_machine() {
+    let mut shell = Shell::new();
+    producer(&mut shell, "local");
+    let remote = Peer { machine_id: 1234, machine_name: "MACHINE-NAME".into(), ..Peer::default() };
+    MockProducer::connect(&mut shell, "remote", remote);
+    let state = query(&mut shell, 0);
+    let machine = |p: &protos::TracingServiceStateProducer| (p.machine_id, p.machine_name.clone());
+    let machines: Vec<_> = state.producers.iter().map(machine).collect();
+    assert_eq!(machines, [(None, None), (Some(1234), Some("MACHINE-NAME".into()))]);
 }
 
 #[test]

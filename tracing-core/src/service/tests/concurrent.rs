@@ -1,0 +1,90 @@
+//! What a trace tells of other sessions that go on at the same time.
+
+use super::*;
+
+fn curious(name: &str) -> TraceConfig {
+    TraceConfig {
+        unique_session_name: Some(name.into()),
+        builtin_data_sources: Some(protos::TraceConfigBuiltinDataSource {
+            enable_concurrent_session_events: Some(true),
+            ..Default::default()
+        }),
+        ..config(&[])
+    }
+}
+
+/// (session, state, name, uid) of the events since the last call.
+fn seen(shell: &mut Shell, consumer: &MockConsumer) -> Vec<(u64, i32, String, i32)> {
+    let packets = consumer.read(shell);
+    let of = |p: &TracePacket| match &p.data {
+        Some(TracePacketData::ConcurrentSessionEvent(e)) => {
+            assert_eq!(e.num_data_sources, Some(0));
+            let name = e.session_name.clone().unwrap_or_default();
+            Some((e.session_id.unwrap(), e.state.unwrap().0, name, e.consumer_uid.unwrap()))
+        }
+        _ => None,
+    };
+    packets.iter().filter_map(of).collect()
+}
+
+const DISABLED: i32 = 1;
+const CONFIGURED: i32 = 2;
+const STARTED: i32 = 3;
+const CLONED: i32 = 5;
+
+#[test]
+fn concurrent_session_events() {
+    let mut shell = Shell::new();
+    let mut start = |uid, name| {
+        shell.advance_ms(1);
+        let mut consumer = MockConsumer::connect(&mut shell, uid);
+        consumer.enable(&mut shell, curious(name), None);
+        consumer
+    };
+    let lingering = start(1, "lingering");
+    let running = start(2, "running");
+    lingering.disable(&mut shell);
+    assert_eq!(
+        seen(&mut shell, &running),
+        [(1, STARTED, "lingering".into(), 1), (1, DISABLED, "lingering".into(), 1)]
+    );
+    shell.advance_ms(1);
+    let mut newcomer = MockConsumer::connect(&mut shell, 3);
+    newcomer.enable(&mut shell, curious("newcomer"), None);
+    // Those that are there, by when they got into their states: here at one instant.
+    assert_eq!(
+        seen(&mut shell, &newcomer),
+        [(1, DISABLED, "lingering".into(), 1), (2, STARTED, "running".into(), 2)]
+    );
+    newcomer.disable(&mut shell);
+    assert_eq!(
+        seen(&mut shell, &running),
+        [
+            (3, CONFIGURED, "newcomer".into(), 3),
+            (3, STARTED, "newcomer".into(), 3),
+            (3, DISABLED, "newcomer".into(), 3)
+        ]
+    );
+    // Sessions that are over hear of nothing any more.
+    assert_eq!(seen(&mut shell, &lingering)[..1], [(2, CONFIGURED, "running".into(), 2)]);
+    assert_eq!(seen(&mut shell, &newcomer), []);
+}
+
+#[test]
+fn clones_are_told_of_too() {
+    let mut shell = Shell::new();
+    let mut watcher = MockConsumer::connect(&mut shell, 0);
+    watcher.enable(&mut shell, curious("watcher"), None);
+    let mut source = MockConsumer::connect(&mut shell, 0);
+    source.enable(&mut shell, config(&[]), None);
+    seen(&mut shell, &watcher);
+    let clone = MockConsumer::connect(&mut shell, 0);
+    let request = protos::CloneSessionRequest {
+        selector: Some(protos::CloneSessionRequestSelector::SessionId(2)),
+        ..Default::default()
+    };
+    clone.clone_session(&mut shell, request, None);
+    clone.disconnect(&mut shell);
+    let own = |state| (3, state, String::new(), 0);
+    assert_eq!(seen(&mut shell, &watcher), [own(CLONED), own(DISABLED)]);
+}
