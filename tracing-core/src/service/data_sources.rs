@@ -17,7 +17,7 @@ use super::ServiceConfig;
 use super::core::Service;
 use super::outbox::Outbox;
 use super::producers::{Producer, make_smb, smb_sizes};
-use super::session::config::target_buffer;
+use super::session::config::{SourceFilter, target_buffer};
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, State};
 use super::timers::TimerKind;
@@ -297,13 +297,7 @@ impl Service {
         if self.lockdown && producer.peer.uid != self.config.uid {
             return None;
         }
-        let filter = session.filters.get(index)?;
-        let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
-        let machine = match producer.peer.machine_name.as_str() {
-            "" if machine_id == 0 => self.config.host.machine_name.as_str(),
-            name => name,
-        };
-        if !filter.wants_machine(machine_id, machine) || !filter.wants_producer(&producer.name) {
+        if !is_meant(session.filters.get(index)?, producer, &self.config) {
             return None;
         }
         let mut config = session.config.data_sources.get(index)?.config.clone()?;
@@ -411,6 +405,16 @@ fn provide_smb(
             None
         }
     }
+}
+
+/// Whether a data source with that filter is for that producer.
+fn is_meant(filter: &SourceFilter, producer: &Producer, service: &ServiceConfig) -> bool {
+    let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
+    let machine = match producer.peer.machine_name.as_str() {
+        "" if machine_id == 0 => service.host.machine_name.as_str(),
+        name => name,
+    };
+    filter.wants_machine(machine_id, machine) && filter.wants_producer(&producer.name)
 }
 
 /// What the service adds to a data source's config before its producer sees it; the rest, unknown fields

@@ -56,7 +56,6 @@ fn two_buffers() -> TraceConfig {
 
 const TRANSFERRED: BufferId = BufferId(1);
 const COPIED: BufferId = BufferId(2);
-const SECOND: WriterId = WriterId(2);
 
 /// A producer of "a" and one of "b", set up and started, and their session.
 fn two_producers(
