@@ -5,7 +5,7 @@
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
-    Outcome, asan, codegen, conformance, differential, fuzz, interop, loom, machine, manual,
+    Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
     no_panic, no_std, sim, size, tidy,
 };
 use std::fs::File;
@@ -38,6 +38,7 @@ const STEPS: &[Step] = &[
         let arguments = ["--seeds", "200", "--fresh", "20"];
         sim::run(ctx, &arguments.map(str::to_owned))
     }),
+    ("load", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
     ("conformance", |ctx| conformance::run(ctx, &[])),
     ("differential", |ctx| differential::run(ctx, &[])),
     ("interop", |ctx| interop::run(ctx, &[])),

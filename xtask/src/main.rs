@@ -14,6 +14,7 @@ mod ctx;
 mod differential;
 mod fuzz;
 mod interop;
+mod load;
 mod loom;
 mod machine;
 mod manual;
@@ -107,6 +108,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--seeds N] [--fresh M] | --seed S",
         about: "simulated lives of the service with honest and hostile peers; one seed replays",
         run: sim::run,
+    },
+    Command {
+        name: "load",
+        arguments: "[--seconds N] [--short]",
+        about: "a daemon among 1,000 producers, then among 256 that lie; 60 s each unless N says otherwise",
+        run: load::run,
     },
     Command {
         name: "interop",

@@ -500,3 +500,46 @@ fn unknown_commands_are_ignored() {
     }
     assert!(scripted.producer.sync(PATIENCE));
 }
+
+#[test]
+fn pauses_grow_until_a_connection_lasts() {
+    let mut backoff = super::io::Backoff::default();
+    let ms = |time: Duration| time.as_millis();
+    let short = Duration::from_millis(5);
+    let absent: Vec<_> = (0..7).map(|_| ms(backoff.absent())).collect();
+    assert_eq!(absent, [100, 200, 400, 800, 1600, 2000, 2000]);
+    // A service that says no is asked less and less often.
+    let refused: Vec<_> = (0..11).map(|_| ms(backoff.lost(false, short))).collect();
+    assert_eq!(refused, [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
+    assert_eq!(ms(backoff.lost(true, short)), 2000, "taken, but not for long");
+    assert_eq!(ms(backoff.lost(true, Duration::from_secs(3))), 100);
+    assert_eq!(ms(backoff.absent()), 100, "and nobody is there now");
+}
+
+#[test]
+fn own_memory_is_taken_or_done_without() {
+    let service = InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {}));
+    let service = service.unwrap();
+    // The second wish is illegal, so the service makes memory as if nobody had wished.
+    for (page_bytes_hint, own) in [(8192, true), (12288, false)] {
+        let options = ProducerOptions {
+            own_memory: true,
+            shm_bytes_hint: 3 << 15,
+            page_bytes_hint,
+            scraping: Scraping::On,
+            ..ProducerOptions::new("own")
+        };
+        let producer = Producer::attach(service.producer(), options).unwrap();
+        let (source, told) = Source::new();
+        producer.register(named("test.source"), source).unwrap();
+        assert!(producer.sync(PATIENCE));
+        record(&service, &told);
+        let mut consumer = service.consumer();
+        consumer.enable_tracing(&config(), None).unwrap();
+        assert!(told.recv_timeout(PATIENCE).unwrap().starts_with("setup"));
+        assert!(told.recv_timeout(PATIENCE).unwrap().starts_with("start"));
+        drop(producer);
+        assert!(told.iter().any(|step| step.starts_with("stop")), "{own}");
+    }
+    service.stop().unwrap();
+}

@@ -263,14 +263,15 @@ fn everybody_is_told_when_the_service_ends() {
 
 // ---------------------------------------------------------------- bad company
 
-/// Sends bytes as they are.
-fn send_raw(stream: &Stream, mut bytes: &[u8]) {
+/// Sends bytes as they are; false if nobody takes them.
+fn send_raw(stream: &Stream, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         match stream.send(&[IoSlice::new(bytes)], None) {
             Ok(sent) => bytes = &bytes[sent..],
-            Err(_) => return,
+            Err(_) => return false,
         }
     }
+    true
 }
 
 /// Reads until the daemon hangs up.
@@ -296,6 +297,8 @@ fn too_long_a_frame_ends_only_its_own_connection() {
     send_raw(&stream, &burst);
     assert_eq!(read_to_end(&stream), 0, "not even the bind is answered");
     daemon.assert_alive();
+    let stats = daemon.service.as_ref().unwrap().handle().stats();
+    assert_eq!((stats.cut_slow, stats.cut_broken, stats.faults), (0, 1, 1), "{stats:?}");
 }
 
 #[test]
@@ -321,8 +324,11 @@ fn a_producer_that_does_not_read_is_cut() {
     // Calls that fail are answered whatever the caller wants; each answer is ten bytes.
     let unroutable = b"\x0a\0\0\0\x10\x02\x2a\x06\x08\x01\x10\x7f\x20\x01";
     let many = unroutable.repeat(4096);
-    while stream.send(&[IoSlice::new(&many)], None).is_ok() {}
+    // Whole frames only, or it would be cut for being out of step.
+    while send_raw(&stream, &many) {}
     daemon.assert_alive();
+    let stats = daemon.service.as_ref().unwrap().handle().stats();
+    assert_eq!((stats.cut_slow, stats.cut_broken, stats.faults), (1, 0, 1), "{stats:?}");
 }
 
 #[test]
@@ -347,5 +353,34 @@ fn a_consumer_that_does_not_read_waits_with_its_questions() {
             Received::Reply { result: Ok(_), .. } => {}
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// Idle connections cost nothing when another one has something to say: the loop looks at those that are
+/// ready, and at no others.
+#[test]
+fn a_thousand_idle_producers_are_not_looked_at() {
+    let _ = crate::os::process::raise_descriptor_limit();
+    let daemon = Daemon::start("thousand");
+    let handle = daemon.service.as_ref().unwrap().handle().clone();
+    let connect = |_| SocketConnection::<ProducerPort>::connect(&daemon.producer());
+    // Two descriptors each here, and one there; where there may not be so many, fewer will do.
+    let mut idle: Vec<_> = (0..1000).map_while(|index| connect(index).ok()).collect();
+    assert!(idle.len() > 100, "{}", idle.len());
+    for producer in &mut idle {
+        call(producer, initialize());
+    }
+    let mut busy = idle.pop().unwrap();
+    let before = handle.stats();
+    assert_eq!(before.connected, idle.len() as u64 + 1);
+    for _ in 0..500 {
+        call(&mut busy, ProducerRequest::Sync(SyncRequest::default()));
+    }
+    let after = handle.stats();
+    let (wakes, events) = (after.wakes - before.wakes, after.events - before.events);
+    assert!(events <= 2 * 500 + 10 && wakes <= 2 * 500 + 10, "{wakes} wakes, {events} events");
+    drop(idle);
+    while handle.stats().connected > 1 {
+        daemon.assert_alive();
     }
 }
