@@ -115,8 +115,10 @@ impl Service {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(file) = session.file.as_mut() else { return };
         let room = (file.bytes_max > 0).then(|| file.bytes_max.saturating_sub(file.bytes_written));
+        // Nobody fired its trigger: the file stays empty.
+        let waits = session.waits_for_trigger();
         let mut sink = FileSink::new(room);
-        let has_more = self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink);
+        let has_more = !waits && self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink);
         let (bytes, full) = sink.finish();
         let now = self.now;
         let Some(session) = self.sessions.get_mut(&id) else { return };

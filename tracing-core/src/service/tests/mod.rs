@@ -3,6 +3,7 @@
 //! Names follow upstream's `tracing_service_impl_unittest.cc` where a test of that name exists.
 
 mod admission;
+mod admission_order;
 mod clone;
 mod commits;
 mod compression;

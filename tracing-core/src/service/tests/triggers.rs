@@ -111,6 +111,25 @@ fn start_tracing_trigger_time_out() {
     times_out(&mut shell, producer, consumer);
 }
 
+#[test]
+fn a_file_of_a_session_that_was_never_triggered_is_empty() {
+    for fired in [false, true] {
+        let mut shell = Shell::new();
+        let producer = producer(&mut shell, "p");
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let file = shell.open_file();
+        let config = TraceConfig { write_into_file: Some(true), ..starting(vec![trigger("a", 1)]) };
+        consumer.enable(&mut shell, config, Some(file));
+        if fired {
+            fire(&mut shell, &producer, &["a"]);
+        }
+        shell.advance_ms(1000);
+        assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+        assert!(shell.files[&file].closed);
+        assert_eq!(shell.files[&file].bytes.is_empty(), !fired);
+    }
+}
+
 /// Names the only producer that may fire it.
 fn only_from(regex: &str) -> Trigger {
     Trigger { producer_name_regex: Some(regex.into()), ..trigger("a", 1) }
