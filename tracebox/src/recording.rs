@@ -358,7 +358,8 @@ fn ms(ms: u64) -> Duration {
 }
 
 /// How long a session of `config` can take, if that is known.
-fn longest_ms(config: &TraceConfig) -> Option<u64> {
+#[must_use]
+pub fn longest_ms(config: &TraceConfig) -> Option<u64> {
     let duration = config.duration_ms.filter(|&ms| ms != 0).map(u64::from);
     let triggers = config.trigger_config.as_ref();
     duration.or_else(|| {

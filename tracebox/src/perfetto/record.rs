@@ -54,12 +54,28 @@ pub(super) fn run(plan: &Record, system: bool) -> Ending {
         ));
     }
     let nudges = Nudges::catch_signals()?;
-    let mut output = open(plan, &config)?;
-    match record_into(plan, &config, system, &nudges, &mut output) {
+    let mut start = match (plan.background, plan.notify_fd) {
+        (Background::Wait, _) => Some(Start::Parent),
+        (_, Some(fd)) => Some(Start::Descriptor(fd)),
+        _ => None,
+    };
+    let mut output = open(plan, &config).inspect_err(|_| tell_of_failure(&mut start))?;
+    let recorded = record_into(plan, &config, system, &nudges, &mut output, &mut start);
+    tell_of_failure(&mut start);
+    match recorded {
         Ok(()) => Ok(0),
         // Some of it may be lost, but all that there is has been written.
         Err(failure) if failure.code == LOST => Err(failure),
         Err(failure) => Err(output.abandoned(failure)),
+    }
+}
+
+/// Whoever still waits to hear of data sources hears that nothing came of it. The parent finds out by
+/// our exit code.
+fn tell_of_failure(start: &mut Option<Start>) {
+    if let Some(Start::Descriptor(fd)) = start.take() {
+        // The failure itself is what is told on stderr.
+        let _ = background::notify(fd.to_string(), &[status::FAILED]);
     }
 }
 
@@ -94,6 +110,7 @@ fn record_into(
     system: bool,
     nudges: &Nudges,
     output: &mut Output,
+    start: &mut Option<Start>,
 ) -> Result<(), Failure> {
     let mut service = Service::open(system)?;
     let connector = service.connector();
@@ -110,8 +127,7 @@ fn record_into(
     };
     delay(consumer, config)?;
 
-    let wants_start = plan.background == Background::Wait || plan.notify_fd.is_some();
-    let mut recording = Recording::begin(consumer, config, output, wants_start, snapshots)?;
+    let mut recording = Recording::begin(consumer, config, output, start.is_some(), snapshots)?;
     console::say(&greeting(config));
     if let Some(key) = &plan.detach {
         return detached::detach(consumer, key);
@@ -122,18 +138,11 @@ fn record_into(
             background::tell(true);
         }
     }
-    let mut foreground = Foreground {
-        interrupts: Interrupts::default(),
-        start: match (plan.background, plan.notify_fd) {
-            (Background::Wait, _) => Some(Start::Parent),
-            (_, Some(fd)) => Some(Start::Descriptor(fd)),
-            _ => None,
-        },
-    };
-    if !system {
-        warn_of_absent_sources(&mut recording, config);
-    }
-    recording.wait(nudges, &mut foreground)?;
+    warn_of_absent_sources(&mut recording, config);
+    let mut foreground = Foreground { interrupts: Interrupts::default(), start: start.take() };
+    let waited = recording.wait(nudges, &mut foreground);
+    *start = foreground.start.take();
+    waited?;
     let outcome = recording.finish(output, &mut || foreground.gives_up(nudges))?;
     recording::tell(&outcome, plan.strict)
 }
@@ -142,11 +151,11 @@ fn record_into(
 fn greeting(config: &TraceConfig) -> String {
     let triggers = config.trigger_config.as_ref();
     let triggers = triggers.filter(|triggers| !triggers.triggers.is_empty());
-    let wait = triggers.and_then(|triggers| triggers.trigger_timeout_ms);
-    let ms = config.duration_ms.filter(|&ms| ms != 0).or(wait).unwrap_or(0);
-    let mut line = match ms {
-        0 => "Connected to the Perfetto traced service, starting tracing".to_owned(),
-        ms => format!("Connected to the Perfetto traced service, TTL: {}s", ms.div_ceil(1000)),
+    let mut line = match recording::longest_ms(config) {
+        None => "Connected to the Perfetto traced service, starting tracing".to_owned(),
+        Some(ms) => {
+            format!("Connected to the Perfetto traced service, TTL: {}s", ms.div_ceil(1000))
+        }
     };
     if triggers.is_some() {
         line.push_str(", waiting for triggers");
@@ -162,7 +171,9 @@ fn warn_of_absent_sources(recording: &mut Recording<'_>, config: &TraceConfig) {
     {
         // Of another program: it may still come, where it can.
         if !present.contains(name) {
-            console::say(&format!("No data source {name} here: nothing of it will be recorded"));
+            console::say(&format!(
+                "No data source {name} here: nothing of it will be recorded unless it comes"
+            ));
         }
     }
 }
@@ -180,6 +191,13 @@ fn delay(consumer: &mut Consumer, config: &TraceConfig) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// What a descriptor is told, as one byte: the number, not a digit (`perfetto_cmd.cc`).
+mod status {
+    pub(super) const STARTED: u8 = 0;
+    pub(super) const FAILED: u8 = 1;
+    pub(super) const NOT_ALL: u8 = 2;
 }
 
 /// Who wants to know that data sources have started.
@@ -221,12 +239,12 @@ impl Director for Foreground {
     }
 
     fn started(&mut self, all: bool) -> Result<(), Failure> {
-        match self.start {
+        match self.start.take() {
             // Its own time is over by now.
             Some(Start::Parent) => background::tell(all),
             Some(Start::Descriptor(fd)) => {
-                // The byte itself, not a digit (`perfetto_cmd.cc`).
-                background::notify(fd.to_string(), if all { b"\0" } else { b"\x02" })?;
+                let status = if all { status::STARTED } else { status::NOT_ALL };
+                background::notify(fd.to_string(), &[status])?;
             }
             None => {}
         }

@@ -191,3 +191,67 @@ fn manual_pages_and_completions() {
     world.run("tracebox completions nope").failed(1, "invalid value 'nope'");
     world.run("tracebox man --all nowhere").failed(1, "cannot write nowhere/");
 }
+
+#[test]
+fn notify_fd_tells_of_failures() {
+    let world = World::new();
+    world.write("bad", &SHORT.replace("name: 'none'", "target_buffer: 9"));
+    let absent = world.run("perfetto --notify-fd 1 -c bad --txt -o trace");
+    assert_eq!(absent.failed(1, "is traced running?").text(), "\x01");
+    let _traced = world.traced();
+    let refused = world.run("perfetto --notify-fd 1 -c bad --txt -o trace");
+    // The service may say that all of no data sources have started before it refuses.
+    assert!(["\x01", "\0"].contains(&refused.failed(1, "service error: ").text()));
+    world.run("perfetto -D -c bad --txt -o trace").failed(1, "service error: ");
+    world.run("perfetto --notify-fd 77 -c bad --txt -o trace").failed(1, "");
+}
+
+#[test]
+fn attributes_and_delays() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write(
+        "c",
+        &format!("{SHORT} cmd_trace_start_delay {{ min_delay_ms: 3 max_delay_ms: 3 }}"),
+    );
+    let ran = world.run("perfetto -c c --txt -o trace --add-attribute a=b=c").good();
+    assert!(ran.stderr.contains("Tracing starts in 3 ms"), "{ran:?}");
+    let config = world.packets("trace").into_iter().find_map(|packet| match packet.data {
+        Some(TracePacketData::TraceConfig(config)) => Some(config),
+        _ => None,
+    });
+    let attributes = config.unwrap().trace_attributes.unwrap().attribute;
+    assert_eq!(attributes[0].key.as_deref(), Some("a"));
+
+    world.write(
+        "c",
+        &format!("{SHORT} cmd_trace_start_delay {{ min_delay_ms: 900000 max_delay_ms: 900000 }}"),
+    );
+    let mut perfetto = world.start("perfetto -c c --txt -o other");
+    perfetto.read_until("Tracing starts in 900000 ms");
+    perfetto.signal(Signal::INT);
+    perfetto.end().failed(130, "interrupted before the trace began");
+    assert!(!world.path("other").exists());
+}
+
+#[test]
+fn nobody_reads_the_pipe() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", SHORT);
+    let mut perfetto = world.start("perfetto -c c --txt -o -");
+    drop(perfetto.child.stdout.take());
+    perfetto.child.stdout = None;
+    let status = perfetto.child.wait().unwrap();
+    assert_eq!(status.code(), Some(1));
+    perfetto.read_until("cannot write stdout: Broken pipe");
+}
+
+#[test]
+fn a_data_source_that_nobody_has() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", SHORT);
+    let ran = world.run("perfetto -c c --txt -o trace").good();
+    assert!(ran.stderr.contains("No data source none here"), "{ran:?}");
+}

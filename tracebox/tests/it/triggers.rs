@@ -30,7 +30,7 @@ fn they_start_and_stop() {
     for mode in ["START_TRACING", "STOP_TRACING"] {
         world.write("c", &config(mode));
         let mut perfetto = world.start("perfetto -c c --txt -o trace");
-        perfetto.read_until("TTL: 600s, waiting for triggers");
+        perfetto.read_until("TTL: 601s, waiting for triggers");
         world.wait_for_sessions(1);
         world.run("trigger_perfetto others t").good();
         let ran = perfetto.end().good();

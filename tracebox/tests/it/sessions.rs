@@ -1,0 +1,155 @@
+//! Sessions that others look at: detached, attached, cloned.
+
+use protos::TracePacketData;
+use rustix::process::Signal;
+
+use crate::world::{Daemon, World, has, packets};
+
+const RING: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
+
+fn is_config(data: &TracePacketData) -> bool {
+    matches!(data, TracePacketData::TraceConfig(_))
+}
+
+/// A config that the service writes a file for.
+fn into_file() -> String {
+    format!("{RING} write_into_file: true file_write_period_ms: 100")
+}
+
+/// The `unique_session_name` of a trace's config.
+fn name_of_session(world: &World, name: &str) -> String {
+    let config = world.packets(name).into_iter().find_map(|packet| match packet.data {
+        Some(TracePacketData::TraceConfig(config)) => Some(config),
+        _ => None,
+    });
+    config.unwrap().unique_session_name.unwrap()
+}
+
+/// A session that runs.
+fn running(world: &World, config: &str, name: &str) -> Daemon {
+    world.write(name, &format!("{config} unique_session_name: '{name}'"));
+    let mut perfetto = world.start(&format!("perfetto -c {name} --txt -o {name}.pftrace"));
+    perfetto.read_until("starting tracing");
+    world.wait_for(|state| {
+        let named = |session: &protos::TracingServiceStateTracingSession| {
+            session.unique_session_name.as_deref() == Some(name) && session.is_started == Some(true)
+        };
+        state.tracing_sessions.iter().any(named)
+    });
+    perfetto
+}
+
+#[test]
+fn detached_and_taken_over() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", &into_file());
+    world.run("perfetto --is_detached=k").failed(2, "");
+    world.run("perfetto --detach=k -c c --txt -o trace").good();
+    world.run("perfetto --is_detached=k").good();
+    world.run("perfetto --is_detached=k").good();
+    world.run("perfetto --detach=k -c c --txt -o other").failed(1, "under \"k\" already");
+    let ran = world.run("perfetto --attach=k --stop --strict").good();
+    assert!(ran.stderr.contains("Trace written into the output file"), "{ran:?}");
+    assert!(has(&world.packets("trace"), is_config));
+    world.run("perfetto --is_detached=k").failed(2, "");
+    world.run("perfetto --attach=k").failed(2, "no session to attach to under \"k\"");
+}
+
+#[test]
+fn attached_until_its_end() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", &into_file());
+    world.run("perfetto --detach=k -c c --txt -o trace").good();
+    let mut perfetto = world.start("perfetto --attach=k");
+    perfetto.read_until("Attached to the session");
+    perfetto.signal(Signal::INT);
+    perfetto.end().good();
+    assert!(has(&world.packets("trace"), is_config));
+}
+
+#[test]
+fn who_detaches_needs_a_session_and_a_file() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", RING);
+    world.run("perfetto --detach=k -c c --txt -o trace").failed(1, "write_into_file");
+    world.write("c", &into_file().replace("name: 'none'", "target_buffer: 9"));
+    world.run("perfetto --detach=k -c c --txt -o trace").failed(1, "service error: ");
+    assert!(!world.path("trace").exists());
+}
+
+#[test]
+fn cloned_by_name_and_id() {
+    let world = World::new();
+    let _traced = world.traced();
+    let ring = running(&world, RING, "ring");
+    world.write("copy", "of another time");
+    let ran = world.run("perfetto --clone-by-name ring -o copy --strict").good();
+    assert!(ran.stderr.contains("\nLost: 0\n"), "{ran:?}");
+    assert!(has(&world.packets("copy"), is_config));
+    let id = world.state().tracing_sessions[0].id.unwrap();
+    // Twice, for the session goes on; and into a pipe.
+    let ran = world.run(&format!("perfetto --clone {id} -o -")).good();
+    assert!(has(&packets(&ran.stdout), is_config));
+    world.run(&format!("perfetto --clone {id} -o copy --no-clobber")).failed(1, "File exists");
+    ring.signal(Signal::INT);
+    ring.end().good();
+    world.run("perfetto --clone-by-name ring -o new").failed(1, "session not found");
+    world.run(&format!("perfetto --clone {id} -o copy")).failed(1, "session not found");
+    assert!(!world.path("new").exists());
+    assert!(has(&world.packets("copy"), is_config), "a failure costs nobody an older trace");
+}
+
+#[test]
+fn a_clone_of_a_session_with_a_file() {
+    let world = World::new();
+    let _traced = world.traced();
+    let long = running(&world, &into_file(), "long");
+    let ran = world.run("perfetto --clone-by-name long -o copy").good();
+    assert!(ran.stderr.contains("Trace written into the output file: "), "{ran:?}");
+    assert!(has(&world.packets("copy"), is_config));
+    let longer = vec![0; 1 << 20];
+    std::fs::write(world.path("copy"), longer).unwrap();
+    world.run("perfetto --clone-by-name long -o copy").good();
+    assert!(has(&world.packets("copy"), is_config), "nothing of what was there is left");
+    let ran = world.run("perfetto --clone-by-name long -o -").good();
+    assert!(has(&packets(&ran.stdout), is_config));
+    long.signal(Signal::INT);
+    long.end().good();
+}
+
+#[test]
+fn bug_reports() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.run("perfetto --save-for-bugreport").failed(1, "service error: ");
+    let ran = world.run("perfetto --save-all-for-bugreport").good();
+    assert!(ran.stderr.contains("nothing to save"), "{ran:?}");
+    assert!(!world.path("systrace.pftrace").exists());
+
+    let scored = |score: &str| format!("{RING} bugreport_score: {score}");
+    let sessions = [
+        running(&world, &scored("5"), "five"),
+        running(&world, &scored("9"), "nine"),
+        running(&world, &scored("7 bugreport_filename: 'mine.pftrace'"), "seven"),
+        running(&world, RING, "none"),
+    ];
+    // A name in a directory of all may be a link of somebody.
+    world.write("precious", "precious");
+    std::os::unix::fs::symlink(world.path("precious"), world.path("systrace.pftrace")).unwrap();
+    world.run("perfetto --save-for-bugreport --no-clobber").failed(1, "File exists");
+    world.run("perfetto --save-for-bugreport").good();
+    assert_eq!(name_of_session(&world, "systrace.pftrace"), "nine");
+    assert_eq!(std::fs::read(world.path("precious")).unwrap(), b"precious");
+
+    world.run("perfetto --save-all-for-bugreport").good();
+    assert_eq!(name_of_session(&world, "systrace.pftrace"), "nine");
+    assert_eq!(name_of_session(&world, "systrace_1.pftrace"), "five");
+    assert_eq!(name_of_session(&world, "mine.pftrace"), "seven");
+    for session in sessions {
+        session.signal(Signal::INT);
+        session.end().good();
+    }
+}
