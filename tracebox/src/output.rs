@@ -8,8 +8,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use protozero::wire::varint;
-
 use crate::failure::{Context, Failure};
 
 /// Bytes gathered before they are written.
@@ -169,28 +167,23 @@ impl Output {
         lent.context(format_args!("cannot write {name}"))
     }
 
-    /// Appends one packet, as field 1 of `Trace`.
+    /// Appends one packet: field 1 of `Trace`, with tag and length.
     ///
     /// # Errors
     /// When it cannot be written; part of it may have been.
-    pub fn write_packet<S: AsRef<[u8]>>(&mut self, slices: &[S]) -> io::Result<()> {
-        let len: usize = slices.iter().map(|slice| slice.as_ref().len()).sum();
-        let mut head = [PACKET_TAG; 1 + varint::LEN_MAX];
-        let mut digits = [0; varint::LEN_MAX];
-        let digits_len = varint::encode(len as u64, &mut digits);
-        head[1..=digits_len].copy_from_slice(&digits[..digits_len]);
-        let head = &head[..=digits_len];
-        let whole = head.len() + len;
+    pub fn write_packet(&mut self, framed: &[u8]) -> io::Result<()> {
         match &mut self.to {
-            To::Stdout(writer) => append(writer, head, slices, whole)?,
+            To::Stdout(writer) => append(writer, framed)?,
             To::File { writer, emptied, .. } => {
-                empty(writer.get_ref(), emptied)?;
-                append(writer, head, slices, whole)?;
+                if !*emptied {
+                    empty(writer.get_ref(), emptied)?;
+                }
+                append(writer, framed)?;
             }
             To::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
         }
         self.packets += 1;
-        self.bytes += (head.len() + len) as u64;
+        self.bytes += framed.len() as u64;
         Ok(())
     }
 
@@ -362,23 +355,13 @@ fn short_varint(bytes: &[u8]) -> Option<(u64, u64)> {
 
 /// Appends one packet, so that a write to the system always ends with a whole packet: whoever kills us
 /// between two writes still has a valid trace.
-fn append<W: Write, S: AsRef<[u8]>>(
-    writer: &mut BufWriter<W>,
-    head: &[u8],
-    slices: &[S],
-    whole: usize,
-) -> io::Result<()> {
-    if writer.buffer().len() + whole > writer.capacity() {
+#[inline]
+fn append<W: Write>(writer: &mut BufWriter<W>, packet: &[u8]) -> io::Result<()> {
+    if writer.buffer().len() + packet.len() > writer.capacity() {
         writer.flush()?;
     }
-    if whole < writer.capacity() {
-        writer.write_all(head)?;
-        return slices.iter().try_for_each(|slice| writer.write_all(slice.as_ref()));
-    }
-    let mut packet = Vec::with_capacity(whole);
-    packet.extend_from_slice(head);
-    slices.iter().for_each(|slice| packet.extend_from_slice(slice.as_ref()));
-    writer.get_mut().write_all(&packet)
+    // What does not fit into the empty buffer goes out as it is.
+    writer.write_all(packet)
 }
 
 #[cfg(test)]

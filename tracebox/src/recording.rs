@@ -328,8 +328,8 @@ fn read(
     let mut next_look = Instant::now() + PROGRESS_PERIOD;
     let (mut bytes, mut looked_at) = (0, 0);
     let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
-        found.look(packet);
-        bytes += packet.iter().map(|slice| slice.len() as u64).sum::<u64>();
+        found.look(packet.bytes());
+        bytes += packet.framed().len() as u64;
         if bytes - looked_at > LOOK_BYTES {
             looked_at = bytes;
             given_up = interrupted();
@@ -341,7 +341,7 @@ fn read(
                 progress.draw(&format!("reading the trace, {}", console::size(bytes)));
             }
         }
-        output.write_packet(packet)
+        output.write_packet(packet.framed())
     });
     match (read, given_up) {
         (Ok(_), _) => Ok(found.found),

@@ -22,11 +22,9 @@ fn packets_with_lengths_at_varint_borders() {
         (16_384, b"\x0a\x80\x80\x01"),
         (2 << 20, b"\x0a\x80\x80\x80\x01"),
     ] {
-        let body = vec![7; len];
-        let (first, second) = body.split_at(len / 3);
-        output.write_packet(&[first, second]).unwrap();
-        expected.extend_from_slice(head);
-        expected.extend_from_slice(&body);
+        let packet = [head, &vec![7; len]].concat();
+        output.write_packet(&packet).unwrap();
+        expected.extend_from_slice(&packet);
     }
     let written = output.finish().unwrap();
     assert_eq!(written, Written { bytes: expected.len() as u64, packets: Some(6) });
@@ -52,7 +50,7 @@ fn the_file_of_others_stays_until_there_is_a_packet() {
     open(&path).abandon();
     assert_eq!(read(&path), b"old and longer than what comes");
     let mut output = open(&path);
-    output.write_packet(&[b"abc"]).unwrap();
+    output.write_packet(b"\x0a\x03abc").unwrap();
     output.finish().unwrap();
     assert_eq!(read(&path), b"\x0a\x03abc");
 }
@@ -62,7 +60,7 @@ fn whole_packets_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     let mut output = open(&path);
-    output.write_packet(&[b"abc"]).unwrap();
+    output.write_packet(b"\x0a\x03abc").unwrap();
     assert_eq!(output.abandon(), 5);
     assert_eq!(read(&path), b"\x0a\x03abc");
 }

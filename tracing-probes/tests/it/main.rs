@@ -78,8 +78,8 @@ fn this_machine_is_recorded() {
     consumer.enable_tracing(&config(), None).expect("the service is there");
     assert_eq!(consumer.wait(Some(HANG)).expect("it records"), Waited::Ended);
     let mut packets = Vec::new();
-    let read = consumer.read_buffers(HANG, |slices| {
-        packets.push(TracePacket::decode(&slices.concat()).expect("a packet"));
+    let read = consumer.read_buffers(HANG, |packet| {
+        packets.push(TracePacket::decode(packet.bytes()).expect("a packet"));
         Ok(())
     });
     read.expect("it reads");

@@ -29,7 +29,7 @@ use protos::{
 use protozero::{Message, Reader, Value};
 
 pub use self::error::ConsumerError;
-pub use self::read::ReadSummary;
+pub use self::read::{ReadError, ReadPacket, ReadSummary, ReplyReader, TraceWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
 use crate::ids::CallId;
 use crate::ipc::port::ConsumerPort;

@@ -5,17 +5,20 @@
 //!   | slice | slice* | slice |      | slice* | slice* | slice* |     * = last slice of its packet
 //!   '--- packet 1 ---'--------- packet 2 ----'-- 3 ---'-- 4 ---'
 //!
-//!   file:  0a LEN packet 1 | 0a LEN packet 2 | ...       field 1 of Trace
+//!   slice* of a whole packet:  12 LEN | 0a LEN bytes | 10 01
+//!   the packet in a file:               0a LEN bytes            field 1 of Trace, by luck the same
 //! ```
+//!
+//! Nearly all packets come in one slice. Those are never copied here: whoever reads gets them where they lie,
+//! in the shape of the file.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::time::Duration;
 
-use bytes::Bytes;
 use protos::ReadBuffersRequest;
 use protos::consumer_port::Request;
 use protozero::wire::varint;
-use protozero::{Reader, Value};
+use protozero::{DecodeError, Reader, Value};
 
 use super::{Consumer, ConsumerError};
 
@@ -28,10 +31,190 @@ pub struct ReadSummary {
     pub bytes: u64,
 }
 
+/// A packet of a trace that is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadPacket<'a> {
+    framed: &'a [u8],
+    head_len: usize,
+}
+
+impl<'a> ReadPacket<'a> {
+    /// The packet, as one message.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.framed.get(self.head_len..).unwrap_or_default()
+    }
+
+    /// The packet as field 1 of `Trace`, with tag and length: a trace file is these one after the other.
+    #[inline]
+    #[must_use]
+    pub fn framed(&self) -> &'a [u8] {
+        self.framed
+    }
+}
+
+/// Puts the packets in the replies to one `ReadBuffers` together, without any connection.
+#[derive(Debug, Default)]
+pub struct ReplyReader {
+    /// A packet of which some slices came: room for tag and length, then its bytes.
+    begun: Vec<u8>,
+    summary: ReadSummary,
+}
+
+/// Room for a tag and a length.
+const HEAD_BYTES: usize = 1 + varint::LEN_MAX;
+/// Tag of `Trace.packet`, and of `Slice.data`.
+const PACKET_TAG: u8 = 0x0a;
+/// Tag of `ReadBuffersResponse.slices`.
+const SLICES_TAG: u8 = 0x12;
+/// `Slice.last_slice_for_packet: true`.
+const LAST: [u8; 2] = [0x10, 1];
+
+impl ReplyReader {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives each packet that ends in `reply`, an encoded `ReadBuffersResponse`, to `take`.
+    ///
+    /// # Errors
+    /// [`ReadError::Malformed`] if the reply is no such message, [`ReadError::Taking`] with what `take`
+    /// said. Packets before that were given.
+    #[inline]
+    pub fn read(
+        &mut self,
+        reply: &[u8],
+        mut take: impl FnMut(ReadPacket<'_>) -> io::Result<()>,
+    ) -> Result<(), ReadError> {
+        let mut rest = reply;
+        while !rest.is_empty() {
+            // The shape that services give to packets; everything else takes longer.
+            if let Some((packet, after)) = whole_packet(rest)
+                && self.begun.is_empty()
+            {
+                rest = after;
+                self.count(packet.bytes().len());
+                take(packet).map_err(ReadError::Taking)?;
+                continue;
+            }
+            rest = self.field(rest, &mut take)?;
+        }
+        Ok(())
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn summary(&self) -> ReadSummary {
+        self.summary
+    }
+
+    #[inline]
+    fn count(&mut self, packet_len: usize) {
+        self.summary.packets += 1;
+        self.summary.bytes += packet_len as u64;
+    }
+
+    /// Reads one field of a reply in whatever shape; returns what is behind it.
+    #[cold]
+    fn field<'a>(
+        &mut self,
+        reply: &'a [u8],
+        take: &mut impl FnMut(ReadPacket<'_>) -> io::Result<()>,
+    ) -> Result<&'a [u8], ReadError> {
+        let mut reader = Reader::new(reply);
+        let Some(field) = reader.next_field()? else { return Ok(&[]) };
+        let rest = reader.remaining();
+        let (2, Value::Len(slice)) = (field.number, field.value) else { return Ok(rest) };
+        let (data, last) = parse_slice(slice)?;
+        if self.begun.is_empty() {
+            self.begun.resize(HEAD_BYTES, 0);
+        }
+        self.begun.extend_from_slice(data);
+        if last {
+            let len = self.begun.len() - HEAD_BYTES;
+            self.count(len);
+            let mut digits = [0; varint::LEN_MAX];
+            let width = varint::encode(len as u64, &mut digits);
+            let start = HEAD_BYTES - 1 - width;
+            self.begun[start] = PACKET_TAG;
+            self.begun[start + 1..HEAD_BYTES].copy_from_slice(&digits[..width]);
+            let packet = ReadPacket { framed: &self.begun[start..], head_len: 1 + width };
+            take(packet).map_err(ReadError::Taking)?;
+            self.begun.clear();
+        }
+        Ok(rest)
+    }
+}
+
+/// The first slice of a reply, if it holds a whole packet and looks as it always does; and what is behind it.
+#[inline]
+fn whole_packet(reply: &[u8]) -> Option<(ReadPacket<'_>, &[u8])> {
+    let (&SLICES_TAG, rest) = reply.split_first()? else { return None };
+    let (body_len, rest) = length(rest)?;
+    let (body, after) = rest.split_at_checked(body_len)?;
+    let (framed, end) = body.split_last_chunk::<2>()?;
+    let (&PACKET_TAG, data) = framed.split_first()? else { return None };
+    let (data_len, data) = length(data)?;
+    if *end != LAST || data.len() != data_len {
+        return None;
+    }
+    Some((ReadPacket { framed, head_len: framed.len() - data_len }, after))
+}
+
+/// A length of one to three bytes, and what is behind it: 2 MiB, more than a frame.
+#[inline]
+fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let low = |byte: u8| usize::from(byte & 0x7f);
+    match *bytes {
+        [a, ref rest @ ..] if a < 0x80 => Some((a.into(), rest)),
+        [a, b, ref rest @ ..] if b < 0x80 => Some((low(a) | low(b) << 7, rest)),
+        [a, b, c, ref rest @ ..] if c < 0x80 => Some((low(a) | low(b) << 7 | low(c) << 14, rest)),
+        _ => None,
+    }
+}
+
+/// Why reading a reply ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is no `ReadBuffersResponse`.
+    Malformed(DecodeError),
+    /// Whoever took the packets said so.
+    Taking(io::Error),
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Malformed(error) => write!(f, "malformed ReadBuffers reply: {error}"),
+            Self::Taking(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<DecodeError> for ReadError {
+    fn from(error: DecodeError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl From<ReadError> for ConsumerError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Malformed(error) => Self::Malformed { method: "ReadBuffers", error },
+            ReadError::Taking(error) => Self::Output(error),
+        }
+    }
+}
+
 impl Consumer {
     /// Reads what the session recorded so far, which removes it from the service, and gives each
-    /// packet to `take` as the slices it came in. Sessions that write into a file have nothing to
-    /// read.
+    /// packet to `take`. Sessions that write into a file have nothing to read.
     ///
     /// # Errors
     /// [`ConsumerError::TimedOut`] when nothing came for `inactivity`, [`ConsumerError::Output`] with
@@ -39,32 +222,12 @@ impl Consumer {
     pub fn read_buffers(
         &mut self,
         inactivity: Duration,
-        mut take: impl FnMut(&[Bytes]) -> io::Result<()>,
+        mut take: impl FnMut(ReadPacket<'_>) -> io::Result<()>,
     ) -> Result<ReadSummary, ConsumerError> {
-        let mut summary = ReadSummary::default();
-        // A packet may continue in the next reply.
-        let mut packet: Vec<Bytes> = Vec::new();
+        let mut reader = ReplyReader::new();
         let request = Request::ReadBuffers(ReadBuffersRequest::default());
-        self.stream(request, inactivity, |reply| {
-            let mut reader = Reader::new(reply);
-            while let Some(field) = reader.next_field().map_err(malformed)? {
-                let (2, Value::Len(slice)) = (field.number, field.value) else {
-                    continue;
-                };
-                let (data, last) = parse_slice(slice).map_err(malformed)?;
-                if !data.is_empty() {
-                    packet.push(reply.slice_ref(data));
-                }
-                if last {
-                    summary.packets += 1;
-                    summary.bytes += packet.iter().map(|slice| slice.len() as u64).sum::<u64>();
-                    take(&packet).map_err(ConsumerError::Output)?;
-                    packet.clear();
-                }
-            }
-            Ok(())
-        })?;
-        Ok(summary)
+        self.stream(request, inactivity, |reply| Ok(reader.read(reply, &mut take)?))?;
+        Ok(reader.summary())
     }
 
     /// Reads what the session recorded so far and appends it to `out` as a trace file.
@@ -77,9 +240,8 @@ impl Consumer {
         out: &mut dyn Write,
         inactivity: Duration,
     ) -> Result<ReadSummary, ConsumerError> {
-        // Packets are small and many; one write each would cost more than all the rest.
-        let mut out = BufWriter::with_capacity(1 << 17, out);
-        let summary = self.read_buffers(inactivity, |packet| write_packet(&mut out, packet));
+        let mut out = TraceWriter::new(out);
+        let summary = self.read_buffers(inactivity, |packet| out.write(packet));
         // Also after an error: what came before it is whole.
         let flushed = out.flush();
         let summary = summary?;
@@ -88,20 +250,59 @@ impl Consumer {
     }
 }
 
-/// Writes one packet as field 1 of `Trace`.
-fn write_packet(out: &mut dyn Write, packet: &[Bytes]) -> io::Result<()> {
-    let len: usize = packet.iter().map(Bytes::len).sum();
-    let mut head = [0; 1 + varint::LEN_MAX];
-    let mut digits = [0; varint::LEN_MAX];
-    let digits_len = varint::encode(len as u64, &mut digits);
-    head[0] = 0x0a;
-    head[1..=digits_len].copy_from_slice(&digits[..digits_len]);
-    out.write_all(&head[..=digits_len])?;
-    packet.iter().try_for_each(|slice| out.write_all(slice))
+/// Bytes gathered before they are written.
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// Writes packets as a trace file, many with one call, each call ending with a whole packet: whoever kills us
+/// between two writes still has a valid trace.
+#[derive(Debug)]
+pub struct TraceWriter<W: Write> {
+    to: W,
+    gathered: Vec<u8>,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Nothing gathered yet.
+    pub fn new(to: W) -> Self {
+        Self { to, gathered: Vec::with_capacity(WRITE_BYTES) }
+    }
+
+    /// Appends a packet.
+    ///
+    /// # Errors
+    /// When what was gathered cannot be written.
+    #[inline]
+    pub fn write(&mut self, packet: ReadPacket<'_>) -> io::Result<()> {
+        let framed = packet.framed();
+        if self.gathered.len() + framed.len() > WRITE_BYTES {
+            self.flush()?;
+            if framed.len() > WRITE_BYTES {
+                return self.to.write_all(framed);
+            }
+        }
+        self.gathered.extend_from_slice(framed);
+        Ok(())
+    }
+
+    /// Writes what was gathered.
+    ///
+    /// # Errors
+    /// When it cannot be written; it is forgotten then, since part of it may have been.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let written = self.to.write_all(&self.gathered);
+        self.gathered.clear();
+        written?;
+        self.to.flush()
+    }
+
+    /// What it writes to.
+    pub fn get_ref(&self) -> &W {
+        &self.to
+    }
 }
 
 /// `ReadBuffersResponse.Slice`: its data, and whether the packet ends with it.
-fn parse_slice(bytes: &[u8]) -> Result<(&[u8], bool), protozero::DecodeError> {
+fn parse_slice(bytes: &[u8]) -> Result<(&[u8], bool), DecodeError> {
     let (mut data, mut last) = (&[][..], false);
     let mut reader = Reader::new(bytes);
     while let Some(field) = reader.next_field()? {
@@ -114,6 +315,5 @@ fn parse_slice(bytes: &[u8]) -> Result<(&[u8], bool), protozero::DecodeError> {
     Ok((data, last))
 }
 
-fn malformed(error: protozero::DecodeError) -> ConsumerError {
-    ConsumerError::Malformed { method: "ReadBuffers", error }
-}
+#[cfg(test)]
+mod tests;

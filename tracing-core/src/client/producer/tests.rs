@@ -107,8 +107,8 @@ fn config() -> TraceConfig {
 /// Texts of the test events in the consumer's buffer, long ones as their length.
 fn texts(consumer: &mut Consumer) -> Vec<String> {
     let mut texts = Vec::new();
-    let read = consumer.read_buffers(PATIENCE, |slices| {
-        let packet = protos::TracePacket::decode(&slices.concat()).unwrap();
+    let read = consumer.read_buffers(PATIENCE, |packet| {
+        let packet = protos::TracePacket::decode(packet.bytes()).unwrap();
         if let Some(protos::TracePacketData::ForTesting(event)) = packet.data {
             let text = event.str.unwrap();
             texts.push(if text.len() < 100 { text } else { text.len().to_string() });
