@@ -69,6 +69,7 @@ impl Drive for Inner {
         let mut engine = lock(&self.engine);
         self.wake.clear();
         engine.turn();
+        engine.check_queues();
         let due = engine.due_ns()?;
         Some(Duration::from_nanos(due.saturating_sub(clock::boot_ns())))
     }
@@ -203,7 +204,8 @@ impl EmbeddedService {
         Ok(())
     }
 
-    /// A connection that the service closed.
+    /// A connection that the service closed by itself: its peer misbehaved, or does not read. Those that an
+    /// error told of are not named again.
     #[must_use]
     pub fn poll_closed(&self) -> Option<ClientId> {
         lock(&self.0.engine).closed.pop_front()

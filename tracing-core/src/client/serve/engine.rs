@@ -88,6 +88,17 @@ impl Engine {
         self.service.poll_timeout().map(|due| due.0)
     }
 
+    /// Cuts those that somebody else carries bytes for, and takes none of.
+    pub(in crate::client) fn check_queues(&mut self) {
+        for client in self.dirty.clone() {
+            let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
+            if let Err(over) = full {
+                self.over(client, &over);
+                self.closed.push_back(client);
+            }
+        }
+    }
+
     /// Does what waits for no socket: clients of this process, files, timers.
     pub(in crate::client) fn turn(&mut self) {
         for client in std::mem::take(&mut self.backlog) {
@@ -227,7 +238,7 @@ impl Engine {
             Over::Descriptors => self.fault("too many descriptors in a message, connection closed"),
             Over::Slow => self.fault("a peer does not read its replies, connection closed"),
         }
-        self.hang_up(client, &peer.link);
+        Self::hang_up(&peer.link);
         if peer.announced {
             self.feed(match peer.side {
                 Side::Producer => Input::ProducerDisconnected { client },
@@ -236,12 +247,10 @@ impl Engine {
         }
     }
 
-    fn hang_up(&mut self, client: ClientId, link: &Link) {
-        match link {
-            // Closing the descriptor says it.
-            Link::Socket(_) => {}
-            Link::Custom(_) => self.closed.push_back(client),
-            Link::Local(mailbox) => mailbox.close(),
+    fn hang_up(link: &Link) {
+        // Closing the descriptor says it to a socket.
+        if let Link::Local(mailbox) = link {
+            mailbox.close();
         }
     }
 
@@ -334,7 +343,10 @@ impl Engine {
                 self.dirty.remove(&client);
                 if let Some(peer) = self.peers.remove(&client) {
                     self.counters.over(&Over::Left);
-                    self.hang_up(client, &peer.link);
+                    Self::hang_up(&peer.link);
+                    if matches!(peer.link, Link::Custom(_)) {
+                        self.closed.push_back(client);
+                    }
                 }
             }
             Output::CreateFile { token, path } => {

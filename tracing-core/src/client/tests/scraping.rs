@@ -314,3 +314,31 @@ fn a_flush_reaches_scraping_producers_without_memory_to_share() {
         assert_eq!(flushes.collect::<Vec<_>>(), expected);
     }
 }
+
+/// Who does not say whether it wants to be scraped gets what the service does by default.
+#[test]
+fn scraping_by_default() {
+    for (by_default, mode, expected) in [
+        (true, None, 1),
+        (false, None, 0),
+        (true, Some(Mode::SMB_SCRAPING_DISABLED), 0),
+        (false, Some(Mode::SMB_SCRAPING_ENABLED), 1),
+        (true, Some(Mode(7)), 1),
+    ] {
+        let mut shell = Shell::with(|config| config.scrape_by_default = by_default);
+        let request = InitializeConnectionRequest { smb_scraping_mode: mode, ..Default::default() };
+        let mut producer = MockProducer::connect_with(&mut shell, Peer::default(), request, None);
+        producer.register_name(&mut shell, "ds");
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(), None);
+        producer.commands(&mut shell);
+        let smb = producer.smb.clone().unwrap();
+        let arbiter =
+            Arbiter::new(smb, ArbiterOptions::default(), Arc::new(NoWaker), Arc::new(NoPark));
+        let mut rig = Rig { shell, producer, consumer, arbiter };
+        let mut writer = rig.writer();
+        write(&mut writer, &["one"]);
+        rig.consumer.disable(&mut rig.shell);
+        assert_eq!(rig.read().len(), expected, "{by_default} {mode:?}");
+    }
+}

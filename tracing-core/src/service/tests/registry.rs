@@ -473,6 +473,32 @@ fn registrations_are_bounded() {
     assert!(shell.log.len() <= crate::limits::LOG_LINES_PER_PRODUCER_MAX as usize);
 }
 
+/// One producer and one config make hundreds of thousands of matches; what is left out costs nothing.
+#[test]
+fn matches_beyond_the_bound_cost_nothing() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    for _ in 0..crate::limits::DATA_SOURCES_PER_PRODUCER_MAX {
+        producer.register_name(&mut shell, "ds");
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"; 100]), None);
+    assert_eq!(shell.service.footprint().instances, crate::limits::INSTANCES_PER_SESSION_MAX);
+    assert!(shell.log.len() < 10, "{} lines", shell.log.len());
+    consumer.free(&mut shell);
+    producer.commands(&mut shell);
+    // Large configs are bounded by their bytes: each is sent to be set up and to be started.
+    let mut large = config(&["ds"]);
+    large.data_sources[0].config.as_mut().unwrap().legacy_config = Some("x".repeat(100_000));
+    consumer.enable(&mut shell, large, None);
+    let most = crate::limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX / 100_000;
+    let instances = shell.service.footprint().instances;
+    assert!((most - 2..=most).contains(&instances), "{instances}");
+    assert!(shell.log.len() < 40, "{} lines", shell.log.len());
+    producer.disconnect(&mut shell);
+    assert_eq!(shell.service.footprint().instances, 0);
+}
+
 #[test]
 fn queries_hide_sessions_of_others() {
     let mut shell = Shell::new();
