@@ -143,3 +143,6 @@ impl Histograms {
         &self.all
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The tests of `histogram_unittest.cc`, and what bounds the number of histograms.
+
+use super::*;
+
+fn histogram(values: &[u64]) -> WriterStats {
+    let mut stats = WriterStats::new(ProducerId(1), WriterId(1));
+    values.iter().for_each(|value| stats.add(*value));
+    stats
+}
+
+#[test]
+fn single_bucket() {
+    let stats = histogram(&[20, 9, 32]);
+    assert_eq!((stats.counts[1], stats.sums[1]), (3, 61));
+    assert_eq!(stats.counts.iter().sum::<u64>(), 3);
+}
+
+#[test]
+fn three_buckets() {
+    let stats = histogram(&[0, 8, 9, 16_384, 16_385, i64::MAX as u64]);
+    let expected = [(0, 2, 8), (1, 1, 9), (9, 1, 16_384), (10, 2, 16_385 + i64::MAX as u64)];
+    for (bucket, count, sum) in expected {
+        assert_eq!((stats.counts[bucket], stats.sums[bucket]), (count, sum), "{bucket}");
+    }
+    assert_eq!(stats.counts.iter().sum::<u64>(), 6);
+}
+
+#[test]
+fn copy_and_move_operators() {
+    let mut stats = histogram(&[1, 100]);
+    let copy = stats.clone();
+    stats.add(1000);
+    assert_eq!((copy.counts[0], copy.counts[2], copy.counts[4]), (1, 1, 0));
+    let moved = stats;
+    assert_eq!((moved.counts[2], moved.counts[4], moved.sums[4]), (1, 1, 1000));
+}
+
+#[test]
+fn rand() {
+    let mut state = 7u64;
+    let values: Vec<u64> = (0..1000)
+        .map(|_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % 20_000
+        })
+        .collect();
+    let stats = histogram(&values);
+    let mut low = None;
+    for (bucket, high) in HISTOGRAM_BUCKETS.into_iter().enumerate() {
+        let within: Vec<u64> = values
+            .iter()
+            .copied()
+            .filter(|v| low.is_none_or(|low| *v > low) && *v <= high)
+            .collect();
+        assert_eq!(stats.counts[bucket], within.len() as u64);
+        assert_eq!(stats.sums[bucket], within.iter().sum());
+        low = Some(high);
+    }
+}
+
+#[test]
+fn histograms_in_order_of_first_sight() {
+    let mut all = Histograms::default();
+    let (mut one, mut two) = (None, None);
+    all.add(ProducerId(2), WriterId(1), &mut two, 5);
+    all.add(ProducerId(1), WriterId(1), &mut one, 5);
+    // A sequence that forgot its place finds it again.
+    let mut forgot = None;
+    all.add(ProducerId(2), WriterId(1), &mut forgot, 5);
+    assert_eq!((forgot, all.all().len(), all.all()[0].counts[0]), (two, 2, 2));
+}
