@@ -36,6 +36,7 @@
 
 mod chunks;
 pub mod loss;
+mod memory;
 mod stats;
 mod v1;
 mod v2;

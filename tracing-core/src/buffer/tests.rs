@@ -62,15 +62,63 @@ fn chunks_without_fragments_break_nothing() {
 }
 
 #[test]
-fn identity_is_that_of_the_chunk() {
+fn a_number_given_to_another_producer_begins_another_sequence() {
+    let on_behalf_of = |uid: u32, id: u32, seed: char| {
+        let mut chunk = chunk(1, 1, id).packet(10, seed);
+        chunk.meta.identity.uid = uid;
+        chunk
+    };
     let mut buffer = ring(4096);
-    chunk(1, 1, 0).packet(10, 'a').packet(10, 'b').flags(NEXT).copy(&mut buffer);
-    chunk(2, 1, 0).packet(10, 'c').copy(&mut buffer);
-    let mut other = chunk(1, 1, 1).packet(10, 'd').packet(10, 'e').flags(PREV);
-    other.meta.identity.uid = 77;
-    other.copy(&mut buffer);
-    let uids: Vec<_> = read(&mut buffer, 9).iter().map(|p| p.identity.uid).collect();
-    assert_eq!(uids, [10, 10, 77, 20]);
+    on_behalf_of(10, 0, 'a').packet(10, 'b').flags(NEXT).copy(&mut buffer);
+    // Its ids begin anew: no override, nor the end of the other's packet.
+    on_behalf_of(20, 0, 'c').copy(&mut buffer);
+    on_behalf_of(20, 1, 'd').flags(PREV).copy(&mut buffer);
+    on_behalf_of(20, 2, 'e').copy(&mut buffer);
+    assert!(!patch(&mut buffer, 9, 0, b"evil", false));
+    let packets = read(&mut buffer, 9);
+    let who: Vec<_> = packets.iter().map(|p| (p.identity.uid, p.bytes[0] as char)).collect();
+    assert_eq!(who, [(10, 'a'), (20, 'c'), (20, 'e')]);
+    assert_eq!(buffer.stats().abi_violations, 0);
+    // What the first one left goes when it is written over, and its sequence with it.
+    chunk(3, 1, 0).packet(4096 - 16, 'z').copy(&mut buffer);
+    assert_eq!(seeds(&mut buffer), "!z");
+}
+
+/// What is known of a chunk costs little beside what it takes in the buffer, however small it is.
+#[test]
+fn memory_of_tiny_chunks() {
+    for version in [Version::V1, Version::V2] {
+        let mut buffer = harness::buffer(1 << 20, Policy::Ring, version);
+        for id in 0..200_000 {
+            chunk(1, 1, id).copy(&mut buffer);
+        }
+        assert_eq!(buffer.used_bytes(), 1 << 20);
+        let index = buffer.memory_bytes() - buffer.used_bytes();
+        assert!(index <= 1 << 19, "{version:?}: {index}");
+        // What a sequence needed is given back when others take its place.
+        for writer in 2..20u16 {
+            for id in 0..70_000 {
+                chunk(1, writer, id).copy(&mut buffer);
+            }
+        }
+        let index = buffer.memory_bytes() - buffer.used_bytes();
+        assert!(index <= 1 << 19, "{version:?}: {index}");
+    }
+}
+
+/// A run of chunks without fragments is not gone through in each pass.
+#[test]
+fn chunks_without_fragments_are_passed_once() {
+    let mut buffer = ring(1 << 20);
+    chunk(1, 1, 0).packet(20, 'a').copy(&mut buffer);
+    assert_eq!(seeds(&mut buffer), "!a");
+    for id in 1..40_000 {
+        chunk(1, 1, id).copy(&mut buffer);
+        buffer.begin_read();
+        assert!(buffer.next_packet().is_none());
+    }
+    chunk(1, 1, 40_000).packet(20, 'b').copy(&mut buffer);
+    assert_eq!(seeds(&mut buffer), "b");
 }
 
 #[test]

@@ -10,7 +10,8 @@ const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
 const UNPATCHED: u8 = 4;
 
-type Sequence = (ProducerId, WriterId);
+/// Producer, writer, and how often somebody else took over the producer's number.
+type Sequence = (ProducerId, WriterId, u32);
 
 #[derive(Clone, Debug)]
 struct Chunk {
@@ -43,6 +44,8 @@ pub struct OracleV1 {
     at: usize,
     discarding: bool,
     last: BTreeMap<Sequence, u32>,
+    /// Whose the numbers are now, and how many had them before.
+    owners: BTreeMap<(ProducerId, WriterId), (Identity, u32)>,
     stats: Stats,
     writers: Vec<WriterStats>,
 }
@@ -62,6 +65,7 @@ impl OracleV1 {
             at: 0,
             discarding: false,
             last: BTreeMap::new(),
+            owners: BTreeMap::new(),
             stats: Stats { buffer_size: size as u64, ..Stats::default() },
             writers: Vec::new(),
         }
@@ -72,6 +76,14 @@ impl OracleV1 {
             .iter_mut()
             .filter_map(|r| r.chunk.as_mut())
             .find(|c| c.sequence == sequence && c.id == id)
+    }
+
+    fn sequence_of(&mut self, meta: &ChunkMeta) -> Sequence {
+        let owner = self.owners.entry((meta.producer, meta.writer)).or_insert((meta.identity, 0));
+        if owner.0 != meta.identity {
+            *owner = (meta.identity, owner.1 + 1);
+        }
+        (meta.producer, meta.writer, owner.1)
     }
 
     fn note_order(&mut self, sequence: Sequence, id: u32) {
@@ -154,7 +166,8 @@ impl OracleV1 {
                     }
                 };
                 if let Some(bytes) = whole {
-                    out.push(Packet { bytes, sequence, identity, dropped: dropped.into() });
+                    let name = (sequence.0, sequence.1);
+                    out.push(Packet { bytes, sequence: name, identity, dropped: dropped.into() });
                     if out.len() == max {
                         return;
                     }
@@ -248,12 +261,13 @@ impl OracleV1 {
         if chunk.read == chunk.fragments && chunk.complete {
             self.stats.chunks_read += 1;
             self.stats.bytes_read += bytes;
-            let (producer, writer) = sequence;
-            if !self.writers.iter().any(|w| (w.producer, w.writer) == sequence) {
+            let (producer, writer, _) = sequence;
+            let same = |w: &WriterStats| (w.producer, w.writer) == (producer, writer);
+            if !self.writers.iter().any(same) {
                 let (counts, sums) = ([0; 11], [0; 11]);
                 self.writers.push(WriterStats { producer, writer, counts, sums });
             }
-            let writer = self.writers.iter_mut().find(|w| (w.producer, w.writer) == sequence);
+            let writer = self.writers.iter_mut().find(|w| same(w));
             let bucket = HISTOGRAM_BUCKETS.iter().position(|b| used <= *b).unwrap();
             let writer = writer.unwrap();
             writer.counts[bucket] += 1;
@@ -275,7 +289,7 @@ impl Twin for OracleV1 {
             fragments -= 1;
             flags &= !(CONTINUES | UNPATCHED);
         }
-        let sequence = (meta.producer, meta.writer);
+        let sequence = self.sequence_of(meta);
         let mut padded = payload.to_vec();
         padded.resize(len - 16, 0);
         let next_read =
@@ -342,7 +356,8 @@ impl Twin for OracleV1 {
         more: bool,
     ) -> bool {
         let mut good = false;
-        if let Some(chunk) = self.chunk((producer, writer), id.0) {
+        let life = self.owners.get(&(producer, writer)).map_or(0, |owner| owner.1);
+        if let Some(chunk) = self.chunk((producer, writer, life), id.0) {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.payload.len();

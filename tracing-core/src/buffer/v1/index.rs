@@ -1,127 +1,11 @@
 //! Which chunks are in the buffer, by sequence and chunk id.
-//!
-//! A sequence mostly holds a run of consecutive ids: appended at one end, evicted at the other. So
-//! they live in a window, a deque indexed by `id - start` (wrapping, as ids do). What would tear big
-//! holes into the window goes into an ordered map instead, so that no choice of ids makes us slow
-//! or large.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::buffer::Identity;
+use crate::buffer::chunks::Chunks;
 use crate::ids::{ChunkId, ProducerId, WriterId};
-use crate::limits::{EMPTY_SEQUENCES_PER_BUFFER_MAX, SEQUENCE_HOLES_MAX};
-use crate::shm::ChunkFlags;
-
-/// A chunk in the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Chunk {
-    pub(super) identity: Identity,
-    /// Of its record.
-    pub(super) offset: u32,
-    /// Of its record, header included.
-    pub(super) record_len: u16,
-    /// Fragments, less the last one of an unfinished chunk.
-    pub(super) fragments: u16,
-    /// How many of them were read.
-    pub(super) read: u16,
-    /// Where in the payload the next one starts.
-    pub(super) next: u16,
-    pub(super) flags: ChunkFlags,
-    pub(super) complete: bool,
-    /// The last fragment read was not delivered.
-    pub(super) last_skipped: bool,
-}
-
-/// The chunks of one sequence.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Chunks {
-    /// Id of the window's front, which is never a hole; nor is its back.
-    start: u32,
-    window: VecDeque<Option<Chunk>>,
-    /// Chunks in the window.
-    live: usize,
-    strays: BTreeMap<u32, Chunk>,
-}
-
-impl Chunks {
-    pub(super) fn is_empty(&self) -> bool {
-        self.live == 0 && self.strays.is_empty()
-    }
-
-    #[inline]
-    fn place(&self, id: u32) -> usize {
-        usize::try_from(id.wrapping_sub(self.start)).unwrap_or(usize::MAX)
-    }
-
-    #[inline]
-    pub(super) fn get(&self, id: ChunkId) -> Option<&Chunk> {
-        if let Some(Some(chunk)) = self.window.get(self.place(id.0)) {
-            return Some(chunk);
-        }
-        if self.strays.is_empty() { None } else { self.strays.get(&id.0) }
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, id: ChunkId) -> Option<&mut Chunk> {
-        let place = self.place(id.0);
-        if let Some(Some(chunk)) = self.window.get_mut(place) {
-            return Some(chunk);
-        }
-        if self.strays.is_empty() { None } else { self.strays.get_mut(&id.0) }
-    }
-
-    /// Adds a chunk that is not there yet.
-    pub(super) fn insert(&mut self, id: ChunkId, chunk: Chunk) {
-        if self.window.is_empty() {
-            self.start = id.0;
-        }
-        let place = self.place(id.0);
-        if let Some(slot) = self.window.get_mut(place) {
-            *slot = Some(chunk);
-        } else if place <= self.live.saturating_mul(2).saturating_add(SEQUENCE_HOLES_MAX) {
-            self.window.resize(place, None);
-            self.window.push_back(Some(chunk));
-        } else {
-            self.strays.insert(id.0, chunk);
-            return;
-        }
-        self.live = self.live.saturating_add(1);
-    }
-
-    pub(super) fn remove(&mut self, id: ChunkId) -> Option<Chunk> {
-        let place = self.place(id.0);
-        let taken = self.window.get_mut(place).and_then(Option::take);
-        if taken.is_none() {
-            return self.strays.remove(&id.0);
-        }
-        self.live = self.live.saturating_sub(1);
-        while let Some(None) = self.window.front() {
-            self.window.pop_front();
-            self.start = self.start.wrapping_add(1);
-        }
-        while let Some(None) = self.window.back() {
-            self.window.pop_back();
-        }
-        taken
-    }
-
-    /// The first chunk after `id`, going round: where reading starts, given the last id written.
-    pub(super) fn first_after(&self, id: ChunkId) -> Option<ChunkId> {
-        let from = id.next().0;
-        let place = self.place(from);
-        // The back of the window is never a hole, so a place inside finds something.
-        let holes = self.window.iter().skip(place).take_while(|c| c.is_none()).count();
-        let ahead = if place < self.window.len() {
-            u32::try_from(holes).map_or(self.start, |holes| from.wrapping_add(holes))
-        } else {
-            self.start
-        };
-        let ahead = (!self.window.is_empty()).then_some(ahead);
-        let stray = self.strays.range(from..).next().or_else(|| self.strays.iter().next());
-        let stray = stray.map(|(id, _)| *id);
-        ahead.into_iter().chain(stray).min_by_key(|id| id.wrapping_sub(from)).map(ChunkId)
-    }
-}
+use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 
 /// Where reading may start instead of at the first chunk: everything before was read, is complete
 /// and without holes, and so would only be walked over.
@@ -129,8 +13,10 @@ impl Chunks {
 pub(super) struct Resume {
     /// The first chunk when this was found.
     pub(super) first: ChunkId,
-    /// A chunk with something read.
+    /// A chunk that was reached.
     pub(super) at: ChunkId,
+    /// The last one up to there of which something was read: it knows whether a loss came before.
+    pub(super) read: Option<ChunkId>,
 }
 
 /// Where looking ahead gave up, so that the next pass does not walk all the way again. New chunks
@@ -146,8 +32,11 @@ pub(super) struct Stall {
 /// What one writer of one producer wrote.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
+    /// Its place among the sequences.
+    pub(super) key: u64,
     pub(super) producer: ProducerId,
     pub(super) writer: WriterId,
+    pub(super) identity: Identity,
     /// Highest id seen.
     pub(super) last: ChunkId,
     pub(super) chunks: Chunks,
@@ -158,53 +47,40 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    fn new(producer: ProducerId, writer: WriterId) -> Self {
-        Self {
-            producer,
-            writer,
-            last: ChunkId(0),
-            chunks: Chunks::default(),
-            resume: None,
-            stalled: None,
-            histogram: None,
-        }
-    }
-
     /// A chunk went or is another now: looking ahead may not skip it.
     pub(super) fn forget_stall_over(&mut self, id: ChunkId) {
         let ahead = |id: ChunkId, from: ChunkId| id.0.wrapping_sub(from.0);
         self.stalled = self.stalled.filter(|s| ahead(id, s.from) > ahead(s.at, s.from));
     }
-
-    pub(super) fn key(&self) -> u32 {
-        key(self.producer, self.writer)
-    }
 }
 
-/// Orders sequences by producer, then writer.
-pub(super) const fn key(producer: ProducerId, writer: WriterId) -> u32 {
-    (producer.0 as u32) << 16 | writer.0 as u32
+/// Orders sequences by producer, then writer, then age: numbers of producers are used again, and what
+/// the last owner of a number left is read before what the present one wrote (the highest of all).
+fn key(producer: ProducerId, writer: WriterId, life: u32) -> u64 {
+    u64::from(producer.0) << 48 | u64::from(writer.0) << 32 | u64::from(life)
 }
+
+/// The `life` of the present owner.
+const PRESENT: u32 = u32::MAX;
 
 /// All sequences. A sequence keeps its slot as long as it is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     slots: Vec<Sequence>,
-    order: BTreeMap<u32, u32>,
+    order: BTreeMap<u64, u32>,
     free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,
+    /// Sequences whose producer's number went to another one, so far.
+    past: u32,
     /// The last one looked up: chunks of a sequence come in bunches.
-    recent: Option<(u32, u32)>,
+    recent: Option<(u64, u32)>,
 }
 
 impl Index {
-    /// Memory they take, bytes.
+    /// Memory it takes, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let chunks = self.slots.iter().map(|s| {
-            let places = s.chunks.window.capacity().saturating_add(s.chunks.strays.len());
-            places.saturating_mul(size_of::<Option<Chunk>>())
-        });
+        let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
         chunks.fold(own, usize::saturating_add)
     }
@@ -230,7 +106,7 @@ impl Index {
 
     #[inline]
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
-        let key = key(producer, writer);
+        let key = key(producer, writer, PRESENT);
         match self.recent {
             Some((recent, slot)) if recent == key => Some(slot),
             _ => {
@@ -241,15 +117,62 @@ impl Index {
         }
     }
 
-    /// The sequence of this writer, made if it is new.
-    pub(super) fn find_or_create(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
-        if let Some(slot) = self.find(producer, writer) {
+    /// The sequence of this writer, if it is there and on behalf of `identity`. If it is somebody else's, it
+    /// goes among the past ones.
+    pub(super) fn find_own(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        identity: Identity,
+    ) -> Option<u32> {
+        let slot = self.find(producer, writer)?;
+        let past = self.past;
+        let sequence = self.sequence_mut(slot)?;
+        if sequence.identity == identity {
             return Some(slot);
         }
+        let (old, new) = (sequence.key, key(producer, writer, past));
+        sequence.key = new;
+        let is_empty = sequence.chunks.is_empty();
+        self.order.remove(&old);
+        self.order.insert(new, slot);
+        self.past = past.wrapping_add(1);
+        self.recent = None;
+        if is_empty {
+            self.forget(new, slot);
+        }
+        None
+    }
+
+    /// Forgets an empty sequence.
+    fn forget(&mut self, key: u64, slot: u32) {
+        self.order.remove(&key);
+        self.free.push(slot);
+        self.empty = self.empty.saturating_sub(1);
+    }
+
+    /// Makes a sequence that [`find_own`](Self::find_own) did not find.
+    pub(super) fn create(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        identity: Identity,
+    ) -> Option<u32> {
         if self.empty > EMPTY_SEQUENCES_PER_BUFFER_MAX {
             self.forget_empty();
         }
-        let sequence = Sequence::new(producer, writer);
+        let key = key(producer, writer, PRESENT);
+        let sequence = Sequence {
+            key,
+            producer,
+            writer,
+            identity,
+            last: ChunkId(0),
+            chunks: Chunks::default(),
+            resume: None,
+            stalled: None,
+            histogram: None,
+        };
         let slot = match self.free.pop() {
             Some(slot) => {
                 *self.sequence_mut(slot)? = sequence;
@@ -261,13 +184,14 @@ impl Index {
                 slot
             }
         };
-        self.order.insert(key(producer, writer), slot);
+        self.order.insert(key, slot);
+        self.recent = Some((key, slot));
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
 
     fn forget_empty(&mut self) {
-        let Self { slots, order, free, empty, recent } = self;
+        let Self { slots, order, free, empty, recent, .. } = self;
         order.retain(|_, slot| {
             let sequence = usize::try_from(*slot).ok().and_then(|slot| slots.get(slot));
             let keep = sequence.is_some_and(|s| !s.chunks.is_empty());
@@ -281,19 +205,21 @@ impl Index {
     }
 
     /// Adds a chunk to a sequence.
-    pub(super) fn insert(&mut self, slot: u32, id: ChunkId, chunk: Chunk) {
+    pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) {
         let Some(sequence) = self.sequence_mut(slot) else { return };
         let was_empty = sequence.chunks.is_empty();
-        sequence.chunks.insert(id, chunk);
+        sequence.chunks.insert(id, off);
         if was_empty {
             self.empty = self.empty.saturating_sub(1);
         }
     }
 
     /// Takes a chunk out of a sequence, which stays.
-    pub(super) fn remove(&mut self, slot: u32, id: ChunkId) -> Option<Chunk> {
-        let sequence = self.sequence_mut(slot)?;
-        let chunk = sequence.chunks.remove(id)?;
+    pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
+        let Some(sequence) = self.sequence_mut(slot) else { return };
+        if sequence.chunks.remove(id).is_none() {
+            return;
+        }
         // Going from the first chunk on is still the same walk if it was the first that went.
         sequence.resume = sequence.resume.filter(|r| r.first == id && r.at != id);
         if let Some(resume) = &mut sequence.resume {
@@ -301,13 +227,16 @@ impl Index {
         }
         sequence.forget_stall_over(id);
         if sequence.chunks.is_empty() {
+            let key = sequence.key;
             self.empty = self.empty.saturating_add(1);
+            if key & u64::from(PRESENT) != u64::from(PRESENT) {
+                self.forget(key, slot);
+            }
         }
-        Some(chunk)
     }
 
     /// The first sequence with chunks, of those after `key` or of all.
-    pub(super) fn next_sequence(&self, key: Option<u32>) -> Option<u32> {
+    pub(super) fn next_sequence(&self, key: Option<u64>) -> Option<u32> {
         let from = match key {
             Some(key) => key.checked_add(1)?,
             None => 0,

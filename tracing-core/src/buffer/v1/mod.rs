@@ -1,6 +1,6 @@
 //! The ring that every service has by default (`trace_buffer_v1.cc`).
 //!
-//! Chunks are kept whole, as they came, in the order they came ([`ring`]); an [`index`] finds them
+//! Chunks are kept whole, as they came, in the order they came ([`record`]); an [`index`] finds them
 //! by sequence and id. Writing ([`write`](self)) evicts what is in its way, reading
 //! ([`read`](self)) takes nothing out: a chunk knows how many of its fragments were read, and goes
 //! when its place is needed.
@@ -15,12 +15,13 @@
 
 mod index;
 mod read;
-mod ring;
+mod record;
 mod write;
 
 use self::index::Index;
 use self::read::Cursor;
-use self::ring::Ring;
+use super::memory::{HEADER, Memory};
+use super::stats::Histograms;
 use super::{Patch, Policy, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
@@ -28,7 +29,9 @@ use crate::shm::ChunkFlags;
 /// One buffer.
 #[derive(Debug)]
 pub(super) struct Buffer {
-    ring: Ring,
+    memory: Memory,
+    /// Where the next record goes; before the end.
+    at: usize,
     index: Index,
     policy: Policy,
     /// A discarding buffer that had to refuse a chunk refuses all others for ever.
@@ -38,16 +41,21 @@ pub(super) struct Buffer {
     /// Where the pieces of the packet found last lie, if it has several.
     pieces: Vec<read::Piece>,
     stats: Stats,
-    writers: Vec<WriterStats>,
+    histograms: Histograms,
 }
 
 impl Buffer {
     pub(super) fn new(bytes: usize, policy: Policy) -> Option<Self> {
-        let ring = Ring::new(bytes)?;
+        let size = bytes.checked_next_multiple_of(HEADER)?;
+        if bytes == 0 || u32::try_from(size).is_err() {
+            return None;
+        }
+        let memory = Memory::new(size)?;
         let stats =
             Stats { buffer_size: u64::try_from(bytes).unwrap_or(u64::MAX), ..Stats::default() };
         Some(Self {
-            ring,
+            memory,
+            at: 0,
             index: Index::default(),
             policy,
             discarding: false,
@@ -55,14 +63,15 @@ impl Buffer {
             cursor: Cursor::Idle,
             pieces: Vec::new(),
             stats,
-            writers: Vec::new(),
+            histograms: Histograms::default(),
         })
     }
 
     /// A copy to be read, without histograms. Only what was written takes memory.
     pub(super) fn try_clone(&self) -> Option<Self> {
         Some(Self {
-            ring: self.ring.try_clone()?,
+            memory: self.memory.try_clone()?,
+            at: self.at,
             index: self.index.without_histograms(),
             policy: self.policy,
             discarding: self.discarding,
@@ -70,7 +79,7 @@ impl Buffer {
             cursor: Cursor::Idle,
             pieces: Vec::new(),
             stats: self.stats.of_clone(),
-            writers: Vec::new(),
+            histograms: Histograms::default(),
         })
     }
 
@@ -102,8 +111,9 @@ impl Buffer {
         more: bool,
     ) -> Option<()> {
         let slot = self.index.find(producer, writer)?;
-        let chunk = self.index.sequence_mut(slot)?.chunks.get_mut(id)?;
-        let payload = self.ring.payload_mut(usize::try_from(chunk.offset).ok()?)?;
+        let off = self.index.sequence(slot)?.chunks.get(id)?;
+        let mut chunk = self.memory.record_at(off)?;
+        let payload = self.memory.payload_mut(off, &chunk)?;
         for patch in patches {
             let start = usize::try_from(patch.offset).ok()?;
             let place = payload.get_mut(start..start.checked_add(patch.data.len())?)?;
@@ -111,6 +121,7 @@ impl Buffer {
         }
         if !more {
             chunk.flags = chunk.flags.without(ChunkFlags::NEEDS_PATCHING);
+            self.memory.put_chunk(off, chunk);
         }
         Some(())
     }
@@ -120,7 +131,7 @@ impl Buffer {
     }
 
     pub(super) fn writer_stats(&self) -> &[WriterStats] {
-        &self.writers
+        self.histograms.all()
     }
 
     pub(super) fn policy(&self) -> Policy {
@@ -132,7 +143,7 @@ impl Buffer {
     }
 
     pub(super) fn used_bytes(&self) -> usize {
-        self.ring.used()
+        self.memory.used()
     }
 
     pub(super) fn index_bytes(&self) -> usize {

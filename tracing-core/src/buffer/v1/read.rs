@@ -11,11 +11,13 @@
 //! a chunk that is still being written, or where patches are missing. Reading a fragment is for ever.
 
 use super::Buffer;
-use super::index::{Chunk, Chunks, Resume, Sequence, Stall};
-use super::ring::{HEADER, Ring};
-use crate::buffer::{Identity, PacketRef, Stats, WriterStats};
+use super::index::{Resume, Sequence, Stall};
+use super::record::Record;
+use crate::buffer::chunks::Chunks;
+use crate::buffer::memory::{HEADER, Memory};
+use crate::buffer::stats::Histograms;
+use crate::buffer::{PacketRef, Stats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
-use crate::limits::HISTOGRAMS_PER_BUFFER_MAX;
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
@@ -29,9 +31,9 @@ pub(super) enum Cursor {
     /// Reading was not begun, is over, or the buffer changed since.
     Idle,
     /// The next sequence is the first one after this key, or of all.
-    After(Option<u32>),
+    After(Option<u64>),
     /// At a chunk. `barred`: a later pass does not come this far, see [`Walk::barred`].
-    At { slot: u32, first: ChunkId, chunk: ChunkId, barred: bool },
+    At { slot: u32, first: ChunkId, chunk: ChunkId, off: u32, barred: bool },
 }
 
 /// A slice of a packet, by its place in the ring.
@@ -53,9 +55,8 @@ enum Fragment {
 struct Found {
     /// None: look at `pieces`.
     one: Option<Piece>,
-    producer: ProducerId,
-    writer: WriterId,
-    identity: Identity,
+    /// Of its sequence.
+    slot: u32,
     dropped: bool,
 }
 
@@ -71,14 +72,15 @@ impl Buffer {
             None => self.find_packet()?,
         };
         let slices = match found.one {
-            Some(piece) => Slices::one(self.ring.bytes(piece.off, piece.len)),
-            None => self.pieces.iter().map(|p| self.ring.bytes(p.off, p.len)).collect(),
+            Some(piece) => Slices::one(piece.of(&self.memory)),
+            None => self.pieces.iter().map(|p| p.of(&self.memory)).collect(),
         };
+        let sequence = self.index.sequence(found.slot)?;
         Some(PacketRef {
             slices,
-            producer: found.producer,
-            writer: found.writer,
-            identity: found.identity,
+            producer: sequence.producer,
+            writer: sequence.writer,
+            identity: sequence.identity,
             dropped: u32::from(found.dropped),
         })
     }
@@ -87,21 +89,20 @@ impl Buffer {
     /// None says nothing.
     #[inline]
     fn next_in_chunk(&mut self) -> Option<Found> {
-        let Cursor::At { slot, chunk: id, .. } = self.cursor else { return None };
-        let sequence = self.index.sequence_mut(slot)?;
-        let (producer, writer) = (sequence.producer, sequence.writer);
-        let chunk = sequence.chunks.get_mut(id)?;
+        let Cursor::At { slot, off, .. } = self.cursor else { return None };
+        let mut chunk = self.memory.record_at(off)?;
         // The first and the last fragment may be parts of packets; the last one ends the chunk.
         let inside = chunk.read > 0 && chunk.read.saturating_add(1) < chunk.fragments;
         if !inside || chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
             return None;
         }
-        let found = fragment(&self.ring, chunk).filter(|found| found.piece.len > 0)?;
+        let found = fragment(&self.memory, off, &chunk).filter(|found| found.piece.len > 0)?;
         let dropped = chunk.last_skipped;
         chunk.next = found.next;
         chunk.read = chunk.read.saturating_add(1);
         chunk.last_skipped = false;
-        Some(Found { one: Some(found.piece), producer, writer, identity: chunk.identity, dropped })
+        self.memory.put_chunk(off, chunk);
+        Some(Found { one: Some(found.piece), slot, dropped })
     }
 
     fn find_packet(&mut self) -> Option<Found> {
@@ -110,69 +111,76 @@ impl Buffer {
         loop {
             let (slot, first, from, barred) = match self.cursor {
                 Cursor::Idle => return None,
-                Cursor::At { slot, first, chunk, barred } => (slot, first, chunk, barred),
+                Cursor::At { slot, first, chunk, barred, .. } => (slot, first, chunk, barred),
                 Cursor::After(key) => {
-                    dropped = true;
                     let start = self.next_sequence(key);
                     if start.is_none() {
                         self.cursor = Cursor::Idle;
                     }
-                    let (slot, first, from) = start?;
+                    let (slot, first, from, after_loss) = start?;
+                    dropped = after_loss;
                     (slot, first, from, false)
                 }
             };
-            let Self { ring, index, pieces, stats, writers, .. } = self;
+            let Self { memory, index, pieces, stats, histograms, .. } = self;
             let sequence = index.sequence_mut(slot)?;
-            let key = sequence.key();
-            let Sequence { producer, writer, last, chunks, resume, stalled, histogram } = sequence;
+            let Sequence {
+                key, producer, writer, last, chunks, resume, stalled, histogram, ..
+            } = sequence;
             let (producer, writer) = (*producer, *writer);
-            let tally = Tally { stats, writers, histogram, producer, writer };
+            let tally = Tally { stats, histograms, histogram, producer, writer };
             let mut walk = Walk {
-                ring,
+                memory,
                 chunks,
                 stalled,
                 tally,
                 pieces,
                 last: *last,
-                read_at: None,
+                reached: None,
+                read: resume.and_then(|resume| resume.read),
                 barred,
                 dropped,
             };
             let found = walk.packet(from);
             let barred = walk.barred;
             dropped = walk.dropped;
-            if let Some(at) = walk.read_at {
-                *resume = Some(Resume { first, at });
+            if let Some(at) = walk.reached {
+                *resume = Some(Resume { first, at, read: walk.read });
             }
-            if let Some((chunk, one, identity)) = found {
-                self.cursor = Cursor::At { slot, first, chunk, barred };
-                return Some(Found { one, producer, writer, identity, dropped });
+            if let Some((chunk, one)) = found {
+                let off = chunks.get(chunk)?;
+                self.cursor = Cursor::At { slot, first, chunk, off, barred };
+                return Some(Found { one, slot, dropped });
             }
-            self.cursor = Cursor::After(Some(key));
+            self.cursor = Cursor::After(Some(*key));
         }
     }
 
-    /// The first sequence after this key that holds something: its slot, its first chunk, and the
-    /// chunk where reading may start.
-    fn next_sequence(&self, key: Option<u32>) -> Option<(u32, ChunkId, ChunkId)> {
+    /// The first sequence after this key that holds something: its slot, its first chunk, the chunk
+    /// where reading may start, and whether a loss came before that.
+    fn next_sequence(&self, key: Option<u64>) -> Option<(u32, ChunkId, ChunkId, bool)> {
         let slot = self.index.next_sequence(key)?;
         let sequence = self.index.sequence(slot)?;
         let first = sequence.chunks.first_after(sequence.last)?;
-        Some((slot, first, sequence.resume.map_or(first, |resume| resume.at)))
+        let Some(resume) = sequence.resume else { return Some((slot, first, first, true)) };
+        let read = resume.read.and_then(|id| self.memory.record_at(sequence.chunks.get(id)?));
+        Some((slot, first, resume.at, read.is_none_or(|chunk| chunk.last_skipped)))
     }
 }
 
 /// A walk along the chunks of one sequence.
 struct Walk<'a> {
-    ring: &'a Ring,
-    chunks: &'a mut Chunks,
+    memory: &'a mut Memory,
+    chunks: &'a Chunks,
     stalled: &'a mut Option<Stall>,
     tally: Tally<'a>,
     pieces: &'a mut Vec<Piece>,
     /// Id of the last chunk.
     last: ChunkId,
-    /// The last chunk met of which something was read, and which a later pass would reach.
-    read_at: Option<ChunkId>,
+    /// The last chunk met with nothing unread before it that a later pass would not reach.
+    reached: Option<ChunkId>,
+    /// The last chunk up to there of which something was read.
+    read: Option<ChunkId>,
     /// Whether looking ahead led over an empty chunk that waits for patches: the next pass stops
     /// there until they come, so it may not resume beyond.
     barred: bool,
@@ -180,8 +188,8 @@ struct Walk<'a> {
     dropped: bool,
 }
 
-/// A packet: the chunk it ends in, where it lies (none: in `pieces`), and whose it is.
-type Packet = (ChunkId, Option<Piece>, Identity);
+/// A packet: the chunk it ends in, and where it lies (none: in `pieces`).
+type Packet = (ChunkId, Option<Piece>);
 
 /// What a chunk held.
 enum Visit {
@@ -203,34 +211,38 @@ impl Walk<'_> {
                 Visit::Exhausted(at) => id = at,
             }
             // An unfinished chunk may come again with more.
-            if id == self.last || !self.chunks.get(id)?.complete {
+            if id == self.last || !self.chunk(id)?.1.complete {
                 return None;
             }
             id = id.next();
         }
     }
 
+    /// A chunk and where it is.
+    #[inline]
+    fn chunk(&self, id: ChunkId) -> Option<(u32, Record)> {
+        let off = self.chunks.get(id)?;
+        Some((off, self.memory.record_at(off)?))
+    }
+
     /// Reads on in one chunk. None if there is no such chunk or it waits for patches.
     #[inline]
     fn visit(&mut self, mut id: ChunkId) -> Option<Visit> {
-        let mut chunk = self.chunks.get_mut(id)?;
+        let (mut off, mut chunk) = self.chunk(id)?;
         if chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
             return None;
         }
         if chunk.read > 0 {
             self.dropped = chunk.last_skipped;
-            if !self.barred {
-                self.read_at = Some(id);
-            }
+            self.came_to(id, &chunk);
         }
         while chunk.read < chunk.fragments {
             let is_first = chunk.read == 0;
             let is_last = chunk.read.saturating_add(1) == chunk.fragments;
-            let identity = chunk.identity;
             let outcome;
             if is_first && chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV) {
                 // Its begin is gone, so it goes too.
-                self.tally.read_fragment(self.ring, chunk);
+                self.tally.read_fragment(self.memory, off, &mut chunk);
                 outcome = Fragment::Invalid;
             } else if is_last && chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT) {
                 let Some(end) = self.look_ahead(id) else {
@@ -239,39 +251,41 @@ impl Walk<'_> {
                 };
                 let whole = self.take(id, end);
                 id = end;
+                (off, chunk) = self.chunk(id)?;
                 if whole {
                     count(&mut self.tally.stats.readaheads_succeeded, 1);
-                    self.came_to(id);
-                    return Some(Visit::Packet((id, None, identity)));
+                    self.came_to(id, &chunk);
+                    return Some(Visit::Packet((id, None)));
                 }
-                chunk = self.chunks.get_mut(id)?;
                 outcome = Fragment::Invalid;
             } else {
-                outcome = self.tally.read_fragment(self.ring, chunk);
+                outcome = self.tally.read_fragment(self.memory, off, &mut chunk);
             }
             match outcome {
                 Fragment::Data(piece) => {
-                    self.came_to(id);
-                    return Some(Visit::Packet((id, Some(piece), identity)));
+                    self.came_to(id, &chunk);
+                    return Some(Visit::Packet((id, Some(piece))));
                 }
                 Fragment::Empty => {}
                 Fragment::Invalid => {
                     chunk.last_skipped = true;
+                    self.memory.put_chunk(off, chunk);
                     self.dropped = true;
                 }
             }
         }
-        if chunk.read > 0 {
-            self.came_to(id);
-        }
+        self.came_to(id, &chunk);
         Some(Visit::Exhausted(id))
     }
 
-    /// Notes that something of chunk `id` was read.
+    /// Notes that a pass gets to chunk `id`, of which something was read if it holds anything.
     #[inline]
-    fn came_to(&mut self, id: ChunkId) {
+    fn came_to(&mut self, id: ChunkId, chunk: &Record) {
         if !self.barred {
-            self.read_at = Some(id);
+            self.reached = Some(id);
+            if chunk.read > 0 {
+                self.read = Some(id);
+            }
         }
     }
 
@@ -279,7 +293,7 @@ impl Walk<'_> {
     /// there.
     fn look_ahead(&mut self, from: ChunkId) -> Option<ChunkId> {
         let mut at = self.stalled.take().filter(|s| s.from == from).map_or(from, |s| s.at);
-        let end = end_of_packet(self.chunks, self.last, &mut at);
+        let end = self.end_of_packet(&mut at);
         if end.is_none() {
             *self.stalled = Some(Stall { from, at });
         }
@@ -293,13 +307,13 @@ impl Walk<'_> {
         let mut whole = true;
         let mut id = start;
         loop {
-            let Some(chunk) = self.chunks.get_mut(id) else { return false };
+            let Some((off, mut chunk)) = self.chunk(id) else { return false };
             if id != start && chunk.read > 0 {
                 // The middle or end of the packet was read before its begin came, as an orphan. What
                 // is next in this chunk belongs to another packet and must not be taken for ours.
                 whole = false;
             } else if chunk.fragments > 0 {
-                match self.tally.read_fragment(self.ring, chunk) {
+                match self.tally.read_fragment(self.memory, off, &mut chunk) {
                     Fragment::Data(piece) => self.pieces.push(piece),
                     Fragment::Empty => {}
                     Fragment::Invalid => whole = false,
@@ -313,36 +327,36 @@ impl Walk<'_> {
             id = id.next();
         }
     }
-}
 
-/// The chunk in which a packet ends that leads over chunk `at`, if all of it is there. If not, `at`
-/// is the last chunk it leads over.
-fn end_of_packet(chunks: &Chunks, last: ChunkId, at: &mut ChunkId) -> Option<ChunkId> {
-    let mut chunk = chunks.get(*at)?;
-    loop {
-        if *at == last || !chunk.complete {
-            return None;
-        }
-        let id = at.next();
-        chunk = chunks.get(id)?;
-        if chunk.fragments > 0 {
-            if !chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV)
-                || chunk.flags.contains(ChunkFlags::NEEDS_PATCHING)
-            {
+    /// The chunk in which a packet ends that leads over chunk `at`, if all of it is there. If not,
+    /// `at` is the last chunk it leads over.
+    fn end_of_packet(&self, at: &mut ChunkId) -> Option<ChunkId> {
+        let (_, mut chunk) = self.chunk(*at)?;
+        loop {
+            if *at == self.last || !chunk.complete {
                 return None;
             }
-            if chunk.fragments > 1 || !chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT) {
-                return Some(id);
+            let id = at.next();
+            (_, chunk) = self.chunk(id)?;
+            if chunk.fragments > 0 {
+                if !chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV)
+                    || chunk.flags.contains(ChunkFlags::NEEDS_PATCHING)
+                {
+                    return None;
+                }
+                if chunk.fragments > 1 || !chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT) {
+                    return Some(id);
+                }
             }
+            *at = id;
         }
-        *at = id;
     }
 }
 
 /// What is counted while one sequence is read.
 struct Tally<'a> {
     stats: &'a mut Stats,
-    writers: &'a mut Vec<WriterStats>,
+    histograms: &'a mut Histograms,
     histogram: &'a mut Option<usize>,
     producer: ProducerId,
     writer: WriterId,
@@ -354,26 +368,29 @@ fn count(counter: &mut u64, by: u64) {
 
 impl Tally<'_> {
     /// Reads the next fragment of a chunk and moves on. Needs an unread one.
-    fn read_fragment(&mut self, ring: &Ring, chunk: &mut Chunk) -> Fragment {
-        let Some(found) = fragment(ring, chunk) else {
-            if gave_up(ring, chunk) {
+    fn read_fragment(&mut self, memory: &mut Memory, off: u32, chunk: &mut Record) -> Fragment {
+        let Some(found) = fragment(memory, off, chunk) else {
+            if gave_up(memory, off, chunk) {
                 count(&mut self.stats.trace_writer_packet_loss, 1);
             } else {
                 count(&mut self.stats.abi_violations, 1);
             }
             chunk.next = 0;
             chunk.read = chunk.fragments;
+            memory.put_chunk(off, *chunk);
             if chunk.complete {
-                self.chunk_read(chunk.record_len);
+                self.chunk_read(chunk.len);
             }
             return Fragment::Invalid;
         };
         chunk.next = found.next;
         chunk.read = chunk.read.saturating_add(1);
         chunk.last_skipped = false;
+        memory.put_chunk(off, *chunk);
         if chunk.read == chunk.fragments && chunk.complete {
-            self.chunk_read(chunk.record_len);
-            self.add_to_histogram(chunk.next.into());
+            self.chunk_read(chunk.len);
+            let Self { histograms, histogram, producer, writer, .. } = self;
+            histograms.add(*producer, *writer, histogram, chunk.next.into());
         }
         if found.piece.len == 0 { Fragment::Empty } else { Fragment::Data(found.piece) }
     }
@@ -382,22 +399,12 @@ impl Tally<'_> {
         count(&mut self.stats.chunks_read, 1);
         count(&mut self.stats.bytes_read, record_len.into());
     }
+}
 
-    fn add_to_histogram(&mut self, payload_len: u64) {
-        if self.histogram.is_none() {
-            let same = |w: &WriterStats| (w.producer, w.writer) == (self.producer, self.writer);
-            // Only ever found if the sequence was forgotten meanwhile, which takes thousands.
-            let known = self.writers.iter().position(same);
-            *self.histogram = known.or_else(|| {
-                (self.writers.len() < HISTOGRAMS_PER_BUFFER_MAX).then(|| {
-                    self.writers.push(WriterStats::new(self.producer, self.writer));
-                    self.writers.len().saturating_sub(1)
-                })
-            });
-        }
-        if let Some(writer) = self.histogram.and_then(|i| self.writers.get_mut(i)) {
-            writer.add(payload_len);
-        }
+impl Piece {
+    #[inline]
+    fn of(self, memory: &Memory) -> &[u8] {
+        memory.between(self.off, self.off.saturating_add(self.len))
     }
 }
 
@@ -408,19 +415,19 @@ struct Placed {
     next: u16,
 }
 
-/// Places in the ring: the chunk's next fragment, and the chunk's end.
+/// Places in the memory: the chunk's next fragment, and the chunk's end.
 #[inline]
-fn rest(chunk: &Chunk) -> Option<(usize, usize)> {
-    let record = usize::try_from(chunk.offset).ok()?;
+fn rest(off: u32, chunk: &Record) -> Option<(usize, usize)> {
+    let record = usize::try_from(off).ok()?;
     let start = record.checked_add(HEADER)?.checked_add(chunk.next.into())?;
-    Some((start, record.checked_add(chunk.record_len.into())?))
+    Some((start, record.checked_add(chunk.len.into())?))
 }
 
 /// The next fragment of a chunk, if it lies within.
 #[inline]
-fn fragment(ring: &Ring, chunk: &Chunk) -> Option<Placed> {
-    let (start, end) = rest(chunk)?;
-    let rest = ring.between(start, end);
+fn fragment(memory: &Memory, off: u32, chunk: &Record) -> Option<Placed> {
+    let (start, end) = rest(off, chunk)?;
+    let rest = memory.between(start, end);
     let (len, header_len) = fragment_header(rest)?;
     let taken = len.checked_add(header_len).filter(|taken| *taken <= rest.len())?;
     let next = chunk.next.checked_add(u16::try_from(taken).ok()?)?;
@@ -429,8 +436,9 @@ fn fragment(ring: &Ring, chunk: &Chunk) -> Option<Placed> {
 
 /// Whether what is there instead of a fragment is the mark of a writer that gave the packet up.
 #[cold]
-fn gave_up(ring: &Ring, chunk: &Chunk) -> bool {
-    let header = rest(chunk).and_then(|(start, end)| fragment_header(ring.between(start, end)));
+fn gave_up(memory: &Memory, off: u32, chunk: &Record) -> bool {
+    let header =
+        rest(off, chunk).and_then(|(start, end)| fragment_header(memory.between(start, end)));
     header.is_some_and(|(len, _)| u32::try_from(len).is_ok_and(|len| len == DROPPED_PACKET))
 }
 
@@ -457,68 +465,4 @@ fn fragment_header(bytes: &[u8]) -> Option<(usize, usize)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::buffer::{ChunkMeta, Policy};
-
-    fn add(buffer: &mut Buffer, id: u32, flags: u8) {
-        commit(buffer, id, flags, true);
-    }
-
-    fn commit(buffer: &mut Buffer, id: u32, flags: u8, complete: bool) {
-        let meta = ChunkMeta {
-            producer: ProducerId(1),
-            identity: Identity { uid: 0, pid: None, machine_id: 0 },
-            writer: WriterId(1),
-            chunk: ChunkId(id),
-            fragments: 1,
-            flags: ChunkFlags(flags),
-            complete,
-        };
-        buffer.copy_chunk(&meta, &[1, 0]);
-    }
-
-    fn pieces(buffer: &mut Buffer) -> Option<usize> {
-        buffer.begin_read();
-        buffer.next_packet().map(|packet| packet.slices.len())
-    }
-
-    #[test]
-    fn looking_ahead_goes_on_where_it_gave_up() {
-        let mut buffer = Buffer::new(4096, Policy::Ring).unwrap();
-        add(&mut buffer, 0, 2);
-        for id in 1..5 {
-            add(&mut buffer, id, 3);
-            assert_eq!(pieces(&mut buffer), None);
-        }
-        // What nobody does behind our back: a pass that came by here again would give up.
-        let sequence = buffer.index.sequence_mut(0).unwrap();
-        sequence.chunks.get_mut(ChunkId(2)).unwrap().flags = ChunkFlags(0);
-        add(&mut buffer, 5, 1);
-        assert_eq!(pieces(&mut buffer), Some(6));
-        assert_eq!((buffer.stats.readaheads_failed, buffer.stats.readaheads_succeeded), (4, 1));
-    }
-
-    #[test]
-    fn looking_ahead_starts_over_when_its_way_changed() {
-        let mut evicted = Buffer::new(4096, Policy::Ring).unwrap();
-        for (id, flags) in [(0, 2), (1, 3), (2, 3)] {
-            add(&mut evicted, id, flags);
-        }
-        assert_eq!(pieces(&mut evicted), None);
-        assert!(evicted.index.remove(0, ChunkId(1)).is_some());
-        add(&mut evicted, 3, 1);
-        assert_eq!(pieces(&mut evicted), None);
-        assert_eq!(evicted.stats.readaheads_failed, 2);
-
-        let mut rewritten = Buffer::new(4096, Policy::Ring).unwrap();
-        add(&mut rewritten, 0, 2);
-        commit(&mut rewritten, 1, 0, false);
-        add(&mut rewritten, 2, 1);
-        assert_eq!(pieces(&mut rewritten), None);
-        commit(&mut rewritten, 1, 0, true);
-        assert_eq!(rewritten.stats.chunks_rewritten, 1);
-        assert_eq!(pieces(&mut rewritten), None);
-        assert_eq!(rewritten.stats.readaheads_failed, 2);
-    }
-}
+mod tests;

@@ -14,15 +14,14 @@
 //! - each loss is told once, with its reason.
 
 mod fragment;
-mod memory;
 mod read;
 mod record;
 mod sequences;
 mod write;
 
-use self::memory::Memory;
 use self::read::{Piece, Reading};
 use self::sequences::Sequences;
+use super::memory::Memory;
 use super::stats::Histograms;
 use super::{Patch, Policy, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
@@ -129,7 +128,7 @@ impl Buffer {
         }
         if !more {
             record.flags = record.flags.without(ChunkFlags::NEEDS_PATCHING);
-            self.memory.put_header(off, record);
+            self.memory.put_record(off, record);
         }
         Some(())
     }

@@ -13,10 +13,10 @@
 //! ([`Mode::Erase`]).
 
 use super::fragment::{Next, next};
-use super::memory::Memory;
-use super::record::{HEADER, Record, Stored};
+use super::record::{Record, Stored};
 use super::sequences::{Sequence, Sequences};
 use super::{Buffer, add};
+use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::{PacketRef, loss};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;

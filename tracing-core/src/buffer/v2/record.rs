@@ -15,12 +15,9 @@
 //! the last `unread` of them were not consumed. `skip` leads over a run of padding to the next record
 //! that may be more (0 if not known): it is a shortcut for readers and says nothing else.
 
-use super::memory::Memory;
+use crate::buffer::memory::{HEADER, Memory};
 use crate::ids::ChunkId;
 use crate::shm::ChunkFlags;
-
-/// Bytes of a header, and what records are aligned to.
-pub(super) const HEADER: usize = 16;
 
 /// In the flags of a chunk whose writer is not done with it.
 const INCOMPLETE: u8 = 0x80;
@@ -65,16 +62,15 @@ impl Record {
         outer_len(self.room.into())
     }
 
-    pub(super) fn to_bytes(self) -> [u8; HEADER] {
+    pub(super) fn header(self) -> u128 {
         let flags = self.flags.0 | if self.incomplete { INCOMPLETE } else { 0 };
-        let header = u128::from(self.chunk.0)
+        u128::from(self.chunk.0)
             | u128::from(self.slot) << 32
             | u128::from(self.room) << 64
             | u128::from(self.used) << 80
             | u128::from(self.unread) << 96
             | u128::from(flags) << 112
-            | 1 << 120;
-        header.to_le_bytes()
+            | 1 << 120
     }
 }
 
@@ -83,7 +79,7 @@ impl Memory {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "each takes its own bits")]
     pub(super) fn stored(&self, off: usize) -> Option<Stored> {
-        let header = u128::from_le_bytes(*self.written(off)?.first_chunk()?);
+        let header = self.header(off)?;
         let room = (header >> 64) as u16;
         if header >> 120 == 0 {
             let len = outer_len(room.into());
@@ -114,9 +110,11 @@ impl Memory {
         }
     }
 
-    /// Writes a chunk's header, over whatever is there.
-    pub(super) fn put_header(&mut self, off: u32, record: Record) {
-        self.overwrite(off, &record.to_bytes());
+    /// Replaces a chunk's header.
+    pub(super) fn put_record(&mut self, off: u32, record: Record) {
+        if let Ok(off) = usize::try_from(off) {
+            self.put_header(off, record.header());
+        }
     }
 
     /// The fragments of a chunk, to be patched.
@@ -137,9 +135,9 @@ impl Memory {
     }
 
     /// Makes padding of `len` bytes, a multiple of 16 and at least that.
-    pub(super) fn put_padding(&mut self, off: u32, len: usize) {
+    pub(super) fn put_padding(&mut self, off: usize, len: usize) {
         let room = u16::try_from(len.saturating_sub(HEADER)).unwrap_or(u16::MAX);
-        self.overwrite(off, &(u128::from(room) << 64).to_le_bytes());
+        self.put_header(off, u128::from(room) << 64);
     }
 
     /// Notes that from the padding at `off` on there is nothing else for `skip` bytes.

@@ -2,9 +2,10 @@
 
 use super::fragment::{Next, next};
 use super::read::{Mode, Walk};
-use super::record::{HEADER, Record, Stored, outer_len};
+use super::record::{Record, Stored, outer_len};
 use super::sequences::Consumed;
 use super::{Buffer, add};
+use crate::buffer::memory::HEADER;
 use crate::buffer::{ChunkMeta, Policy, loss};
 use crate::ids::ChunkId;
 use crate::shm::ChunkFlags;
@@ -150,7 +151,7 @@ impl Buffer {
             memory.put_fragments(off, incoming.fragments);
             add(&mut stats.chunks_rewritten, 1);
         }
-        memory.put_header(off, stored);
+        memory.put_record(off, stored);
         Place::Done
     }
 
@@ -179,7 +180,7 @@ impl Buffer {
             flags: incoming.flags,
             incomplete: incoming.incomplete,
         };
-        self.memory.put(self.at, record, incoming.fragments);
+        self.memory.put(self.at, outer, record.header(), incoming.fragments);
         if self.sequences.insert(slot, incoming.id, off) {
             add(&mut self.stats.chunks_committed_out_of_order, 1);
         }
@@ -211,9 +212,7 @@ impl Buffer {
             at = at.saturating_add(len.max(HEADER));
         }
         let rest = at.saturating_sub(end);
-        if rest > 0
-            && let Ok(end) = u32::try_from(end)
-        {
+        if rest > 0 {
             self.memory.put_padding(end, rest);
             add(&mut self.stats.padding_bytes_written, rest);
         }
@@ -235,6 +234,8 @@ impl Buffer {
         let consumed =
             Consumed { id: record.chunk, used: record.used, incomplete: record.incomplete };
         self.sequences.remove(slot, consumed);
-        self.memory.put_padding(off, record.outer());
+        if let Ok(off) = usize::try_from(off) {
+            self.memory.put_padding(off, record.outer());
+        }
     }
 }

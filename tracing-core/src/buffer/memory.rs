@@ -1,6 +1,9 @@
 //! The memory of a buffer: reserved when it is made, taken as it is written.
+//!
+//! Either version fills it with records, back to back, each with a header of its own making.
 
-use super::record::{HEADER, Record};
+/// Bytes of a record's header, and what records are aligned to.
+pub(super) const HEADER: usize = 16;
 
 /// One allocation. Nothing beyond what was written is ever touched, so an idle buffer of a gigabyte
 /// costs nothing.
@@ -37,12 +40,6 @@ impl Memory {
         self.data.len()
     }
 
-    /// What was written from `off` on.
-    #[inline]
-    pub(super) fn written(&self, off: usize) -> Option<&[u8]> {
-        self.data.get(off..)
-    }
-
     /// Bytes between two absolute positions; none if they lie outside or the wrong way round.
     #[inline]
     pub(super) fn between(&self, start: usize, end: usize) -> &[u8] {
@@ -64,17 +61,32 @@ impl Memory {
         }
     }
 
-    /// Writes a record at `off`, which is at most [`used`](Self::used). Room beyond the fragments is left
-    /// as it is, or zero if it was never written.
-    pub(super) fn put(&mut self, off: usize, record: Record, fragments: &[u8]) {
-        let end = off.saturating_add(record.outer());
-        if end > self.size || off > self.data.len() {
+    /// The header at `off`; none where nothing was ever written.
+    #[inline]
+    pub(super) fn header(&self, off: usize) -> Option<u128> {
+        Some(u128::from_le_bytes(*self.data.get(off..)?.first_chunk()?))
+    }
+
+    /// Replaces the header at `off`.
+    #[inline]
+    pub(super) fn put_header(&mut self, off: usize, header: u128) {
+        match self.data.get_mut(off..).and_then(|place| place.first_chunk_mut()) {
+            Some(place) => *place = header.to_le_bytes(),
+            None => debug_assert!(false, "outside of what was written"),
+        }
+    }
+
+    /// Writes a record of `len` bytes at `off`, which is at most [`used`](Self::used). What is left behind
+    /// the body is zero.
+    pub(super) fn put(&mut self, off: usize, len: usize, header: u128, body: &[u8]) {
+        let end = off.saturating_add(len);
+        if end > self.size || off > self.data.len() || body.len() > len.saturating_sub(HEADER) {
             debug_assert!(false, "a record outside of the buffer");
             return;
         }
         if off == self.data.len() {
-            self.data.extend_from_slice(&record.to_bytes());
-            self.data.extend_from_slice(fragments);
+            self.data.extend_from_slice(&header.to_le_bytes());
+            self.data.extend_from_slice(body);
             self.data.resize(end, 0);
             return;
         }
@@ -82,10 +94,10 @@ impl Memory {
             self.data.resize(end, 0);
         }
         let place = self.data.get_mut(off..end).and_then(|p| p.split_first_chunk_mut::<HEADER>());
-        let Some((header, body)) = place else { return };
-        *header = record.to_bytes();
-        if let Some(body) = body.get_mut(..fragments.len()) {
-            body.copy_from_slice(fragments);
-        }
+        let Some((head, rest)) = place else { return };
+        *head = header.to_le_bytes();
+        let Some((used, slack)) = rest.split_at_mut_checked(body.len()) else { return };
+        used.copy_from_slice(body);
+        slack.fill(0);
     }
 }
