@@ -19,6 +19,8 @@ use crate::limits::SEQUENCE_HOLES_MAX;
 const HOLE: u32 = u32::MAX;
 /// A window that holds fewer places than a quarter of its memory, and more than this, gives some back.
 const SHRINK_ABOVE: usize = 64;
+/// About what an entry of the map costs, bytes.
+const STRAY_BYTES: usize = 16;
 
 /// Offsets of chunks by id.
 #[derive(Clone, Debug, Default)]
@@ -121,9 +123,9 @@ impl Chunks {
         closest.min_by_key(|id| id.wrapping_sub(from.0)).map(ChunkId)
     }
 
-    /// Memory it takes, bytes; entries of the map count twice, for its nodes.
+    /// Memory it takes, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let window = self.window.capacity().saturating_mul(size_of::<u32>());
-        window.saturating_add(self.strays.len().saturating_mul(4 * size_of::<u32>()))
+        window.saturating_add(self.strays.len().saturating_mul(STRAY_BYTES))
     }
 }

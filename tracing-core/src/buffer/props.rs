@@ -37,9 +37,11 @@ fn agrees_for_long(version: Version, seeds: u64) -> (Vec<Stats>, u32) {
     (stats, losses)
 }
 
+type Counter = fn(&Stats) -> u64;
+
 /// What never moved.
 fn idle(all: &[Stats]) -> String {
-    let counters: [(&str, fn(&Stats) -> u64); 19] = [
+    let counters: [(&str, Counter); 19] = [
         ("bytes_written", |s| s.bytes_written),
         ("bytes_overwritten", |s| s.bytes_overwritten),
         ("bytes_read", |s| s.bytes_read),
@@ -60,7 +62,7 @@ fn idle(all: &[Stats]) -> String {
         ("abi_violations", |s| s.abi_violations),
         ("trace_writer_packet_loss", |s| s.trace_writer_packet_loss),
     ];
-    let moved = |counter: fn(&Stats) -> u64| all.iter().map(counter).sum::<u64>() > 10;
+    let moved = |counter: Counter| all.iter().map(counter).sum::<u64>() > 10;
     let idle = counters.iter().filter(|(_, counter)| !moved(*counter)).map(|(name, _)| *name);
     idle.collect::<Vec<_>>().join(" ")
 }
