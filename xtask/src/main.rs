@@ -18,6 +18,7 @@ mod load;
 mod loom;
 mod machine;
 mod manual;
+mod miri;
 mod no_panic;
 mod no_std;
 mod parity;
@@ -72,6 +73,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "unit tests of protozero and tracing-core under the address sanitizer",
         run: asan::run,
+    },
+    Command {
+        name: "miri",
+        arguments: "[TEST...]",
+        about: "the writer's tests under Miri, where a nightly compiler has it; not in ci",
+        run: miri::run,
     },
     Command {
         name: "no-std",

@@ -18,6 +18,12 @@ const GROWTH_MAX: u64 = 4096;
 /// Profiles of cargo, and what they stand for.
 const PROFILES: [(&str, &str); 2] = [("small", "z"), ("release", "3")];
 
+/// What the table does not say by itself.
+const NOTE: &str = "\nWhere it is missed: a setter that is inlined is a check and its stores, once more for each field \
+    that\na program writes, and that is what makes writers fast. `small` makes calls of them, for four to eight\n\
+    times the instructions: who counts bytes has the one, who counts nanoseconds the other. The program\n\
+    without a packet copies and prints the same name and time.\n";
+
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let record = match arguments {
         [] => false,
@@ -39,7 +45,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
             let minimal = build(ctx, profile, "minimal", features)?;
             let growth = packet.saturating_sub(without);
             let is_bound = level == "z" && features == "small";
-            let must = if is_bound { format!("< {GROWTH_MAX}") } else { String::new() };
+            let must = if growth < GROWTH_MAX { "" } else { ", missed" };
+            let must = format!("< {GROWTH_MAX}{must}");
             let least = minimal.saturating_sub(nothing);
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -52,6 +59,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
             }
         }
     }
+    table.push_str(NOTE);
     ctx.say(&table);
     if record {
         report::record(ctx, "Size of code", &table)?;

@@ -81,7 +81,8 @@ unsafe impl Growable for bytes::BytesMut {
 /// Appends to the caller's buffer, in place.
 ///
 /// Each finished root message is content of the buffer, also if the stream is then dropped; one that
-/// failed is taken out again.
+/// failed is taken out again. One whose scope was forgotten is taken out by the next one or by `finish`;
+/// a stream that is dropped instead leaves what there is of it.
 ///
 /// ```
 /// use protozero::{AppendSink, rt};
@@ -231,7 +232,8 @@ impl<'v, B: Growable> StreamOf<AppendSink<'v, B>> {
     /// # Errors
     /// The first [`WriteError`]: a message or string too long for its length field. The buffer then
     /// holds the root messages that did not fail.
-    pub fn finish(self) -> Result<&'v mut [u8], WriteError> {
+    pub fn finish(mut self) -> Result<&'v mut [u8], WriteError> {
+        self.end_forgotten();
         let error = self.first_error();
         let AppendSink { buffer, start, .. } = self.into_sink();
         match error {
