@@ -120,6 +120,9 @@ pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
+/// Bytes of the name of a producer, and of a session where another one's trace tells of it: names are kept
+/// with each instance, trigger and event. What is longer is cut.
+pub const NAME_BYTES_MAX: usize = 1024;
 /// Received triggers kept in one session. On top of that the trace tells of no more until it is read.
 pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
 /// Triggers of one session whose delay runs, before the consumer is told to clone. Further ones are only
@@ -127,9 +130,9 @@ pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
 pub const CLONE_HITS_PENDING_MAX: usize = 256;
 /// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`]. The name that was
 /// not fired for longest goes first.
-pub const TRIGGER_NAMES_MAX: usize = 4096;
+pub const TRIGGER_NAMES_MAX: usize = 1024;
 /// Activations remembered of one trigger: a larger `max_per_24_h` is taken for this.
-pub const TRIGGER_HISTORY_MAX: usize = 4096;
+pub const TRIGGER_HISTORY_MAX: usize = 1024;
 /// Sessions at a time, with clones: upstream bounds no clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = 64;
 

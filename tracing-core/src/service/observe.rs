@@ -113,8 +113,8 @@ impl Service {
         }
         consumer.observer.events.clone_trigger_hit = Some(ObservableEventsCloneTriggerHit {
             tracing_session_id: Some(id.0 as i64),
-            trigger_name: Some(hit.name.clone()),
-            producer_name: Some(hit.producer.clone()),
+            trigger_name: Some(hit.name.to_string()),
+            producer_name: Some(hit.producer.to_string()),
             producer_uid: Some(hit.uid),
             boot_time_ns: Some(hit.at_ns),
             trigger_delay_ms: Some(hit.delay_ms),

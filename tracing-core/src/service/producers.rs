@@ -18,6 +18,7 @@ use super::Peer;
 use super::core::Service;
 use super::outbox::Outbox;
 use super::port::ProducerRequest as Request;
+use super::session::state::clip;
 use crate::ids::{BufferId, CallId, ClientId, InstanceId, ProducerId, WriterId};
 use crate::limits;
 use crate::shm::{PageSize, Region, Smb};
@@ -243,7 +244,7 @@ impl Service {
             client,
             peer,
             in_process,
-            name: request.producer_name.clone().unwrap_or_default(),
+            name: clip(request.producer_name.as_deref().unwrap_or_default()).to_owned(),
             sdk_version: request.sdk_version.clone().unwrap_or_default(),
             smb_hints: (smb_hint, page_hint),
             smb: None,

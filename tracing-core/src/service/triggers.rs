@@ -20,6 +20,7 @@ use super::session::state::{Session, State, TriggerHit};
 use super::timers::{Clock, TimerKind};
 use crate::ids::{ProducerId, SessionId};
 use crate::limits;
+use crate::sync::Arc;
 
 /// What a session does when one of its triggers is fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -63,7 +64,7 @@ struct Trigger {
 #[derive(Debug, Default)]
 pub(super) struct Triggers {
     pub(super) mode: TriggerMode,
-    by_name: BTreeMap<String, Trigger>,
+    by_name: BTreeMap<Arc<str>, Trigger>,
 }
 
 impl Triggers {
@@ -84,7 +85,7 @@ impl Triggers {
                 max_per_day: trigger.max_per_24_h.unwrap_or(0),
                 skip_probability: trigger.skip_probability.unwrap_or(0.0),
             };
-            by_name.insert(trigger.name.clone().unwrap_or_default(), made);
+            by_name.insert(trigger.name.as_deref().unwrap_or_default().into(), made);
         }
         Ok(Self { mode: TriggerMode::of(config), by_name })
     }
@@ -142,14 +143,14 @@ impl Service {
     /// A producer calls out names.
     pub(super) fn activate_triggers(&mut self, producer: ProducerId, names: &[String]) {
         let Some(producer) = self.producers.get(&producer) else { return };
-        let (producer, uid) = (producer.name.clone(), producer.peer.uid);
+        let (producer, uid): (Arc<str>, u32) = (producer.name.as_str().into(), producer.peer.uid);
         let now_ns = self.now.boot_ns;
         for name in names {
             let waiting: Vec<SessionId> = self
                 .sessions
                 .values()
                 .filter(|s| !s.freed && s.state != State::ClonedReadOnly)
-                .filter(|s| s.triggers.by_name.contains_key(name))
+                .filter(|s| s.triggers.by_name.contains_key(name.as_str()))
                 .map(|s| s.id)
                 .collect();
             if waiting.is_empty() {
@@ -158,9 +159,9 @@ impl Service {
             let count = self.trigger_history.count(name, now_ns);
             let mut taken = false;
             for id in waiting {
-                if let Some(delay_ms) = self.takes_trigger(id, name, &producer, count) {
+                if let Some((name, delay_ms)) = self.takes_trigger(id, name, &producer, count) {
                     taken = true;
-                    let (name, producer) = (name.clone(), producer.clone());
+                    let producer = Arc::clone(&producer);
                     let hit = TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms };
                     self.trigger_session(id, hit);
                 }
@@ -176,25 +177,25 @@ impl Service {
         }
     }
 
-    /// The delay, ms, if the session takes a trigger of that name from that producer this time.
+    /// The name as the config has it and the delay, ms, if the session takes a trigger of that name from that producer this time.
     fn takes_trigger(
         &mut self,
         id: SessionId,
         name: &str,
         producer: &str,
         count: usize,
-    ) -> Option<u64> {
+    ) -> Option<(Arc<str>, u64)> {
         // Its number is drawn for each, so that what a session sees does not hang on its neighbours' luck.
         let draw = self.draw();
         if self.is_being_made(id) {
             return None;
         }
-        let trigger = self.sessions.get(&id)?.triggers.by_name.get(name)?;
+        let (name, trigger) = self.sessions.get(&id)?.triggers.by_name.get_key_value(name)?;
         let max = (trigger.max_per_day as usize).min(limits::TRIGGER_HISTORY_MAX);
         let wanted = trigger.producers.as_ref().is_none_or(|regex| regex.is_match(producer));
         let skipped = draw < trigger.skip_probability;
         let too_often = max > 0 && count >= max;
-        (wanted && !skipped && !too_often).then_some(trigger.delay_ms)
+        (wanted && !skipped && !too_often).then(|| (Arc::clone(name), trigger.delay_ms))
     }
 
     fn trigger_session(&mut self, id: SessionId, hit: TriggerHit) {

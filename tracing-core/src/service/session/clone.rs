@@ -407,11 +407,11 @@ pub(in crate::service) fn group_of(config: &protos::TraceConfigBufferConfig) -> 
 
 /// What the clone is made for, if a trigger asked for it.
 fn trigger(request: &CloneSessionRequest) -> Option<TriggerHit> {
-    let name = request.clone_trigger_name.clone().filter(|name| !name.is_empty())?;
+    let name = request.clone_trigger_name.as_deref().filter(|name| !name.is_empty())?;
     Some(TriggerHit {
         at_ns: request.clone_trigger_boot_time_ns.unwrap_or(0),
-        name,
-        producer: request.clone_trigger_producer_name.clone().unwrap_or_default(),
+        name: name.into(),
+        producer: request.clone_trigger_producer_name.as_deref().unwrap_or_default().into(),
         uid: request.clone_trigger_trusted_producer_uid.unwrap_or(0) as u32,
         delay_ms: request.clone_trigger_delay_ms.unwrap_or(0),
     })

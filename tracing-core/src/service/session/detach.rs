@@ -14,7 +14,7 @@ impl Service {
     /// Leaves the session of a consumer under a key.
     ///
     /// # Errors
-    /// For the log: there is no session, or the key is empty or taken.
+    /// For the log: there is no session, or it is a clone, or the key is empty or taken.
     pub(in crate::service) fn detach(&mut self, client: ClientId, key: &str) -> Result<(), String> {
         let consumer = self.consumers.get(&client).ok_or("no such consumer")?;
         let (uid, id) = (consumer.peer.uid, consumer.session.ok_or("there is no session")?);
@@ -26,6 +26,10 @@ impl Service {
         };
         if self.sessions.values().any(|s| has_key(&s)) {
             return Err(format!("the key {key:?} is taken by another detached session"));
+        }
+        if self.sessions.get(&id).is_some_and(|s| s.state == State::ClonedReadOnly) {
+            // It would never end.
+            return Err("the session is a clone".into());
         }
         self.end_read(client);
         if let Some(consumer) = self.consumers.get_mut(&client) {

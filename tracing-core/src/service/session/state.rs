@@ -16,6 +16,7 @@ use crate::limits;
 use crate::service::core::Service;
 use crate::service::output::Boost;
 use crate::service::triggers::Triggers;
+use crate::sync::Arc;
 use crate::time::Now;
 
 /// Where a session is in its life.
@@ -140,12 +141,18 @@ pub(in crate::service) enum FinalFlush {
     Failed,
 }
 
+/// As much of a name as is kept.
+pub(in crate::service) fn clip(name: &str) -> &str {
+    &name[..name.floor_char_boundary(limits::NAME_BYTES_MAX)]
+}
+
 /// A trigger that a session waited for, and who fired it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::service) struct TriggerHit {
     pub(in crate::service) at_ns: u64,
-    pub(in crate::service) name: String,
-    pub(in crate::service) producer: String,
+    /// Shared with the config, as a producer may fire it often.
+    pub(in crate::service) name: Arc<str>,
+    pub(in crate::service) producer: Arc<str>,
     pub(in crate::service) uid: u32,
     pub(in crate::service) delay_ms: u64,
 }
@@ -325,7 +332,7 @@ impl Session {
         ConcurrentEvent {
             at_ns: self.state_since_ns,
             state: self.state,
-            name: self.name().to_owned(),
+            name: clip(self.name()).to_owned(),
             id: self.id,
             uid: self.uid,
             instance_count: self.instances.len() as u32,

@@ -653,6 +653,19 @@ fn clones_are_counted_and_bounded() {
     assert_eq!(next.ended(&mut shell), None);
 }
 
+/// It would never end, and nothing but the number of all sessions bounds clones.
+#[test]
+fn clones_cannot_be_detached() {
+    let mut shell = Shell::new();
+    let (producer, _consumer) = recording(&mut shell, config(&["ds"]));
+    let (clone, call) = ask(&mut shell, 0, None);
+    producer.ack_flush(&mut shell, 2);
+    done(&mut shell, &clone, call);
+    let request = protos::DetachRequest { key: Some("key".into()), ..Default::default() };
+    let request = protos::consumer_port::Request::Detach(request);
+    assert!(clone.call(&mut shell, request)[0].response.is_none());
+}
+
 /// What was triggered and read stays triggered and readable; upstream takes it from the source.
 #[test]
 fn triggers_of_other_modes_stay_with_the_source() {

@@ -439,6 +439,23 @@ fn triggers_of_a_session_that_is_over() {
     assert_eq!(received(&consumer.read(&mut shell)), [("a".into(), 1)]);
 }
 
+/// The name of a producer is in everything that is kept of it.
+#[test]
+fn long_names_of_producers_are_cut() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, &"\u{e4}".repeat(60_000));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, stopping(vec![trigger("a", 1)]), None);
+    fire(&mut shell, &producer, &["a"]);
+    let packets = consumer.read(&mut shell);
+    let of = |p: &TracePacket| match &p.data {
+        Some(TracePacketData::Trigger(t)) => t.producer_name.clone(),
+        _ => None,
+    };
+    let name = packets.iter().find_map(of).unwrap();
+    assert_eq!(name.len(), crate::limits::NAME_BYTES_MAX);
+}
+
 #[test]
 fn what_is_remembered_of_triggers_is_bounded() {
     let mut shell = Shell::new();
