@@ -177,7 +177,8 @@ impl Service {
         }
     }
 
-    /// The name as the config has it and the delay, ms, if the session takes a trigger of that name from that producer this time.
+    /// The name as the config has it and the delay, ms, if the session takes a trigger of that name from
+    /// that producer this time.
     fn takes_trigger(
         &mut self,
         id: SessionId,
