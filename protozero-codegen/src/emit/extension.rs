@@ -53,7 +53,9 @@ fn constant(name: &str) -> String {
 fn emit(cx: &Context<'_>, extension: &Extension, name: &str) -> Option<TokenStream> {
     let Extension { path, extendee, field } = extension;
     let extended = &cx.schema.messages[extendee.0];
-    if !cx.schema.files[extended.file].emitted {
+    // Of a message set: no field can have this number, and only dynamic messages need none.
+    let beyond = field.number > 0x1FFF_FFFF;
+    if beyond || !cx.schema.files[extended.file].emitted {
         return None;
     }
     let full = path.full();

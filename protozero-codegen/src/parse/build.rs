@@ -254,8 +254,10 @@ impl Builder<'_> {
         let place = notes::join(scope, d.name());
         let fail = |message: String| Err(self.error(file, &place, message));
         let kind = self.kind(d).map_err(|message| self.error(file, &place, message))?;
+        // Those of a message set's extensions have all 31 bits, which is checked.
+        let max = if d.has_extendee() { i32::MAX.cast_unsigned() } else { 0x1FFF_FFFF };
         let number = match u32::try_from(d.number()) {
-            Ok(n @ 1..=0x1FFF_FFFF) => n,
+            Ok(n) if (1..=max).contains(&n) => n,
             _ => return fail(format!("field number {} is out of range", d.number())),
         };
         let map = match kind {

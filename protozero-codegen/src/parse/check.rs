@@ -24,6 +24,10 @@ struct World {
     enums: BTreeMap<String, (bool, Vec<(String, i32)>)>,
     /// By full name with a leading dot: extension ranges, end exclusive.
     ranges: BTreeMap<String, Vec<(i32, i32)>>,
+    /// Full names of message sets, with a leading dot.
+    sets: BTreeSet<String>,
+    /// Full names of the entries of maps, with a leading dot.
+    entries: BTreeSet<String>,
     /// Extensions by extendee and number.
     extensions: BTreeMap<(String, i32), String>,
 }
@@ -80,6 +84,12 @@ impl World {
         for m in &d.nested_type {
             self.learn_message(&full, features, m);
         }
+        if d.options.message_set_wire_format() {
+            self.sets.insert(full.clone());
+        }
+        if d.options.map_entry() {
+            self.entries.insert(full.clone());
+        }
         let ranges = d.extension_range.iter().map(|r| (r.start(), r.end())).collect();
         self.ranges.insert(full, ranges);
     }
@@ -122,10 +132,15 @@ impl Cx<'_> {
                 return self.fail(&path, |n| n.number_at, message);
             }
             self.reserved(&path, d, f)?;
-            if features.json_names
-                && let Some(first) = json.insert(f.json_name(), f.name())
+            let given = f.json_name() != crate::names::json(f.name());
+            if let Some((first, other)) = json.insert(f.json_name(), (f.name(), given))
+                && (features.json_names || given && other)
             {
                 let message = format!("JSON knows {} and {first} by the same name", f.name());
+                return self.fail(&path, |n| n.at, message);
+            }
+            if f.json_name().starts_with('[') && f.json_name().ends_with(']') {
+                let message = "in JSON, names in brackets are those of extensions".into();
                 return self.fail(&path, |n| n.at, message);
             }
             let oneof = f.oneof_index.and_then(|at| d.oneof_decl.get(usize::try_from(at).ok()?));
@@ -144,6 +159,9 @@ impl Cx<'_> {
         }
         if d.options.message_set_wire_format() && !d.field.is_empty() {
             return self.fail(&local, |n| n.at, "a message set has no fields".into());
+        }
+        if d.options.message_set_wire_format() && self.proto3 {
+            return self.fail(&local, |n| n.at, "proto3 has no message sets".into());
         }
         for x in &d.extension {
             extensions::check(self, world, &local, features, x)?;
@@ -236,7 +254,7 @@ impl Cx<'_> {
         if f.has_extendee() && f.has_oneof_index() {
             return at_name("an extension is in no oneof");
         }
-        editions::check(self, path, f)?;
+        editions::check(self, world, path, f)?;
         if f.options.packed() {
             let number = !message && !matches!(kind, Type::TYPE_STRING | Type::TYPE_BYTES);
             if !repeated || !number {

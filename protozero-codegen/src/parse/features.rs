@@ -74,7 +74,11 @@ impl Features {
             },
             other => return Err(format!("syntax {other} is not known")),
         };
-        Ok(start.with(&d.options, 50))
+        let features = start.with(&d.options, 50);
+        if features.presence == Presence::Required {
+            return Err("fields are required one by one, not all of a file".into());
+        }
+        Ok(features)
     }
 
     pub fn of_message(self, d: &DescriptorProto) -> Self {
@@ -93,10 +97,10 @@ impl Features {
         self.with(&d.options, 7)
     }
 
-    /// Numbers of the features that a field sets itself.
-    pub fn own(d: &FieldDescriptorProto) -> Vec<u32> {
+    /// Numbers and values of the features that a field sets itself.
+    pub fn own(d: &FieldDescriptorProto) -> Vec<(u32, u64)> {
         let Some(options) = d.options.as_ref() else { return Vec::new() };
-        sets(options, 21).iter().flat_map(values).map(|(feature, _)| feature).collect()
+        sets(options, 21).iter().flat_map(values).collect()
     }
 
     /// `options` as changed by their field `number`, a `FeatureSet`.

@@ -194,8 +194,37 @@ fn options_that_do_not_fit_are_errors() {
         edition("message M { int32 e = 1 [features.repeated_field_encoding = PACKED]; }"),
         edition("message M { bytes e = 1 [features.utf8_validation = VERIFY]; }"),
         edition("message M { bytes e = 1 [features.message_encoding = DELIMITED]; }"),
+        edition("message M { map<int32, M> e = 1 [features.message_encoding = DELIMITED]; }"),
+        edition("message M { M e = 1 [features.field_presence = IMPLICIT]; }"),
+        edition("message M { repeated bytes e = 1 [features.repeated_field_encoding = PACKED]; }"),
+        edition("message M { int32 e = 1 [features.enum_type = CLOSED]; }"),
+        edition("message M { option features.message_encoding = DELIMITED; }"),
+        edition("option features.field_presence = LEGACY_REQUIRED;"),
+        proto2("message A { optional map<int32, int32> a = 1; }"),
+        proto2("message A { optional string a = 1 [default = \"\\xff\"]; }"),
+        proto2("message A { optional int32 a = 1 [json_name = \"[b]\"]; }"),
+        proto2(
+            "message A { optional int32 a = 1 [json_name = \"c\"]; optional int32 b = 2 [json_name = \"c\"]; }",
+        ),
+        proto2(
+            "message A { option message_set_wire_format = true; extensions 1 to max; }\nextend A { optional int32 a = 1; }",
+        ),
+        proto2(
+            "message A { option message_set_wire_format = true; extensions 1 to max; }\nextend A { repeated A a = 1; }",
+        ),
+        proto2("message A { extensions 1 to max; }\nextend A { optional A a = 2000000000; }"),
+        proto3("message A { option message_set_wire_format = true; }"),
     ];
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_message_set_has_more_numbers() {
+    let text = "syntax = \"proto2\"; message A { extensions 4 to max; \
+        option message_set_wire_format = true; extend A { optional A a = 2147483646; } } \
+        message B { optional int32 a_b = 1; optional int32 aB = 2; }";
+    let schema = super::parse(&sources(&[("a.proto", text)]), false).map_err(|e| e.to_string());
+    assert!(schema.is_ok(), "{schema:?}");
 }
 
 #[test]

@@ -164,12 +164,13 @@ impl Grammar<'_> {
             Token::Word("repeated") => Some(Label::LABEL_REPEATED),
             _ => None,
         };
-        let map = self.is_word("map") && *self.ahead(1) == Token::Symbol('<');
         if label.is_some() {
             self.bump();
         }
+        let map = self.is_word("map") && *self.ahead(1) == Token::Symbol('<');
         let wrong = match (self.speech, place, label) {
             (_, Where::Oneof, Some(_)) => Some("a member of a oneof has no label"),
+            (_, _, Some(_)) if map => Some("a map has no label"),
             (Speech::Proto2, Where::Message | Where::Extend, None) if !map => {
                 Some("expected `optional`, `required` or `repeated`")
             }
@@ -203,9 +204,6 @@ impl Grammar<'_> {
         let type_at = self.place();
         if place != Where::Message {
             return Err((type_at, "a map stands directly in a message".into()));
-        }
-        if d.proto3_optional() || d.label() != Label::LABEL_OPTIONAL {
-            return Err((type_at, "a map has no label".into()));
         }
         self.bump();
         self.expect('<')?;

@@ -15,6 +15,9 @@ use crate::notes::{Note, Notes, Place};
 
 pub(super) type Done<T = ()> = Result<T, Wrong>;
 
+/// The largest number of a field.
+const FIELD_MAX: i32 = 0x1FFF_FFFF;
+
 /// Which language a file speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speech {
@@ -167,6 +170,11 @@ impl<'a> Grammar<'a> {
 
     pub fn message_body(&mut self, path: String, d: &mut DescriptorProto) -> Done {
         self.block(path, |g| g.message_statement(d))?;
+        if d.options.message_set_wire_format() {
+            // The numbers of a message set go further, and so does its `max`.
+            let open = d.extension_range.iter_mut().filter(|r| r.end() == FIELD_MAX + 1);
+            open.for_each(|r| r.set_end(i32::MAX));
+        }
         super::field::synthetic_oneofs(d);
         Ok(())
     }
@@ -227,7 +235,7 @@ impl<'a> Grammar<'a> {
         let end = match self.eat_word("to") {
             true if self.eat_word("max") => {
                 // `max` of a message is the largest field number.
-                if max == i64::from(i32::MAX) { max } else { 0x1FFF_FFFF }
+                if max == i64::from(i32::MAX) { max } else { i64::from(FIELD_MAX) }
             }
             true => self.int("a number")?,
             false => start,

@@ -204,6 +204,7 @@ impl Grammar<'_> {
         set: impl Iterator<Item = (&'f str, &'f Constant)>,
     ) -> Done {
         let mut bytes = Vec::new();
+        let of = on.facts().0;
         for (name, value) in set {
             let Constant::Word(value) = value else {
                 // Of another language, such as `[pb.cpp]`.
@@ -213,6 +214,18 @@ impl Grammar<'_> {
                 return Err((at, format!("feature {name} wants a name")));
             };
             let (number, value) = feature(name, value).map_err(|message| (at, message))?;
+            let places: &[&str] = match number {
+                2 => &["enum"],
+                6 => &["message", "enum"],
+                _ => &["field"],
+            };
+            if of != "file" && !places.contains(&of) {
+                let places = places.join(" or ");
+                return Err((
+                    at,
+                    format!("feature {name} is of a file or {places}, not of a {of}"),
+                ));
+            }
             bytes.extend([number << 3, value]);
         }
         on.add_features(bytes);
@@ -270,6 +283,12 @@ impl Grammar<'_> {
             (On::Field(d), "default") => {
                 if d.has_default_value() {
                     return Err((at, "a second default".into()));
+                }
+                if let (Constant::Text(text), Some(Type::TYPE_STRING)) =
+                    (&value, d.type_.map(|t| t.enum_value_or_default()))
+                    && core::str::from_utf8(text).is_err()
+                {
+                    return Err((value_at, "a string's default is UTF-8".into()));
                 }
                 let Some(text) = default(d, value) else {
                     return Err((value_at, "this default is not of the field's type".into()));

@@ -36,7 +36,8 @@ pub(super) fn check(
         cx.number(&path, d)?;
     }
     let lone = d.label() == Label::LABEL_OPTIONAL;
-    if number > super::NUMBER_MAX && !(lone && d.type_() == Type::TYPE_MESSAGE) {
+    let set = world.sets.contains(extendee);
+    if set && !(lone && d.type_() == Type::TYPE_MESSAGE) {
         let message = "a message set takes optional messages only".into();
         return cx.fail(&path, |n| n.at, message);
     }
