@@ -305,6 +305,6 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
 }
 
 /// Bytes of memory that decoding `bytes` may take for structs.
-fn growth(bytes: &[u8]) -> usize {
+pub(crate) fn growth(bytes: &[u8]) -> usize {
     bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE)
 }

@@ -6,8 +6,8 @@
 //!  check:   map entries
 //! ```
 //!
-//! Nesting is bounded by the decoder, full names by their length and by their sum, and everything
-//! else has a fixed cost per element: memory stays within a few hundred times the size of the set.
+//! Nesting and memory are bounded by the decoder, full names by their length and by their sum, and
+//! everything else has a fixed cost per element.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -15,7 +15,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
+use super::cost::MEMORY_MAX;
 use super::error::{PoolError, PoolErrorKind as Why};
 use super::features::Features;
 use super::pool::Pool;
@@ -28,7 +30,8 @@ use super::schema::{
     json_name, short,
 };
 use super::value::Value;
-use crate::Message as _;
+use crate::decode::DecodeContext;
+use crate::message::{Message as _, growth};
 use crate::text::literal;
 use crate::wire::tag::NUMBER_MAX;
 
@@ -50,16 +53,19 @@ impl Pool {
     /// --include_imports` writes it.
     ///
     /// # Errors
-    /// [`PoolError`] if that is none, or no schema of proto2, proto3 or an edition that is known, or
-    /// its full names are many times longer than the set.
+    /// [`PoolError`] if that is none, or no schema of proto2, proto3 or an edition that is known,
+    /// takes more than a gigabyte of memory, or has full names many times longer than the set.
     pub fn decode(set: &[u8]) -> Result<Self, PoolError> {
         let names = names_max(set.len());
-        let set = FileDescriptorSet::decode(set).map_err(|error| PoolError {
+        let memory = Cell::new(growth(set).min(2 * MEMORY_MAX));
+        let context = DecodeContext::new().with_growth(&memory);
+        let mut files = FileDescriptorSet::default();
+        files.merge_within(set, context).map_err(|error| PoolError {
             file: String::new(),
             element: String::new(),
             kind: Why::Malformed(error),
         })?;
-        build(&set, names)
+        build(&files, names)
     }
 }
 

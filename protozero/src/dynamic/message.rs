@@ -192,14 +192,7 @@ impl DynamicMessage {
         key: impl Into<FieldKey<'k>>,
         value: impl Into<Value>,
     ) -> Result<(), SetError> {
-        let pool = self.descriptor.pool.clone();
-        let (field, mut value) = (self.find(&pool.0, key)?, value.into());
-        if !accepts(&pool.0, field, &value) {
-            return Err(SetError::WrongType);
-        }
-        adopt(&mut value, self.level)?;
-        self.put(field, value);
-        Ok(())
+        self.change(key, value.into(), accepts, Self::put)
     }
 
     /// Adds an element to a repeated field.
@@ -211,13 +204,26 @@ impl DynamicMessage {
         key: impl Into<FieldKey<'k>>,
         value: impl Into<Value>,
     ) -> Result<(), SetError> {
+        let element = |schema: &Schema, field: &FieldData, value: &Value| {
+            field.repeated() && !field.map && value.fits(schema, field.ty)
+        };
+        self.change(key, value.into(), element, Self::add)
+    }
+
+    fn change<'k>(
+        &mut self,
+        key: impl Into<FieldKey<'k>>,
+        mut value: Value,
+        fits: impl FnOnce(&Schema, &FieldData, &Value) -> bool,
+        store: impl FnOnce(&mut Self, &FieldData, Value),
+    ) -> Result<(), SetError> {
         let pool = self.descriptor.pool.clone();
-        let (field, mut value) = (self.find(&pool.0, key)?, value.into());
-        if field.map || !field.repeated() || !value.fits(&pool.0, field.ty) {
+        let field = self.find(&pool.0, key)?;
+        if !fits(&pool.0, field, &value) {
             return Err(SetError::WrongType);
         }
         adopt(&mut value, self.level)?;
-        self.add(field, value);
+        store(self, field, value);
         Ok(())
     }
 

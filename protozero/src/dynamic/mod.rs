@@ -36,6 +36,7 @@ mod error;
 #[cfg(feature = "dynamic")]
 mod features;
 mod generated;
+mod kind;
 mod message;
 mod message_set;
 mod path;
@@ -50,6 +51,7 @@ mod value;
 
 pub use cost::MEMORY_MAX;
 pub use error::{PoolError, PoolErrorKind};
+pub use kind::Kind;
 pub use message::{DynamicMessage, FieldKey, SetError};
-pub use pool::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor, Pool};
+pub use pool::{EnumDescriptor, FieldDescriptor, MessageDescriptor, OneofDescriptor, Pool};
 pub use value::{MapKey, Value};

@@ -3,8 +3,9 @@
 use alloc::sync::Arc;
 use core::fmt;
 
+use super::kind::Kind;
+use super::schema::short;
 use super::schema::{EnumData, FieldAt, FieldData, Label, MessageData, OneofData, Schema, Symbol};
-use super::schema::{Type, short};
 use super::value::Value;
 
 /// All messages, enums and extensions of a schema. Cheap to clone; handles keep it alive.
@@ -161,29 +162,6 @@ pub struct FieldDescriptor {
 
 handle!(FieldDescriptor, at);
 
-/// Type of a field.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the names say what a schema says")]
-pub enum Kind {
-    Int32,
-    Int64,
-    Uint32,
-    Uint64,
-    Sint32,
-    Sint64,
-    Fixed32,
-    Fixed64,
-    Sfixed32,
-    Sfixed64,
-    Float,
-    Double,
-    Bool,
-    String,
-    Bytes,
-    Enum(EnumDescriptor),
-    Message(MessageDescriptor),
-}
-
 impl FieldDescriptor {
     pub(crate) fn data(&self) -> &FieldData {
         self.pool.0.field(self.at)
@@ -216,25 +194,8 @@ impl FieldDescriptor {
     /// Its type; of a map the message of an entry.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        match self.data().ty {
-            Type::Int32 => Kind::Int32,
-            Type::Int64 => Kind::Int64,
-            Type::Uint32 => Kind::Uint32,
-            Type::Uint64 => Kind::Uint64,
-            Type::Sint32 => Kind::Sint32,
-            Type::Sint64 => Kind::Sint64,
-            Type::Fixed32 => Kind::Fixed32,
-            Type::Fixed64 => Kind::Fixed64,
-            Type::Sfixed32 => Kind::Sfixed32,
-            Type::Sfixed64 => Kind::Sfixed64,
-            Type::Float => Kind::Float,
-            Type::Double => Kind::Double,
-            Type::Bool => Kind::Bool,
-            Type::String => Kind::String,
-            Type::Bytes => Kind::Bytes,
-            Type::Enum(index) => Kind::Enum(EnumDescriptor { pool: self.pool.clone(), index }),
-            Type::Message(index) => Kind::Message(self.pool.message_at(index)),
-        }
+        let enumeration = |index| EnumDescriptor { pool: self.pool.clone(), index };
+        self.data().ty.map(enumeration, |index| self.pool.message_at(index))
     }
 
     /// The message it is a field of: of an extension the one that is extended.

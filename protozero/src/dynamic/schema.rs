@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Value;
+pub(crate) use super::kind::Type;
 
 /// What a full name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,35 +14,6 @@ pub(crate) enum Symbol {
     Message(u32),
     Enum(u32),
     Extension(u32),
-}
-
-/// Type of a field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Type {
-    Int32,
-    Int64,
-    Uint32,
-    Uint64,
-    Sint32,
-    Sint64,
-    Fixed32,
-    Fixed64,
-    Sfixed32,
-    Sfixed64,
-    Float,
-    Double,
-    Bool,
-    String,
-    Bytes,
-    Enum(u32),
-    Message(u32),
-}
-
-impl Type {
-    /// Whether many values may share one length-delimited field.
-    pub(crate) fn packable(self) -> bool {
-        !matches!(self, Self::String | Self::Bytes | Self::Message(_))
-    }
 }
 
 /// How often a field may stand.

@@ -164,6 +164,15 @@ fn no_message_takes_gigabytes() {
 }
 
 #[test]
+fn no_set_takes_gigabytes() {
+    // One file with very many empty messages.
+    let mut wire = Vec::from(*b"\x0a\x80\x80\x20");
+    wire.extend(b"\x22\0".repeat(1 << 18));
+    let PoolErrorKind::Malformed(error) = Pool::decode(&wire).unwrap_err().kind else { panic!() };
+    assert_eq!(error.kind, DecodeErrorKind::TooManyElements);
+}
+
+#[test]
 fn levels_are_counted() {
     let pool = super::pool(GROWING);
     let within = |wire: &[u8], depth: u32| {
