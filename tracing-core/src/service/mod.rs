@@ -21,8 +21,8 @@
 //! 4. Replies to a peer that left are dropped silently; its `…Disconnected` follows once, and nothing
 //!    from it comes after that. A peer that does not read is the shell's to cut off.
 //! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each
-//!    answered by exactly one input. A write that
-//!    came out short is retried by the shell; an error is final for the file, which the shell then closes.
+//!    answered by exactly one input. A write that came out short is retried by the shell; an error is final
+//!    for the file, which the shell then closes.
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` replies pauses when
 //!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on
@@ -45,7 +45,7 @@
 //! | `snapshot`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers call out, and sessions that wait for them |
 //! | `observe`, `query` | what consumers may ask |
-//! | `session/` | the life of a session: config, start, flush, read, file, stop |
+//! | `session/` | the life of a session: config, buffers, start, boost, flush, read, file, stop; clone, detach, reconfigure |
 //!
 //! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
 //! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.

@@ -79,7 +79,7 @@ fn bad(from: u32) -> TraceConfig {
             ..Default::default()
         }],
         trace_filter: (from <= 25).then(|| protos::TraceConfigTraceFilter {
-            bytecode: Some(vec![1, 2, 3].into()),
+            bytecode: Some(vec![1, 2, 3]),
             ..Default::default()
         }),
         priority_boost: (from <= 26).then(Default::default),
