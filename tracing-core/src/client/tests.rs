@@ -1,5 +1,6 @@
 //! The whole path in one process: producer, daemon loop, consumer; through sockets and without.
 
+mod consumer;
 mod hostile;
 mod scraping;
 
