@@ -7,8 +7,10 @@
 //!
 //! The loads are those of Perfetto's own `trace_buffer_benchmark.cc`: 100 templates of 5 to 15
 //! fragments of 50 to 500 bytes, into 64 MiB, from one writer (`write-1`) or 1000 in turn
-//! (`write-1000`); `read` takes 64 MiB of them out again, packet by packet; `patch` and
-//! `patch-absent` change four bytes of a late chunk, or of one that is not there.
+//! (`write-1000`), or into 1 MiB that the caches hold and that is written over all the time (`wrap`);
+//! `read` and `read-1000` take 64 MiB of them out again, packet by packet; `patch` and `patch-absent`
+//! change four bytes of a late chunk, or of one that is not there; `clone` copies 64 MiB. With `v2-`
+//! before them they use a buffer of version 2.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -20,8 +22,26 @@ use tracing_core::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Vers
 use tracing_core::ids::{ChunkId, ProducerId, WriterId};
 use tracing_core::shm::ChunkFlags;
 
-const MODES: [&str; 5] = ["write-1", "write-1000", "read", "patch", "patch-absent"];
+const MODES: [&str; 16] = [
+    "write-1",
+    "write-1000",
+    "wrap",
+    "read",
+    "read-1000",
+    "patch",
+    "patch-absent",
+    "clone",
+    "v2-write-1",
+    "v2-write-1000",
+    "v2-wrap",
+    "v2-read",
+    "v2-read-1000",
+    "v2-patch",
+    "v2-patch-absent",
+    "v2-clone",
+];
 const BUFFER_BYTES: usize = 64 << 20;
+const WRAP_BYTES: usize = 1 << 20;
 const CHUNK_BYTES: usize = 4088;
 const SAMPLES: usize = 7;
 
@@ -60,8 +80,8 @@ struct Load {
 }
 
 impl Load {
-    fn new() -> Option<Self> {
-        let buffer = TraceBuffer::new(BUFFER_BYTES, Policy::Ring, Version::V1)?;
+    fn new(bytes: usize, version: Version) -> Option<Self> {
+        let buffer = TraceBuffer::new(bytes, Policy::Ring, version)?;
         Some(Self { templates: templates(), buffer, sent: 0 })
     }
 
@@ -102,24 +122,29 @@ impl Load {
     }
 }
 
-/// Runs a mode with `count` chunks (patches, or fillings of the buffer to read); returns how many
-/// things were done, and the ns they took.
+/// Runs a mode with `count` chunks (patches, clones, or fillings of the buffer to read); returns how
+/// many things were done, and the ns they took.
 fn run(mode: &str, count: u32) -> Option<(u64, u128)> {
+    let (mode, version) = match mode.strip_prefix("v2-") {
+        Some(mode) => (mode, Version::V2),
+        None => (mode, Version::V1),
+    };
+    let bytes = if mode == "wrap" { WRAP_BYTES } else { BUFFER_BYTES };
+    let writers = if mode.ends_with("-1000") { 1000 } else { 1 };
     let chunks = (BUFFER_BYTES / CHUNK_BYTES) as u32;
-    let mut load = Load::new()?;
+    let mut load = Load::new(bytes, version)?;
     match mode {
-        "write-1" | "write-1000" => {
-            let writers = if mode == "write-1" { 1 } else { 1000 };
+        "write-1" | "write-1000" | "wrap" => {
             // The first round pays for fresh memory.
             load.write(chunks * 2, writers);
             let start = Instant::now();
             load.write(count, writers);
             Some((count.into(), start.elapsed().as_nanos()))
         }
-        "read" => {
+        "read" | "read-1000" => {
             let (mut packets, mut ns) = (0, 0);
             for _ in 0..count {
-                load.write(chunks, 1);
+                load.write(chunks, writers);
                 let start = Instant::now();
                 packets += load.read().0;
                 ns += start.elapsed().as_nanos();
@@ -130,6 +155,14 @@ fn run(mode: &str, count: u32) -> Option<(u64, u128)> {
             load.write(chunks, 1);
             let start = Instant::now();
             load.patch(count, if mode == "patch" { chunks - 10 } else { chunks + 1 });
+            Some((count.into(), start.elapsed().as_nanos()))
+        }
+        "clone" => {
+            load.write(chunks * 2, 1000);
+            let start = Instant::now();
+            for _ in 0..count {
+                black_box(load.buffer.clone_read_only()?);
+            }
             Some((count.into(), start.elapsed().as_nanos()))
         }
         _ => None,
@@ -150,8 +183,9 @@ fn main() -> ExitCode {
     }
     for mode in MODES.into_iter().filter(|mode| args.is_empty() || args.contains(mode)) {
         let count = match mode {
-            "read" => 1,
-            "patch" | "patch-absent" => 200_000,
+            mode if mode.contains("read") => 1,
+            mode if mode.contains("patch") => 200_000,
+            mode if mode.contains("clone") => 3,
             _ => 4 * (BUFFER_BYTES / CHUNK_BYTES) as u32,
         };
         let mut samples: Vec<f64> = (0..SAMPLES)
@@ -159,7 +193,7 @@ fn main() -> ExitCode {
             .map(|(done, ns)| ns as f64 / done.max(1) as f64)
             .collect();
         samples.sort_by(f64::total_cmp);
-        println!("{mode:14} {:8.1} ns", samples[samples.len() / 2]);
+        println!("{mode:16} {:10.1} ns", samples[samples.len() / 2]);
     }
     ExitCode::SUCCESS
 }

@@ -73,6 +73,17 @@ const ROWS: &[Row] = &[
     row("read-out of 64 MB", "buffer", "read", 1, "packet", "52"),
     row("patch of a late chunk", "buffer", "patch", 20_000, "patch", "30"),
     row("patch of a chunk that is not there", "buffer", "patch-absent", 20_000, "patch", "30"),
+    row("copy-in into 1 MB, always full", "buffer", "wrap", 20_000, "chunk", ""),
+    row("read-out of 64 MB of 1000 writers", "buffer", "read-1000", 1, "packet", "52"),
+    row("clone of 64 MB", "buffer", "clone", 0, "clone", ""),
+    row("V2: copy-in of a chunk, one writer", "buffer", "v2-write-1", 20_000, "chunk", "308"),
+    row("V2: copy-in of a chunk, 1000 writers", "buffer", "v2-write-1000", 20_000, "chunk", "473"),
+    row("V2: copy-in into 1 MB, always full", "buffer", "v2-wrap", 20_000, "chunk", ""),
+    row("V2: read-out of 64 MB", "buffer", "v2-read", 1, "packet", "51"),
+    row("V2: read-out of 64 MB of 1000 writers", "buffer", "v2-read-1000", 1, "packet", "51"),
+    row("V2: patch of a late chunk", "buffer", "v2-patch", 20_000, "patch", "30"),
+    row("V2: patch of a chunk not there", "buffer", "v2-patch-absent", 20_000, "patch", "30"),
+    row("V2: clone of 64 MB", "buffer", "v2-clone", 0, "clone", ""),
 ];
 
 const BENCHES: &[(&str, &str)] =
