@@ -45,7 +45,7 @@
 //! | `snapshot`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers call out, and sessions that wait for them |
 //! | `observe`, `query` | what consumers may ask |
-//! | `session/` | the life of a session: config, buffers, start, boost, flush, read, file, stop; clone, detach, reconfigure |
+//! | `session/` | the life of a session, from its config to its end; clone, detach, reconfigure |
 //!
 //! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
 //! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.
