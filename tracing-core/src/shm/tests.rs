@@ -255,7 +255,7 @@ fn scrape_skips_chunks_without_a_header() {
 }
 
 #[test]
-fn by_value_takes_header_and_payload_and_frees() {
+fn shmem_emulation() {
     let smb = smb(1, 4096);
     smb.try_partition(0, Layout::Div1);
     let mut chunk = smb.try_acquire(0, 0, header(2, 1)).unwrap();

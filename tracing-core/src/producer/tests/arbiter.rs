@@ -12,7 +12,7 @@ fn acquire(arbiter: &Arbiter, writer: u16, chunk: u32) -> crate::shm::WritableCh
 }
 
 #[test]
-fn chunks_are_found_round_robin_and_moved_in_order() {
+fn get_and_return_chunks() {
     for page_bytes in [PAGE, 65536] {
         let (arbiter, _) = world(4, page_bytes, options(Layout::Div2, false));
         let chunks: Vec<_> = (0..8).map(|idx| acquire(&arbiter, 1, idx)).collect();
@@ -40,7 +40,7 @@ fn chunks_are_found_round_robin_and_moved_in_order() {
 
 /// Commits are collected for the time asked for, unless half the memory waits.
 #[test]
-fn batches() {
+fn batch_commits() {
     let (arbiter, _) = world(8, PAGE, options(Layout::Div1, false));
     arbiter.set_batch_commits_ms(100);
     let give = |chunk| {
@@ -133,7 +133,7 @@ fn writers_unregister_behind_their_last_chunk() {
 }
 
 #[test]
-fn writer_ids_go_round() {
+fn writer_ids_allocation() {
     let (arbiter, _) = world(1, PAGE, options(Layout::Div1, false));
     let new = || arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Drop);
     let first = new();
@@ -154,7 +154,7 @@ fn writer_ids_go_round() {
 /// Chunks by value: header and payload in the commit, local memory free again; split before a frame is
 /// full, with the flush id at the end.
 #[test]
-fn by_value() {
+fn commit_data_splitting_honors_ipc_buffer_size() {
     let (arbiter, _) =
         world(64, PAGE, ArbiterOptions { by_value: true, ..options(Layout::Div1, false) });
     for idx in 0..64 {
@@ -177,9 +177,85 @@ fn by_value() {
     assert!((0..64).all(|page| arbiter.smb().page_hint(page).is_free()));
 }
 
+/// A chunk travels with its header, and its memory is free as soon as it is on its way.
+#[test]
+fn use_shmem_emulation() {
+    let (arbiter, _) =
+        world(1, PAGE, ArbiterOptions { by_value: true, ..options(Layout::Div1, false) });
+    for round in 0..3_u8 {
+        let mut chunk = acquire(&arbiter, 1, round.into());
+        chunk.start_fragment();
+        chunk.write(0, &[1, 0x42]);
+        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        assert!(arbiter.acquire(ChunkHeader::default(), BufferExhaustedPolicy::Drop).is_none());
+        let commits = commits(&arbiter);
+        let entry = &commits[0].chunks_to_move[0];
+        assert_eq!(entry.chunk_incomplete, None);
+        assert_eq!(entry.data.as_ref().unwrap()[..10], [round, 0, 0, 0, 1, 0, 1, 0, 1, 0x42]);
+        assert!(arbiter.smb().page_hint(0).is_free());
+    }
+}
+
+/// Chunks that are complete are not to be had before the service has freed them.
+#[test]
+fn buffer_exhausted_policy_drop() {
+    let (arbiter, _) = world(2, PAGE, options(Layout::Div1, false));
+    let chunks = [acquire(&arbiter, 1, 0), acquire(&arbiter, 1, 1)];
+    let none = |arbiter: &Arbiter| {
+        arbiter.acquire(ChunkHeader::default(), BufferExhaustedPolicy::Drop).is_none()
+    };
+    assert!(none(&arbiter));
+    for chunk in chunks {
+        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+    }
+    assert!(none(&arbiter), "complete, not free");
+    assert_eq!(commits(&arbiter).len(), 1);
+    assert!(none(&arbiter), "told of, not free");
+    arbiter.smb().read_chunk(1, 0, &mut Vec::new()).unwrap();
+    assert_eq!(acquire(&arbiter, 1, 2).page_idx(), 1);
+}
+
+/// Once the connection is gone there are no new writers, and those that live go without being told of.
+#[test]
+fn shutdown() {
+    let (arbiter, _) = world(2, PAGE, options(Layout::Div1, false));
+    let live = writer(&arbiter, BufferExhaustedPolicy::Drop);
+    assert!(!arbiter.is_idle());
+    arbiter.disconnect();
+    assert_eq!(writer(&arbiter, BufferExhaustedPolicy::Drop).id(), WriterId(0));
+    drop(live);
+    assert!(arbiter.is_idle());
+    assert!(arbiter.poll_request(BootTime(0)).is_none());
+}
+
+/// A list of patches: filled in any order, taken from the front only.
+#[test]
+fn insert_and_remove() {
+    let slot = |offset| protozero::encode::Slot { range: 0, offset };
+    let mut list = crate::producer::patches::PatchList::default();
+    for (chunk, offset) in [(1, 10), (1, 20), (2, 30)] {
+        list.push(crate::ids::ChunkId(chunk), slot(offset));
+    }
+    assert_eq!((list.len(), list.is_ready()), (3, false));
+    list.fill(slot(30), [3; 4]);
+    list.fill(slot(25), [9; 4]);
+    assert!(list.pop_ready().is_none(), "the first is not filled");
+    list.fill(slot(10), [1; 4]);
+    let first = list.pop_ready().unwrap();
+    assert_eq!((first.offset, first.data, first.has_more), (10, [1; 4], true));
+    assert!(!list.is_ready());
+    list.fill(slot(20), [2; 4]);
+    let rest: Vec<_> = std::iter::from_fn(|| list.pop_ready()).collect();
+    assert_eq!(
+        rest.iter().map(|p| (p.offset, p.has_more)).collect::<Vec<_>>(),
+        [(20, false), (30, false)]
+    );
+    assert!(list.is_empty());
+}
+
 /// Patches that all come at once are cut to the size of a frame, in order.
 #[test]
-fn many_patches_are_split() {
+fn commit_data_splitting_accounts_for_framing() {
     let (arbiter, park) = world(64, PAGE, options(Layout::Div14, false));
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Stall);
     {
