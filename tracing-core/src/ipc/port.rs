@@ -94,7 +94,8 @@ impl Port for ConsumerPort {
         match request {
             Self::Request::EnableTracing(enable) => {
                 enable.trace_config.as_ref().is_some_and(|config| {
-                    config.write_into_file == Some(true) && config.output_path.is_none()
+                    config.write_into_file == Some(true)
+                        && config.output_path.as_deref().unwrap_or_default().is_empty()
                 })
             }
             Self::Request::CloneSession(_) => true,
@@ -106,4 +107,26 @@ impl Port for ConsumerPort {
 /// Name of the method with our own number `id`.
 fn name(methods: &'static [MethodInfo], id: u32) -> &'static str {
     methods.iter().find(|method| method.id == id).map_or("", |method| method.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path that is there but empty is none.
+    #[test]
+    fn which_sessions_take_a_file() {
+        let takes = |write_into_file, path: Option<&str>| {
+            let config = protos::TraceConfig {
+                write_into_file,
+                output_path: path.map(str::to_owned),
+                ..Default::default()
+            };
+            let request =
+                protos::EnableTracingRequest { trace_config: Some(config), ..Default::default() };
+            ConsumerPort::takes_descriptor(&protos::consumer_port::Request::EnableTracing(request))
+        };
+        assert!(takes(Some(true), None) && takes(Some(true), Some("")));
+        assert!(!takes(Some(true), Some("/a")) && !takes(Some(false), None) && !takes(None, None));
+    }
 }

@@ -1,5 +1,7 @@
 //! Who and where we are: credentials, randomness, the machine.
 
+use std::path::Path;
+
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::failed;
@@ -20,7 +22,7 @@ pub struct Machine {
     pub page_bytes: u32,
     /// Kernel ticks per second: the unit of times in `/proc/PID/stat`.
     pub ticks_per_second: u64,
-    /// Processors this process may run on.
+    /// Processors the machine has, those among them that are off or not for this process.
     pub cpu_count: u32,
     /// Memory, bytes.
     pub ram_bytes: u64,
@@ -40,11 +42,24 @@ impl Machine {
             machine: text(uname.machine()),
             page_bytes: u32::try_from(rustix::param::page_size()).unwrap_or(4096),
             ticks_per_second: rustix::param::clock_ticks_per_second(),
-            cpu_count: std::thread::available_parallelism()
-                .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+            cpu_count: cpus_configured(Path::new("/sys/devices/system/cpu")),
             ram_bytes: info.totalram.saturating_mul(u64::from(info.mem_unit.max(1))),
         }
     }
+}
+
+/// Counts the folders `cpu0`, `cpu1` ...; without them those that we may run on have to do.
+fn cpus_configured(folder: &Path) -> u32 {
+    let is_cpu = |name: &std::ffi::OsStr| {
+        let number = name.as_encoded_bytes().strip_prefix(b"cpu").unwrap_or_default();
+        !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let count = match entries.filter(|entry| is_cpu(&entry.file_name())).count() {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        count => count,
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// A random number from the kernel: the seed of everything that must differ between two runs.

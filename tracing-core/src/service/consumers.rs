@@ -167,7 +167,7 @@ impl Service {
     ) {
         // Without a session upstream never answers, and its caller waits for ever.
         let Some(id) = session else { return self.out.reject(client, call) };
-        let flags = request.flags.map_or(FlushFlags::EXPLICIT, FlushFlags);
+        let flags = FlushFlags(request.flags.unwrap_or(0));
         let timeout = request.timeout_ms.unwrap_or(0).into();
         self.flush(id, timeout, flags, FlushThen::Reply(client, call));
     }

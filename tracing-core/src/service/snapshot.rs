@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::core::Service;
 use super::session::state::State;
+use super::timers::{Clock, TimerKind};
 use crate::ids::SessionId;
 use crate::limits;
 use crate::time::Now;
@@ -67,9 +68,11 @@ impl Service {
             0 => limits::SNAPSHOT_PERIOD_MS,
             ms => ms.into(),
         };
-        // With prefer_suspend_clock_for_snapshot upstream wakes the machine at the same phase by another
-        // timer; what is observable, the phase on the monotonic clock, is the same.
-        self.timers.set_aligned(&now, period, super::timers::TimerKind::Snapshot, id.0);
+        let clock = match builtin.prefer_suspend_clock_for_snapshot {
+            Some(true) => Clock::Boot,
+            _ => Clock::Monotonic,
+        };
+        self.timers.set_aligned_on(&now, clock, period, TimerKind::Snapshot, id.0);
         self.snapshot_clocks(id);
     }
 }

@@ -72,15 +72,27 @@ impl Timers {
         self.by_time[clock as usize].insert((at, kind, id));
     }
 
-    /// Fires at the next multiple of `period_ms` of the monotonic clock, as all periodic work does:
-    /// sessions with one period then wake the machine together.
+    /// Fires at the next multiple of `period_ms` of the monotonic clock, as periodic work does: sessions
+    /// with one period then wake the machine together.
     pub(super) fn set_aligned(&mut self, now: &Now, period_ms: u64, kind: TimerKind, id: u64) {
+        self.set_aligned_on(now, Clock::Monotonic, period_ms, kind, id);
+    }
+
+    /// The same on any clock.
+    pub(super) fn set_aligned_on(
+        &mut self,
+        now: &Now,
+        clock: Clock,
+        period_ms: u64,
+        kind: TimerKind,
+        id: u64,
+    ) {
         let period_ms = period_ms.max(1);
-        let now_ms = now.mono_ns / 1_000_000;
-        let delay_ms = period_ms - now_ms % period_ms;
+        let now_ns = reading(now, clock);
+        let delay_ms = period_ms - now_ns / 1_000_000 % period_ms;
         // Counted from the start of the current millisecond, so that the phase does not creep.
-        let delay_ns = delay_ms.saturating_mul(1_000_000) - now.mono_ns % 1_000_000;
-        self.set_in(now, Clock::Monotonic, delay_ns, kind, id);
+        let delay_ns = delay_ms.saturating_mul(1_000_000) - now_ns % 1_000_000;
+        self.set_in(now, clock, delay_ns, kind, id);
     }
 
     /// Forgets it; nothing happens if it was not set.

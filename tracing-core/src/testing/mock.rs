@@ -252,7 +252,12 @@ impl MockConsumer {
 
     /// Starts a flush.
     pub fn flush(&self, shell: &mut Shell, timeout_ms: u32) -> CallId {
-        let request = protos::FlushRequest { timeout_ms: Some(timeout_ms), ..Default::default() };
+        // Asked for explicitly, by a consumer of the SDK.
+        let request = protos::FlushRequest {
+            timeout_ms: Some(timeout_ms),
+            flags: Some(0x34),
+            ..Default::default()
+        };
         shell.call_consumer(self.client, ConsumerRequest::Flush(request), None)
     }
 

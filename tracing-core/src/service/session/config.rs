@@ -248,6 +248,12 @@ pub(in crate::service) fn compile_filter(
 
 fn notes(config: &TraceConfig) -> Vec<String> {
     let mut notes = Vec::new();
+    let of_source = |source: &protos::TraceConfigDataSource| {
+        source.config.as_ref().is_some_and(|config| config.protovm_config.is_some())
+    };
+    if config.data_sources.iter().any(of_source) {
+        notes.push("protovm_config is ignored: nothing runs ProtoVM programs here".into());
+    }
     if Codec::is_asked_for(config) && Codec::choose(config).is_none() {
         notes.push("the compression asked for is not built: the trace will be uncompressed".into());
     }

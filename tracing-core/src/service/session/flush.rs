@@ -29,8 +29,6 @@ impl FlushFlags {
     pub(in crate::service) const PERIODIC: Self = Self(0x11);
     /// Started by the service before it stops a session.
     pub(in crate::service) const STOP: Self = Self(0x12);
-    /// For a consumer that names nothing: explicit, by a consumer of the SDK.
-    pub(in crate::service) const EXPLICIT: Self = Self(0x34);
 
     /// Started by the service for a clone.
     pub(in crate::service) fn clone_of(for_bugreport: bool) -> Self {

@@ -115,13 +115,12 @@ impl Service {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(instance) = session.instances.get_mut(&key) else { return };
         let was = std::mem::replace(&mut instance.state, InstanceState::Stopped);
-        if was == InstanceState::Stopped {
-            return;
-        }
-        if was != InstanceState::Stopping {
+        if !matches!(was, InstanceState::Stopping | InstanceState::Stopped) {
             self.stop_command(key);
         }
-        self.instance_changed(id, key);
+        if was != InstanceState::Stopped {
+            self.instance_changed(id, key);
+        }
         if let Some(session) = self.sessions.get_mut(&id) {
             let removed = session.instances.remove(&key);
             session.instance_bytes -= removed.map_or(0, |i| i.config.len());

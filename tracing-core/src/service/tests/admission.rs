@@ -342,3 +342,18 @@ fn uuid_is_the_configs_or_random() {
     let (msb, lsb) = uuid(&mut shell, TraceConfig::default()).unwrap();
     assert!(msb != 0 && lsb != 0);
 }
+
+/// A program for trace buffers is passed on to its producer, and nobody runs it.
+#[test]
+fn proto_vm_is_ignored_with_a_line() {
+    let mut shell = Shell::new();
+    let mut config = config(&["ds", "ds"]);
+    for source in &mut config.data_sources {
+        let source = source.config.as_mut().unwrap();
+        source.protovm_config = Some(Default::default());
+    }
+    let (_producer, mut consumer) = recording(&mut shell, config);
+    assert_eq!(consumer.ended(&mut shell), None);
+    let lines = shell.log.iter().filter(|(_, line)| line.contains("protovm_config")).count();
+    assert_eq!(lines, 1, "{:?}", shell.log);
+}

@@ -379,3 +379,34 @@ fn get_trace_stats() {
     assert_eq!(stats.tracing_sessions, Some(1));
     assert_eq!(stats.chunks_discarded, Some(0));
 }
+
+/// Snapshots of a session that wants the clock which runs in suspend come at multiples of that one.
+#[test]
+fn snapshots_by_the_suspend_clock() {
+    use crate::time::BootTime;
+    for (suspend, due_s) in [(None, 1_000_009), (Some(true), 1_000_010)] {
+        let mut shell = Shell::new();
+        let client = shell.connect_consumer(peer(0));
+        let mut config = config(&[]);
+        config.builtin_data_sources = Some(protos::TraceConfigBuiltinDataSource {
+            prefer_suspend_clock_for_snapshot: suspend,
+            ..Default::default()
+        });
+        let request =
+            protos::EnableTracingRequest { trace_config: Some(config), ..Default::default() };
+        // The machine slept for nine seconds: a million boot seconds are nine less of the other.
+        let mut now = shell.now();
+        now.mono_ns -= 9_000_000_000;
+        shell.service.handle(
+            &now,
+            crate::service::Input::ConsumerRequest {
+                client,
+                call: None,
+                request: Request::EnableTracing(request),
+                file: None,
+            },
+        );
+        let due = shell.service.poll_timeout();
+        assert_eq!(due, Some(BootTime(due_s * 1_000_000_000)), "{suspend:?}");
+    }
+}

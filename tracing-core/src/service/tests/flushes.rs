@@ -247,3 +247,17 @@ fn flush_timeout_events_emitted() {
     flush(&mut shell, Some(3));
     assert_eq!(slow(&mut shell), None);
 }
+
+/// What a consumer does not say is unknown, not made up.
+#[test]
+fn flags_come_as_they_were_sent() {
+    use protos::consumer_port::Request;
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    for flags in [None, Some(0x24), Some(0xffff_0000_0fff)] {
+        let request = protos::FlushRequest { flags, ..Default::default() };
+        shell.call_consumer(consumer.client, Request::Flush(request), None);
+        let got = words(&mut shell, &mut producer);
+        assert!(got[0].ends_with(&format!("flags {:#x}", flags.unwrap_or(0))), "{got:?}");
+    }
+}

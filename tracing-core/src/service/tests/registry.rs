@@ -540,3 +540,20 @@ fn without_a_session() {
         assert!(replies.len() == 1 && replies[0].response.is_none());
     }
 }
+
+/// An instance that stopped goes with its source as well, and is not stopped twice.
+#[test]
+fn sources_of_stopped_sessions_leave() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    consumer.disable(&mut shell);
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    assert_eq!(query(&mut shell, 0).tracing_sessions[0].num_data_sources, Some(1));
+    let request = protos::UnregisterDataSourceRequest {
+        data_source_name: Some("ds".into()),
+        ..Default::default()
+    };
+    producer.call(&mut shell, protos::producer_port::Request::UnregisterDataSource(request));
+    assert!(words(&mut shell, &mut producer).is_empty());
+    assert_eq!(query(&mut shell, 0).tracing_sessions[0].num_data_sources, Some(0));
+}
