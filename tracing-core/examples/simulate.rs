@@ -1,13 +1,17 @@
 //! Lives simulated lives of the tracing service: `cargo xtask sim` builds and runs this.
 //!
 //! `--seeds N` lives 0..N, `--fresh M` adds M that nobody has seen, `--seed S` lives one, twice, and says
-//! what happened in it.
+//! what happened in it. A run of 200 lives and more also fails if something that can happen to a service
+//! happened in none of them.
 
 use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use tracing_core::testing::{Report, simulate};
+
+/// This many lives together meet every event, effect and method there is.
+const LIVES_THAT_MEET_ALL: u64 = 200;
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -49,6 +53,7 @@ fn run(arguments: &[String]) -> Result<String, String> {
                 sum.packets_read += report.packets_read;
                 sum.gaps += report.gaps;
                 sum.complete_reads += report.complete_reads;
+                sum.marks.merge(&report.marks);
             }
             Err(error) => {
                 eprintln!("{error}\n  replay: cargo xtask sim --seed {seed}");
@@ -59,15 +64,20 @@ fn run(arguments: &[String]) -> Result<String, String> {
     if !failed.is_empty() {
         return Err(format!("{} of {lives} lives broke a rule: seeds {failed:?}", failed.len()));
     }
+    let missing = sum.marks.missing();
+    if lives >= LIVES_THAT_MEET_ALL && !missing.is_empty() {
+        return Err(format!("no life met these: {missing:?}"));
+    }
     Ok(format!(
         "{lives} lives: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} \
-         reads proven complete",
+         reads proven complete, {} kinds of things met",
         sum.inputs,
         sum.sessions,
         sum.packets_read,
         sum.packets_written,
         sum.gaps,
-        sum.complete_reads
+        sum.complete_reads,
+        sum.marks.len()
     ))
 }
 

@@ -269,6 +269,13 @@ impl Service {
         self.consumers.get(&client)?.session
     }
 
+    /// Sessions that somebody left: their users and keys.
+    #[must_use]
+    pub fn detached(&self) -> Vec<(u32, String)> {
+        let key = |s: &Session| Some((s.uid, s.detach_key.clone()?));
+        self.sessions.values().filter(|s| !s.freed).filter_map(key).collect()
+    }
+
     /// The statistics of a session, as its consumer could ask for them.
     pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
         self.trace_stats(id)

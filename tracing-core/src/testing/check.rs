@@ -4,7 +4,7 @@
 //! carries text that follows from both. So a reader can tell an invented, damaged, repeated or swapped
 //! packet from a good one, and a gap from none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protos::{TracePacket, TracePacketData};
 
@@ -29,6 +29,8 @@ pub(super) struct Log {
     pub(super) gone: bool,
     /// Its data source is not part of flushes.
     pub(super) never_asked: bool,
+    /// Its chunks are looked at while it writes them.
+    pub(super) scraped: bool,
 }
 
 /// All writers.
@@ -72,11 +74,21 @@ pub(super) fn text(tag: Tag, seq: u32) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// By sequence id: whose it is, and the next packet expected.
-    sequences: BTreeMap<u32, (Tag, u32)>,
+    pub(super) sequences: BTreeMap<u32, (Tag, u32)>,
     /// By writer: one past the last packet seen.
     pub(super) seen: BTreeMap<Tag, u32>,
     /// Packets that were missing, by writer.
     pub(super) missing: BTreeMap<Tag, u32>,
+    /// Data sources that write into ring buffers of the first version.
+    pub(super) repeats: BTreeSet<String>,
+    /// Data sources that write into buffers of the second version: those do not know that a sequence began
+    /// before the first chunk of it that came, and a chunk that comes after a later one was read is
+    /// refused, and counted.
+    pub(super) begins_unmarked: BTreeSet<String>,
+    /// It reads a session that others have read before: sequences begin anywhere.
+    pub(super) came_late: bool,
+    /// Buffers are emptied into clones, or for them: those of the second version say nothing of it.
+    pub(super) emptied: bool,
 }
 
 impl Reader {
@@ -122,9 +134,16 @@ impl Reader {
         if seq >= log.written || event.str.as_deref() != Some(text(tag, seq).as_str()) {
             return Err(format!("invented: packet {seq} of writer {tag:#x}"));
         }
-        let (owner, next) = *self.sequences.entry(sequence).or_insert((tag, 0));
+        let source = log.source.clone();
+        let first = if self.came_late { seq } else { 0 };
+        let (owner, next) = *self.sequences.entry(sequence).or_insert((tag, first));
         if owner != tag {
             return Err(format!("sequence {sequence} has packets of {owner:#x} and {tag:#x}"));
+        }
+        if seq < next && self.repeats.contains(&log.source) && log.scraped {
+            // A buffer of the first version forgets what it evicts: a chunk that was looked at, read and
+            // evicted while its writer had it still is new to it when it comes again. So it is upstream.
+            return Ok(());
         }
         if seq < next {
             return Err(format!("writer {tag:#x}: packet {seq} again or late, expected {next}"));
@@ -132,7 +151,8 @@ impl Reader {
         if seq > next {
             ledger.gaps_seen += 1;
             *self.missing.entry(tag).or_default() += seq - next;
-            if packet.previous_packet_dropped.unwrap_or(0) == 0 {
+            let excused = self.emptied || next == 0 && self.begins_unmarked.contains(&source);
+            if packet.previous_packet_dropped.unwrap_or(0) == 0 && !excused {
                 return Err(format!("writer {tag:#x}: {next}..{seq} lost without a mark"));
             }
         }

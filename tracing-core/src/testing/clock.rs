@@ -37,6 +37,11 @@ impl Clock {
         self.mono_ns + self.slept_ns
     }
 
+    /// Time that passes only while the machine is awake.
+    pub(super) fn awake_ns(&self) -> u64 {
+        self.mono_ns
+    }
+
     /// Moves on to `boot_ns`; not back.
     pub(super) fn advance_to(&mut self, boot_ns: u64) {
         self.mono_ns += boot_ns.saturating_sub(self.boot_ns());

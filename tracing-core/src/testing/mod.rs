@@ -13,19 +13,22 @@
 //!   clock ── net ── world ── service
 //!             │       │
 //!          workload  check      the ledger of what was written, against what was read
+//!                     marks      what lives have met, against all there is to meet
 //! ```
 
 mod check;
 mod clock;
 mod fuzz;
+mod marks;
 pub mod mock;
 mod net;
-mod rng;
+pub(crate) mod rng;
 pub mod shell;
 mod workload;
 mod world;
 
-pub use self::fuzz::commit_data;
+pub use self::fuzz::{commit_data, conversation};
+pub use self::marks::{Mark, Marks};
 pub use self::world::{Report, simulate};
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(super) enum Event {
     FileDone(FileId, Result<(), FileError>),
     /// An actor does what it does.
     Act(usize),
+    /// A producer's arbiter wanted to be asked again.
+    Poll(usize),
 }
 
 /// Events by time, and within one instant in the order they were caused.
@@ -79,6 +81,17 @@ impl Net {
         *latest = at.max(*latest);
         let at = *latest;
         self.at(at, Event::ToClient(client, reply));
+    }
+
+    /// The service hung up: nothing that is on its way arrives.
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.queue.retain(|_, event| match event {
+            Event::ToService(input) => of(input) != Some(client),
+            Event::ToClient(to, _) => *to != client,
+            _ => true,
+        });
+        self.up.remove(&client);
+        self.down.remove(&client);
     }
 
     /// The client hangs up. By chance what it sent before still arrives, or is lost from some point on, as

@@ -1,30 +1,67 @@
-//! Chance from a seed (SplitMix64): small, and the same on every machine for ever.
+//! Chance from a seed (SplitMix64): small, and the same on every machine for ever. Or from the bytes of a fuzz
+//! target, so that whatever draws from here can be steered by a fuzzer.
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Rng(u64);
+pub(crate) struct Rng(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Seed(u64),
+    /// Last first. When they are used up, all numbers are 0.
+    Bytes(Vec<u8>),
+}
 
 impl Rng {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Source::Seed(seed))
     }
 
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Source::Bytes(bytes.iter().rev().copied().collect()))
+    }
+
+    /// Whether there are bytes left; a seed never ends.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(&self.0, Source::Bytes(bytes) if bytes.is_empty())
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        match &mut self.0 {
+            Source::Seed(state) => {
+                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = *state;
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                z ^ (z >> 31)
+            }
+            Source::Bytes(_) => u64::from_le_bytes(std::array::from_fn(|_| self.byte())),
+        }
+    }
+
+    fn byte(&mut self) -> u8 {
+        match &mut self.0 {
+            Source::Seed(_) => self.next() as u8,
+            Source::Bytes(bytes) => bytes.pop().unwrap_or(0),
+        }
     }
 
     /// A stream of its own, so that one actor's draws do not shift another's.
     pub(super) fn fork(&mut self) -> Self {
-        Self(self.next())
+        Self::new(self.next())
     }
 
     /// Below `n`; zero for zero.
-    pub(super) fn below(&mut self, n: u64) -> u64 {
-        if n == 0 { 0 } else { self.next() % n }
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        let number = match &self.0 {
+            // As few as will do: a byte changed is then a choice changed, and not all that follow.
+            Source::Bytes(_) if n <= 1 << 8 => self.byte().into(),
+            Source::Bytes(_) if n <= 1 << 16 => {
+                u16::from_le_bytes([self.byte(), self.byte()]).into()
+            }
+            _ => self.next(),
+        };
+        if n == 0 { 0 } else { number % n }
     }
 
     /// From `low` to `high`, both included.
@@ -33,11 +70,17 @@ impl Rng {
     }
 
     /// True in `percent` of all cases.
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// Bytes that may be anything, fewer than `max`.
+    pub(super) fn bytes(&mut self, max: u64) -> Vec<u8> {
+        let count = self.below(max);
+        (0..count).map(|_| self.byte()).collect()
     }
 }

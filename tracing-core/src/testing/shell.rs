@@ -228,6 +228,34 @@ impl Shell {
         }
     }
 
+    /// Opens a connection, and says so with what `input` makes of its number.
+    pub(super) fn connect(&mut self, input: impl FnOnce(ClientId) -> Input) -> ClientId {
+        let client = self.next_client();
+        self.input(input(client));
+        client
+    }
+
+    /// Says that all replies to a client have left.
+    pub(super) fn drained(&mut self, client: ClientId) {
+        self.undrained.retain(|waiting| *waiting != client);
+        self.input(Input::ConsumerDrained { client });
+    }
+
+    /// Lets time pass as [`advance_ms`](Self::advance_ms) does, but after so many timers it jumps.
+    pub(super) fn advance_ms_within(&mut self, ms: u64, ticks: usize) {
+        let end = self.now_ns + ms * 1_000_000;
+        for _ in 0..ticks {
+            let due = self.service.poll_timeout().filter(|at| at.0 <= end);
+            let Some(at) = due else { break };
+            self.now_ns = self.now_ns.max(at.0);
+            self.service.handle_timeout(&self.now());
+            self.carry_out();
+        }
+        self.now_ns = end;
+        self.service.handle_timeout(&self.now());
+        self.carry_out();
+    }
+
     fn next_client(&mut self) -> ClientId {
         self.last_client += 1;
         ClientId(self.last_client)

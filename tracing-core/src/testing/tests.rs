@@ -4,7 +4,7 @@ use protozero::Message as _;
 
 use super::rng::Rng;
 use super::workload::forged_commit;
-use super::{commit_data, simulate};
+use super::{commit_data, conversation, simulate};
 
 #[test]
 fn a_few_lives() {
@@ -41,5 +41,14 @@ fn forged_commits_over_forged_memory() {
         input.extend((0..rng.below(4096)).map(|_| (rng.next() & rng.next()) as u8));
         input.resize(2 + request.len() + 4096, 0);
         commit_data(&input);
+    }
+}
+
+#[test]
+fn random_conversations() {
+    for seed in 0..100 {
+        let mut rng = Rng::new(seed);
+        let bytes: Vec<u8> = (0..2000).map(|_| rng.next() as u8).collect();
+        conversation(&bytes);
     }
 }

@@ -13,6 +13,7 @@ use protos::{
 use protozero::Message as _;
 
 use super::check::{Ledger, Log, Tag, text};
+use super::marks::Marks;
 use super::rng::Rng;
 use super::shell::Reply;
 use crate::ids::{BufferId, CallId, FlushId};
@@ -25,6 +26,9 @@ pub(super) const HOSTILE_UID: i32 = 20_000;
 
 /// Names of data sources; configs ask for them.
 pub(super) const SOURCES: [&str; 4] = ["quick", "slow", "big", "odd"];
+
+/// Names of triggers; the last one is in no config.
+pub(super) const TRIGGERS: [&str; 3] = ["first", "second", "third"];
 
 /// Simulated writers never stall: they drop.
 struct NeverPark;
@@ -50,6 +54,8 @@ pub(super) struct Producer {
     silent: bool,
     scraped: bool,
     own_memory: bool,
+    /// Never asks for its commands.
+    deaf: bool,
     last_writer: u64,
     no_flush: BTreeSet<String>,
 }
@@ -60,7 +66,7 @@ impl std::fmt::Debug for Producer {
     }
 }
 
-fn descriptor(name: &str, rng: &mut Rng) -> DataSourceDescriptor {
+pub(super) fn descriptor(name: &str, rng: &mut Rng) -> DataSourceDescriptor {
     DataSourceDescriptor {
         name: Some(name.into()),
         will_notify_on_start: Some(rng.chance(30)),
@@ -85,6 +91,7 @@ impl Producer {
             silent: rng.chance(15),
             scraped: rng.chance(30),
             own_memory: rng.chance(20),
+            deaf: hostile && rng.chance(20),
             last_writer: 0,
             no_flush: BTreeSet::new(),
             rng,
@@ -112,10 +119,10 @@ impl Producer {
             producer_provided_shmem: Some(region.is_some()),
             ..Default::default()
         };
-        let mut out = vec![
-            (true, Request::InitializeConnection(init), region),
-            (true, Request::GetAsyncCommand(Default::default()), None),
-        ];
+        let mut out = vec![(true, Request::InitializeConnection(init), region)];
+        if !self.deaf {
+            out.push((true, Request::GetAsyncCommand(Default::default()), None));
+        }
         for name in SOURCES {
             if self.rng.chance(60) {
                 let descriptor = descriptor(name, &mut self.rng);
@@ -147,13 +154,19 @@ impl Producer {
     }
 
     /// A reply came; what it has to say to that.
-    pub(super) fn reply(&mut self, reply: &Reply, ledger: &mut Ledger) -> Outgoing {
+    pub(super) fn reply(
+        &mut self,
+        reply: &Reply,
+        ledger: &mut Ledger,
+        marks: &mut Marks,
+    ) -> Outgoing {
         if Some(reply.call) != self.commands {
             return Vec::new();
         }
         let command = reply.response.as_ref().and_then(|b| GetAsyncCommandResponse::decode(b).ok());
         let Some(command) = command.and_then(|c| c.cmd) else { return Vec::new() };
         let mut out = Vec::new();
+        marks.command(&command);
         match command {
             Cmd::SetupTracing(setup) => {
                 if let Some(region) = &reply.region {
@@ -223,6 +236,7 @@ impl Producer {
                 dropped: false,
                 gone: false,
                 never_asked: self.no_flush.contains(&source),
+                scraped: self.scraped,
                 source,
             },
         );
@@ -230,10 +244,26 @@ impl Producer {
     }
 
     /// Does what it does from time to time.
-    pub(super) fn act(&mut self, ledger: &mut Ledger) -> Outgoing {
+    pub(super) fn act(&mut self, ledger: &mut Ledger, marks: &mut Marks) -> Outgoing {
         let mut out = Vec::new();
+        if self.deaf {
+            self.chatter(&mut out);
+        }
         if self.hostile() && self.rng.chance(70) {
+            marks.event("commits and memory forged");
             self.forge(&mut out);
+        }
+        if self.rng.chance(5) {
+            let request = protos::ActivateTriggersRequest {
+                trigger_names: (0..self.rng.within(1, 2))
+                    .map(|_| self.rng.pick(&TRIGGERS).into())
+                    .collect(),
+                ..Default::default()
+            };
+            out.push((self.rng.chance(50), Request::ActivateTriggers(request), None));
+        }
+        if self.rng.chance(2) {
+            out.push((true, Request::Sync(Default::default()), None));
         }
         for (tag, writer) in self.writers.values_mut() {
             for _ in 0..self.rng.below(12) {
@@ -284,22 +314,29 @@ impl Producer {
         }
     }
 
+    /// Comes and goes with a data source, so that commands pile up that it does not ask for.
+    fn chatter(&mut self, out: &mut Outgoing) {
+        let name = self.rng.pick(&SOURCES);
+        for _ in 0..50 {
+            let descriptor = descriptor(name, &mut self.rng);
+            let register = protos::RegisterDataSourceRequest {
+                data_source_descriptor: Some(descriptor),
+                ..Default::default()
+            };
+            let unregister = protos::UnregisterDataSourceRequest {
+                data_source_name: Some(name.into()),
+                ..Default::default()
+            };
+            out.push((false, Request::RegisterDataSource(register), None));
+            out.push((false, Request::UnregisterDataSource(unregister), None));
+        }
+    }
+
     /// Scribbles over its memory and sends what no honest producer would.
     fn forge(&mut self, out: &mut Outgoing) {
         let rng = &mut self.rng;
         if let Some(region) = &self.region {
-            for _ in 0..rng.below(8) {
-                let page = rng.below(region.len() as u64 / 4096) as usize * 4096;
-                // Mostly page and chunk headers, where it hurts.
-                let off = page + rng.pick(&[0usize, 8, 12, 16, 1024, 4000]);
-                let word = match rng.below(4) {
-                    0 => rng.next() as u32,
-                    1 => 1 << 28 | 3,
-                    2 => 5 << 28 | rng.next() as u32 >> 4,
-                    _ => 0,
-                };
-                region.store(off, &word.to_le_bytes());
-            }
+            forge_memory(rng, region);
         }
         for _ in 0..rng.below(4) {
             let request = match rng.below(12) {
@@ -332,7 +369,7 @@ impl Producer {
                     ..Default::default()
                 }),
                 // Ends the stream there was.
-                10 => Request::GetAsyncCommand(Default::default()),
+                10 if !self.deaf => Request::GetAsyncCommand(Default::default()),
                 _ => Request::UnregisterDataSource(protos::UnregisterDataSourceRequest {
                     data_source_name: Some(rng.pick(&SOURCES).into()),
                     ..Default::default()
@@ -340,6 +377,22 @@ impl Producer {
             };
             out.push((rng.chance(50), request, None));
         }
+    }
+}
+
+/// Scribbles over shared memory.
+pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
+    for _ in 0..rng.below(8) {
+        let page = rng.below(region.len() as u64 / 4096) as usize * 4096;
+        // Mostly page and chunk headers, where it hurts.
+        let off = page + rng.pick(&[0usize, 8, 12, 16, 1024, 4000]);
+        let word = match rng.below(4) {
+            0 => rng.next() as u32,
+            1 => 1 << 28 | 3,
+            2 => 5 << 28 | rng.next() as u32 >> 4,
+            _ => 0,
+        };
+        region.store(off, &word.to_le_bytes());
     }
 }
 

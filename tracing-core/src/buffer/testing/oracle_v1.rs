@@ -256,7 +256,7 @@ impl OracleV1 {
         let data = chunk.payload[at..at + len].to_vec();
         chunk.next = at + len;
         chunk.read += 1;
-        chunk.skipped = false;
+        chunk.skipped = chunk.skipped && data.is_empty();
         let used = chunk.next as u64;
         if chunk.read == chunk.fragments && chunk.complete {
             self.stats.chunks_read += 1;

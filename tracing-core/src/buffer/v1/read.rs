@@ -385,7 +385,8 @@ impl Tally<'_> {
         };
         chunk.next = found.next;
         chunk.read = chunk.read.saturating_add(1);
-        chunk.last_skipped = false;
+        // A fragment of nothing is no packet that could tell of the loss: the next one has to.
+        chunk.last_skipped &= found.piece.len == 0;
         memory.put_chunk(off, *chunk);
         if chunk.read == chunk.fragments && chunk.complete {
             self.chunk_read(chunk.len);

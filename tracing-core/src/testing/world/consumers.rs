@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use protos::consumer_port::Request;
 use protos::{
-    DataSourceConfig, EnableTracingRequest, ReadBuffersResponse, TraceConfig,
-    TraceConfigBufferConfig, TraceConfigBufferConfigFillPolicy as Policy, TraceConfigDataSource,
-    TracePacket,
+    EnableTracingRequest, EnableTracingResponse, ReadBuffersResponse, TraceConfig, TracePacket,
 };
 use protozero::Message as _;
 
+use super::configs::{random_config, reader};
 use super::{Actor, World};
 use crate::ids::{CallId, FileId, SessionId};
 use crate::testing::check::Reader;
 use crate::testing::rng::Rng;
 use crate::testing::shell::Reply;
-use crate::testing::workload::{HOSTILE_UID, SOURCES};
+use crate::testing::workload::HOSTILE_UID;
 
 /// The largest page that simulated producers ask for.
 const PAGE_BYTES_MAX: u64 = 32 * 1024;
@@ -25,12 +24,12 @@ pub(super) struct Consumer {
     pub(super) rng: Rng,
     /// Sessions it will still ask for.
     lives: u64,
-    config: TraceConfig,
-    reader: Reader,
+    pub(super) config: TraceConfig,
+    pub(super) reader: Reader,
     session: u64,
-    enable: Option<CallId>,
+    pub(super) enable: Option<CallId>,
     /// Answered once the service has seen the request for a session.
-    fence: Option<CallId>,
+    pub(super) fence: Option<CallId>,
     read: Option<CallId>,
     packet: Vec<u8>,
     flush: Option<CallId>,
@@ -42,6 +41,17 @@ pub(super) struct Consumer {
     pub(super) slow: bool,
     /// It freed what it had, and only waits.
     gave_up: bool,
+    /// It has a session that it did not begin: attached, or a clone. What was read of it before is not known.
+    pub(super) guest: bool,
+    /// The answer to `fence` says whether this was done.
+    pub(super) attempt: Option<Attempt>,
+}
+
+/// What takes a consumer to or from a session of somebody else.
+pub(super) enum Attempt {
+    Clone,
+    Attach,
+    Detach,
 }
 
 impl Consumer {
@@ -61,61 +71,20 @@ impl Consumer {
             file: None,
             slow: rng.chance(30),
             gave_up: false,
+            guest: false,
+            attempt: None,
             rng,
         }
     }
-}
 
-fn random_config(rng: &mut Rng) -> TraceConfig {
-    let buffers: Vec<TraceConfigBufferConfig> = (0..rng.within(1, 3))
-        .map(|_| TraceConfigBufferConfig {
-            size_kb: Some(rng.pick(&[8, 64, 512, 4096, 4096])),
-            fill_policy: Some(rng.pick(&[Policy::RING_BUFFER, Policy::DISCARD])),
-            ..Default::default()
-        })
-        .collect();
-    let data_sources = (0..rng.below(5))
-        .map(|_| TraceConfigDataSource {
-            config: Some(DataSourceConfig {
-                name: Some(rng.pick(&SOURCES).into()),
-                // One past the end now and then: refused.
-                target_buffer: Some({
-                    let past_the_end = u64::from(rng.chance(5));
-                    rng.below(buffers.len() as u64 + past_the_end) as u32
-                }),
-                ..Default::default()
-            }),
-            ..Default::default()
-        })
-        .collect();
-    let to_file = rng.chance(30);
-    TraceConfig {
-        buffers,
-        data_sources,
-        duration_ms: rng.chance(40).then(|| rng.within(1, 5_000) as u32),
-        deferred_start: Some(rng.chance(20)),
-        flush_period_ms: rng.chance(30).then(|| rng.within(1, 1000) as u32),
-        flush_timeout_ms: rng.chance(30).then(|| rng.within(1, 2000) as u32),
-        data_source_stop_timeout_ms: rng.chance(50).then(|| rng.within(1, 3000) as u32),
-        write_into_file: Some(to_file),
-        output_path: (to_file && rng.chance(40)).then(|| "/sim/trace".into()),
-        file_write_period_ms: Some(rng.pick(&[0, 1, 300, 6000])),
-        max_file_size_bytes: rng.chance(20).then(|| rng.below(200_000)),
-        unique_session_name: rng.chance(10).then(|| "the one".into()),
-        exclusive_prio: rng.chance(3).then(|| rng.below(3) as u32),
-        prefer_suspend_clock_for_duration: Some(rng.chance(30)),
-        builtin_data_sources: rng.chance(30).then(|| protos::TraceConfigBuiltinDataSource {
-            enable_concurrent_session_events: Some(true),
-            snapshot_interval_ms: Some(rng.pick(&[0, 1, 50])),
-            ..Default::default()
-        }),
-        incremental_state_config: rng.chance(20).then(|| {
-            protos::TraceConfigIncrementalStateConfig {
-                clear_period_ms: Some(rng.within(1, 500) as u32),
-                ..Default::default()
-            }
-        }),
-        ..Default::default()
+    /// What it knew of its last session is of no use for the next one.
+    pub(super) fn forget(&mut self) {
+        self.config = TraceConfig::default();
+        self.reader = Reader::default();
+        self.session = 0;
+        self.strict = false;
+        self.guest = false;
+        self.packet.clear();
     }
 }
 
@@ -130,7 +99,8 @@ impl World {
             return;
         }
         let idle = consumer.fence.is_none() && consumer.flush.is_none() && consumer.read.is_none();
-        if consumer.enable.is_none() && idle {
+        let over = if consumer.guest { consumer.rng.chance(5) } else { consumer.enable.is_none() };
+        if over && idle {
             if consumer.lives == 0 {
                 return;
             }
@@ -138,12 +108,16 @@ impl World {
             // Whatever it had before is given up.
             self.report.sessions += 1;
             self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
-            return self.enable(index);
+            return match self.rng.below(10) {
+                0..=1 => self.clone_session(index),
+                2 => self.attach(index),
+                _ => self.enable(index),
+            };
         }
         let (flush, read, strict) =
             (consumer.flush.is_some(), consumer.read.is_some(), consumer.strict);
         let ready = consumer.fence.is_none();
-        match consumer.rng.below(12) {
+        match consumer.rng.below(14) {
             0..=2 if !flush && !read && !strict && ready => self.ask_flush(index),
             3..=4 if !read && !flush && ready => self.read(index),
             5 => {
@@ -160,16 +134,18 @@ impl World {
             }
             9 => {
                 let request = protos::ObserveEventsRequest {
-                    events_to_observe: vec![
-                        protos::ObservableEventsType(1),
-                        protos::ObservableEventsType(2),
-                    ],
+                    events_to_observe: [1, 2, 4].map(protos::ObservableEventsType).to_vec(),
                     ..Default::default()
                 };
                 self.send_consumer(index, Request::ObserveEvents(request), None);
             }
             10 => {
                 self.send_consumer(index, Request::GetTraceStats(Default::default()), None);
+            }
+            11 => self.change_config(index),
+            12 if self.rng.chance(20) && idle => self.detach(index),
+            13 if self.rng.chance(20) => {
+                self.send_consumer(index, Request::SaveTraceForBugreport(Default::default()), None);
             }
             _ => {}
         }
@@ -178,7 +154,9 @@ impl World {
     fn ask_flush(&mut self, index: usize) {
         let session = self.session_of(index);
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
-        consumer.session = session.map_or(0, |s| s.0);
+        if !consumer.guest {
+            consumer.session = session.map_or(0, |s| s.0);
+        }
         consumer.required = self
             .ledger
             .logs
@@ -197,21 +175,19 @@ impl World {
         }
     }
 
-    fn session_of(&self, index: usize) -> Option<SessionId> {
+    pub(super) fn session_of(&self, index: usize) -> Option<SessionId> {
         self.service.session_of(self.client_of[index]?)
     }
 
     fn enable(&mut self, index: usize) {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
+        consumer.forget();
         consumer.config = random_config(&mut consumer.rng);
-        consumer.reader = Reader::default();
-        consumer.session = 0;
-        consumer.strict = false;
-        consumer.packet.clear();
+        consumer.reader = reader(&consumer.config);
         let by_path = consumer.config.output_path.is_some();
         let to_file = consumer.config.write_into_file == Some(true) && !by_path;
         let config = consumer.config.clone();
-        let file = to_file.then(|| self.new_file(Some(index)));
+        let file = to_file.then(|| self.new_file(Some(index), reader(&config)));
         let request =
             EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
         let call = self.send_consumer(index, Request::EnableTracing(request), file);
@@ -234,17 +210,23 @@ impl World {
     pub(super) fn deliver_consumer(&mut self, index: usize, reply: &Reply) -> Result<(), String> {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
         if consumer.enable == Some(reply.call) {
+            let ended = reply.response.as_ref().and_then(|r| EnableTracingResponse::decode(r).ok());
+            if ended.is_none_or(|e| e.error.is_some_and(|text| !text.is_empty())) {
+                self.report.marks.event("a session was refused");
+            }
             consumer.enable = None;
             return Ok(());
         }
         if consumer.fence == Some(reply.call) {
             consumer.fence = None;
+            self.attempted(index, reply);
             return Ok(());
         }
         if consumer.flush == Some(reply.call) {
             consumer.flush = None;
             let to_file = consumer.config.write_into_file == Some(true);
-            if reply.response.is_some() && consumer.session != 0 && !to_file {
+            let all_is_shown = !to_file && !consumer.guest && !consumer.hides();
+            if reply.response.is_some() && consumer.session != 0 && all_is_shown {
                 consumer.strict = true;
                 self.read(index);
             }
@@ -301,6 +283,7 @@ impl World {
             })
             .collect();
         self.report.complete_reads += 1;
+        self.report.marks.event("a read after a flush was complete");
         for (tag, required) in &consumer.required {
             let Some(log) = self.ledger.logs.get(tag) else { continue };
             if log.gone || log.dropped || log.never_asked {

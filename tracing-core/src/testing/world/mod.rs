@@ -1,22 +1,29 @@
 //! One simulated life of a service, from a seed to a verdict.
 
+mod actors;
+mod configs;
+mod consumers;
+mod files;
+mod guests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use protos::TracePacket;
-use protos::consumer_port::Request;
-use protos::producer_port::Request as ProducerRequest;
-use protozero::Message as _;
-
+pub(super) use self::configs::random_config;
+use self::configs::reader_of_anything;
+use self::consumers::Consumer;
+use self::files::SimFile;
+pub(super) use self::guests::NAMES;
 use crate::ids::{CallId, ClientId, FileId};
 use crate::limits;
-use crate::service::{FileError, HostInfo, Input, Output, Peer, Service, ServiceConfig};
-use crate::testing::check::{Ledger, Reader};
+use crate::service::{FileError, Footprint, HostInfo, Input, Output, Service, ServiceConfig};
+use crate::testing::check::Ledger;
 use crate::testing::clock::Clock;
+use crate::testing::marks::Marks;
 use crate::testing::net::{Event, Net};
 use crate::testing::rng::Rng;
 use crate::testing::shell::{HeapRegions, Reply};
-use crate::testing::workload::{Outgoing, Producer};
+use crate::testing::workload::Producer;
 
 /// What happened in a life, for people and for comparing two runs of one seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +44,8 @@ pub struct Report {
     pub complete_reads: u64,
     /// A digest of everything the service put out.
     pub digest: u64,
+    /// What happened, by kind.
+    pub marks: Marks,
 }
 
 /// Lives one life. The same seed gives the same life.
@@ -51,12 +60,11 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
     report.packets_written = world.ledger.logs.values().map(|l| u64::from(l.written)).sum();
     report.packets_read = world.ledger.packets_read;
     report.gaps = world.ledger.gaps_seen;
+    if report.gaps > 0 {
+        report.marks.event("a gap with its mark");
+    }
     Ok(report)
 }
-
-mod consumers;
-
-use self::consumers::Consumer;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -83,17 +91,6 @@ struct Connection {
     is_consumer: bool,
 }
 
-struct SimFile {
-    bytes: Vec<u8>,
-    closed: bool,
-    /// The service got it; until then it dies with the message it is in.
-    arrived: bool,
-    /// Bytes up to here were checked.
-    checked: usize,
-    reader: Reader,
-    session: u64,
-}
-
 struct World {
     rng: Rng,
     clock: Clock,
@@ -111,7 +108,6 @@ struct World {
     connected: usize,
     ending: bool,
 }
-
 impl World {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
@@ -164,16 +160,14 @@ impl World {
 
     fn live(&mut self) -> Result<(), String> {
         let seconds = self.rng.pick(&[2, 5, 20]);
-        let end = self.clock.boot_ns() + seconds * SECOND;
-        self.run_until(end)
+        self.run_for(seconds * SECOND)
     }
 
     /// Everybody leaves; then nothing may be left.
     fn die(&mut self) -> Result<(), String> {
         self.ending = true;
         let last_call = CallId(self.last_id);
-        let grace = self.clock.boot_ns() + 40 * SECOND;
-        self.run_until(grace)?;
+        self.run_for(40 * SECOND)?;
         for connection in self.connections.values() {
             // Producers may still be talking when the grace is over: what they began since is no omission.
             let due = |call: &CallId| connection.is_consumer || *call <= last_call;
@@ -187,10 +181,11 @@ impl World {
         for actor in 0..self.actors.len() {
             self.hang_up(actor);
         }
-        let end = self.clock.boot_ns() + 10 * SECOND;
-        self.run_until(end)?;
+        self.run_for(10 * SECOND)?;
+        self.give_up_detached()?;
         let left = self.service.footprint();
-        if left != Default::default() {
+        // Which trigger fired when is remembered for a day.
+        if left != (Footprint { trigger_names: left.trigger_names, ..Footprint::default() }) {
             return Err(format!("left behind: {left:?}"));
         }
         if let Some((id, _)) = self.files.iter().find(|(_, f)| f.arrived && !f.closed) {
@@ -199,8 +194,11 @@ impl World {
         Ok(())
     }
 
-    fn run_until(&mut self, end: u64) -> Result<(), String> {
+    /// Lets so much time pass in which the machine is awake.
+    fn run_for(&mut self, ns: u64) -> Result<(), String> {
+        let end = self.clock.awake_ns() + ns;
         loop {
+            let end = self.clock.boot_ns() + end.saturating_sub(self.clock.awake_ns());
             let timer = self.service.poll_timeout().map(|t| t.0.max(self.clock.boot_ns()));
             let event = self.net.next_at();
             let next = timer.into_iter().chain(event).min();
@@ -222,6 +220,7 @@ impl World {
         match event {
             Event::ToService(input) => {
                 self.report.inputs += 1;
+                self.report.marks.input(&input);
                 match &input {
                     Input::ProducerConnected { .. } | Input::ConsumerConnected { .. } => {
                         self.connected += 1;
@@ -244,35 +243,28 @@ impl World {
                     _ => {}
                 }
                 self.service.handle(&self.clock.now(), input);
-                self.check_memory()?;
-                self.carry_out()
+                self.carry_out()?;
+                self.check_memory()
             }
             Event::ToClient(client, reply) => self.deliver(client, reply),
             Event::FileDone(file, result) => {
                 let input = Input::FileWritten { file, result };
+                self.report.marks.input(&input);
                 self.service.handle(&self.clock.now(), input);
                 self.carry_out()
             }
             Event::Act(actor) => self.act(actor),
+            Event::Poll(actor) => {
+                self.send_producer(actor, Vec::new());
+                Ok(())
+            }
         }
     }
 
-    /// What one service may hold, whatever its peers do.
     fn check_memory(&self) -> Result<(), String> {
         let held = self.service.footprint();
-        if held.sessions > limits::SESSIONS_MAX
-            || held.connections != self.connected
-            || held.producers > self.connected
-            || held.sources > held.producers * limits::DATA_SOURCES_PER_PRODUCER_MAX
-            || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
-            || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
-            || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
-            || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
-            || held.timers > held.sessions * 7 + held.flushes
-            || held.stale_grants > 0
-            || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
-        {
-            return Err(format!("too much is held: {held:?}"));
+        if held_too_much(&held, self.connected) {
+            return Err(format!("too much is held by {} connections: {held:?}", self.connected));
         }
         Ok(())
     }
@@ -281,6 +273,7 @@ impl World {
         let now = self.clock.boot_ns();
         while let Some(output) = self.service.poll_output() {
             self.report.outputs += 1;
+            self.report.marks.output(&output);
             self.digest(&output);
             match output {
                 Output::Reply { client, call, result, has_more, region } => {
@@ -300,12 +293,13 @@ impl World {
                     let reply = Reply { call, response, has_more, region };
                     self.net.send_down(now, client, reply);
                 }
-                Output::Disconnect { .. } | Output::Log { .. } => {}
+                Output::Disconnect { client } => self.cut_off(client),
+                Output::Log { .. } => {}
                 Output::CreateFile { token, .. } => {
                     let result = if self.disk_fails && self.rng.chance(30) {
                         Err(FileError { text: "Permission denied".into() })
                     } else {
-                        Ok(self.new_file(None))
+                        Ok(self.new_file(None, reader_of_anything()))
                     };
                     let input = Input::FileCreated { token, result };
                     self.net.soon(now, Event::ToService(input));
@@ -349,197 +343,22 @@ impl World {
         }
         self.report.digest = digest;
     }
+}
 
-    fn new_file(&mut self, consumer: Option<usize>) -> FileId {
-        self.last_id += 1;
-        let id = FileId(self.last_id);
-        let file = SimFile {
-            bytes: Vec::new(),
-            closed: false,
-            arrived: consumer.is_none(),
-            checked: 0,
-            reader: Reader::default(),
-            session: 0,
-        };
-        self.files.insert(id, file);
-        id
-    }
-
-    fn write(
-        &mut self,
-        id: FileId,
-        data: &[u8],
-        close: bool,
-    ) -> Result<Result<(), FileError>, String> {
-        let fails = self.disk_fails && self.rng.chance(10);
-        let Some(file) = self.files.get_mut(&id) else { return Err("unknown file".into()) };
-        if file.closed {
-            return Err(format!("{id:?} is written after its end"));
-        }
-        if fails {
-            file.closed = true;
-            return Ok(Err(FileError { text: "No space left on device".into() }));
-        }
-        file.bytes.extend_from_slice(data);
-        file.closed = close;
-        // At every moment the file is a whole trace.
-        let mut fields = protozero::Reader::new(&file.bytes[file.checked..]);
-        let mut packets = Vec::new();
-        while let Some(field) = fields.next_field().map_err(|e| format!("{id:?} is cut: {e}"))? {
-            let protozero::Value::Len(packet) = field.value else {
-                return Err(format!("{id:?} is no trace"));
-            };
-            // Packets of hostile producers may be anything that passes the validator.
-            packets.extend(TracePacket::decode(packet));
-        }
-        file.checked = file.bytes.len();
-        for packet in &packets {
-            if file.session == 0 {
-                file.session = self.ledger.session_of(packet);
-            }
-            file.reader.packet(&mut self.ledger, file.session, packet)?;
-        }
-        Ok(Ok(()))
-    }
-
-    // ---------------------------------------------------------------- actors
-
-    fn act(&mut self, index: usize) -> Result<(), String> {
-        if self.client_of[index].is_none() {
-            if self.ending {
-                return Ok(());
-            }
-            self.connect(index);
-        } else if !self.ending && self.rng.chance(2) {
-            self.hang_up(index);
-        } else {
-            match &mut self.actors[index] {
-                Actor::Producer(producer) => {
-                    let out = if self.ending { Vec::new() } else { producer.act(&mut self.ledger) };
-                    self.send_producer(index, out);
-                }
-                Actor::Consumer(_) => self.act_consumer(index),
-            }
-        }
-        if self.rng.chance(1) {
-            self.clock.sleep(self.rng.below(SECOND));
-        }
-        if self.rng.chance(1) {
-            self.clock.set_wall_clock(self.rng.below(SECOND));
-        }
-        let pause = self.rng.pick(&[1_000_000u64, 10_000_000, 100_000_000]);
-        let at = self.clock.boot_ns() + 1 + self.rng.below(pause);
-        self.net.at(at, Event::Act(index));
-        Ok(())
-    }
-
-    fn connect(&mut self, index: usize) {
-        self.last_id += 1;
-        let client = ClientId(self.last_id);
-        self.client_of[index] = Some(client);
-        let is_consumer = matches!(self.actors[index], Actor::Consumer(_));
-        self.connections.insert(
-            client,
-            Connection { actor: index, open: BTreeMap::new(), on_the_way: 0, is_consumer },
-        );
-        let now = self.clock.boot_ns();
-        match &mut self.actors[index] {
-            Actor::Producer(producer) => {
-                // A new process every time.
-                let mut fresh = Producer::new(producer.rng.fork(), self.last_id);
-                let peer = Peer { uid: fresh.uid as u32, pid: Some(fresh.pid), ..Peer::default() };
-                let hello = fresh.hello();
-                **producer = fresh;
-                let input = Input::ProducerConnected { client, peer, in_process: false };
-                self.net.send_up(now, client, input);
-                self.send_producer(index, hello);
-            }
-            Actor::Consumer(consumer) => {
-                **consumer = Consumer::new(consumer.rng.fork());
-                let peer = Peer { uid: consumer.rng.below(3) as u32, ..Peer::default() };
-                self.net.send_up(now, client, Input::ConsumerConnected { client, peer });
-            }
-        }
-    }
-
-    fn hang_up(&mut self, index: usize) {
-        let Some(client) = self.client_of[index].take() else { return };
-        self.connections.remove(&client);
-        let input = match &mut self.actors[index] {
-            Actor::Producer(producer) => {
-                producer.cut(&mut self.ledger);
-                Input::ProducerDisconnected { client }
-            }
-            Actor::Consumer(_) => Input::ConsumerDisconnected { client },
-        };
-        self.net.hang_up(self.clock.boot_ns(), client, input);
-    }
-
-    fn next_call(&mut self, client: ClientId, expect: Expect) -> CallId {
-        self.last_id += 1;
-        let call = CallId(self.last_id);
-        if let Some(connection) = self.connections.get_mut(&client) {
-            connection.open.insert(call, expect);
-        }
-        call
-    }
-
-    fn send_producer(&mut self, index: usize, mut out: Outgoing) {
-        let now = self.clock.now();
-        let Some(client) = self.client_of[index] else { return };
-        let Actor::Producer(producer) = &mut self.actors[index] else { return };
-        out.extend(producer.poll(now.boot()));
-        if let Some(at) = producer.poll_at() {
-            self.net.at(at.0, Event::Act(index));
-        }
-        for (wants_reply, request, region) in out {
-            let call = wants_reply.then(|| {
-                let stream = matches!(request, ProducerRequest::GetAsyncCommand(_));
-                let expect = if stream { Expect::Stream } else { Expect::Answer };
-                let call = self.next_call(client, expect);
-                if stream && let Actor::Producer(producer) = &mut self.actors[index] {
-                    producer.commands = Some(call);
-                }
-                call
-            });
-            let input = Input::ProducerRequest { client, call, request, region };
-            self.net.send_up(now.boot_ns, client, input);
-        }
-    }
-
-    fn send_consumer(&mut self, index: usize, request: Request, file: Option<FileId>) -> CallId {
-        let Some(client) = self.client_of[index] else { return CallId(0) };
-        let expect = match request {
-            Request::ObserveEvents(_) => Expect::Stream,
-            _ => Expect::Answer,
-        };
-        let call = self.next_call(client, expect);
-        let input = Input::ConsumerRequest { client, call: Some(call), request, file };
-        self.net.send_up(self.clock.boot_ns(), client, input);
-        call
-    }
-
-    fn deliver(&mut self, client: ClientId, reply: Reply) -> Result<(), String> {
-        let Some(connection) = self.connections.get_mut(&client) else { return Ok(()) };
-        let index = connection.actor;
-        connection.on_the_way -= reply.response.as_ref().map_or(0, |r| r.len());
-        let empty = connection.on_the_way == 0;
-        match &mut self.actors[index] {
-            Actor::Producer(producer) => {
-                let out = producer.reply(&reply, &mut self.ledger);
-                self.send_producer(index, out);
-                Ok(())
-            }
-            Actor::Consumer(consumer) => {
-                let slow = consumer.slow;
-                let result = self.deliver_consumer(index, &reply);
-                if empty {
-                    let pause = if slow { self.rng.below(200_000_000) } else { 0 };
-                    let at = self.clock.boot_ns() + pause;
-                    self.net.at(at, Event::ToService(Input::ConsumerDrained { client }));
-                }
-                result
-            }
-        }
-    }
+/// Whether a service with so many connections holds more than it may, whatever its peers do.
+pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
+    held.sessions > limits::SESSIONS_WITH_CLONES_MAX
+        || held.connections != connected
+        || held.producers > connected
+        || held.sources > held.producers * limits::DATA_SOURCES_PER_PRODUCER_MAX
+        || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
+        || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
+        || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
+        || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
+        || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
+        || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits
+        || held.trigger_names > limits::TRIGGER_NAMES_MAX
+        || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX
+        || held.stale_grants > 0
+        || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
 }

@@ -1,12 +1,17 @@
 //! Entry points of fuzz targets: bytes in, no panic out.
 
+mod conversation;
+mod line;
+
+pub use self::conversation::conversation;
+
 use protos::producer_port::Request;
 use protos::{CommitDataRequest, InitializeConnectionRequest, TraceConfig};
 use protozero::Message as _;
 
-use super::mock::{MockConsumer, MockProducer};
-use super::shell::Shell;
 use crate::service::Peer;
+use crate::testing::mock::{MockConsumer, MockProducer};
+use crate::testing::shell::Shell;
 
 /// Size of the shared memory that [`commit_data`] fills.
 const SMB_BYTES: usize = 32 * 1024;
