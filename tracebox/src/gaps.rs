@@ -1,8 +1,17 @@
 //! What a trace itself says about what it lacks.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 
+use flate2::read::ZlibDecoder;
+use protozero::decode::FrameReader;
 use protozero::{Reader, Value};
+use structured_zstd::decoding::StreamingDecoder;
+
+/// Bytes of a file, or of what was compressed, looked at in one go.
+const BLOCK_BYTES: usize = 128 * 1024;
 
 /// Finds packets that follow a gap in their sequence, by `TracePacket.previous_packet_dropped`. The
 /// service sets it for what it lost, and a producer for what it could not write at all, which no
@@ -14,6 +23,8 @@ pub struct Gaps {
     sequences: BTreeSet<u64>,
     /// The fields at the end of the last packet, from the service's first one on.
     suffix: Vec<u8>,
+    /// Compressed packets are opened. It takes its time.
+    thorough: bool,
 }
 
 impl Gaps {
@@ -25,6 +36,57 @@ impl Gaps {
     /// Lost, for a reason that is not told. A service of today says so of every first packet of a
     /// sequence, where nothing need be missing.
     const PRESENT: u64 = 1;
+    /// Number of `Trace.packet`, also of what is compressed.
+    const PACKET: u32 = 1;
+    const COMPRESSED_PACKETS: u32 = 50;
+    const ZSTD_COMPRESSED_PACKETS: u32 = 133;
+
+    /// With `thorough` also in packets that are compressed.
+    #[must_use]
+    pub fn new(thorough: bool) -> Self {
+        Self { thorough, ..Self::default() }
+    }
+
+    /// Looks at all packets of a trace file, from its beginning.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no trace.
+    pub fn look_through(&mut self, file: &File) -> io::Result<()> {
+        self.scan(Whole { file, at: 0 })
+    }
+
+    fn scan(&mut self, mut input: impl Read) -> io::Result<()> {
+        let no_trace = |error| io::Error::new(ErrorKind::InvalidData, error);
+        let mut stream = FrameReader::new().step_over();
+        let mut block = vec![0; BLOCK_BYTES];
+        loop {
+            let len = match input.read(&mut block) {
+                Ok(0) => return stream.finish().map_err(no_trace),
+                Ok(len) => len,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let mut frames = stream.feed(block.get(..len).unwrap_or_default());
+            while let Some(frame) = frames.next_frame().map_err(no_trace)? {
+                if frame.number == Self::PACKET {
+                    self.look(frame.body);
+                }
+            }
+        }
+    }
+
+    /// Looks into compressed packets. One that cannot be opened is a gap.
+    fn look_inside(&mut self, number: u32, stream: &[u8]) {
+        // Packets that are compressed twice are nothing a service writes.
+        self.thorough = false;
+        let looked = match number {
+            Self::COMPRESSED_PACKETS => self.scan(ZlibDecoder::new(stream)),
+            _ => self.scan(StreamingDecoder::new(stream)),
+        };
+        self.thorough = true;
+        self.found += u64::from(looked.is_err());
+        self.suffix.clear();
+    }
 
     /// Looks at one packet.
     #[inline]
@@ -52,6 +114,10 @@ impl Gaps {
                 (Self::SEQUENCE_ID, Value::Varint(id)) => sequence = id,
                 // The producer's word and the service's may both be there.
                 (Self::PREVIOUS_PACKET_DROPPED, Value::Varint(reasons)) => dropped |= reasons,
+                (
+                    number @ (Self::COMPRESSED_PACKETS | Self::ZSTD_COMPRESSED_PACKETS),
+                    Value::Len(stream),
+                ) if self.thorough => return self.look_inside(number, stream),
                 _ => {}
             }
             at = reader.position();
@@ -67,9 +133,69 @@ impl Gaps {
     }
 }
 
+/// A file from its beginning, whoever else has its offset.
+struct Whole<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for Whole<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read_at(buf, self.at)?;
+        self.at += len as u64;
+        Ok(len)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use protos::TraceConfigCompressionConfigZstd;
+    use protos::{TraceConfig, TraceConfigCompressionConfig, TraceConfigCompressionConfigDeflate};
+    use tracing_core::compress::Codec;
+
     use super::*;
+
+    #[test]
+    fn compressed_packets_and_files() {
+        // Two of one sequence, the second after a gap.
+        let packets = b"\x0a\x05\x50\x01\xd0\x02\x00\x0a\x05\x50\x01\xd0\x02\x01";
+        let config =
+            |compression| TraceConfig { compression: Some(compression), ..TraceConfig::default() };
+        let deflate = TraceConfigCompressionConfig {
+            deflate: Some(TraceConfigCompressionConfigDeflate::default()),
+            ..TraceConfigCompressionConfig::default()
+        };
+        let zstd = TraceConfigCompressionConfig {
+            zstd: Some(TraceConfigCompressionConfigZstd::default()),
+            ..TraceConfigCompressionConfig::default()
+        };
+        for compression in [deflate, zstd] {
+            let codec = Codec::choose(&config(compression)).unwrap();
+            let compressed = codec.compress(packets).unwrap();
+            let mut packet: Vec<u8> = compressed.slices().flatten().copied().collect();
+            for (thorough, found) in [(false, 0), (true, 1)] {
+                let mut gaps = Gaps::new(thorough);
+                gaps.look(&packet);
+                assert_eq!(gaps.found, found, "{codec:?}");
+                let mut file = tempfile::tempfile().unwrap();
+                let len = u8::try_from(packet.len()).unwrap();
+                file.write_all(&[&[0x0a, len][..], &packet].concat()).unwrap();
+                let mut gaps = Gaps::new(thorough);
+                gaps.look_through(&file).unwrap();
+                assert_eq!(gaps.found, found, "{codec:?}");
+            }
+            // Behind the tag and the length.
+            packet[3..7].fill(0xff);
+            let mut gaps = Gaps::new(true);
+            gaps.look(&packet);
+            assert_ne!(gaps.found, 0, "{codec:?}: what cannot be read");
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"\x0a\x05cut").unwrap();
+        assert!(Gaps::new(true).look_through(&file).is_err());
+    }
 
     #[test]
     fn gaps() {

@@ -9,6 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Context, Failure};
+use crate::gaps::Gaps;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -235,6 +236,18 @@ impl Output {
             To::File { writer, .. } => count(writer.get_ref()),
             To::Service(path) => count(&File::open(path).ok()?),
         }
+    }
+
+    /// Packets of what the service wrote that follow a gap in their sequence, if it can be read.
+    #[must_use]
+    pub fn gaps(&self) -> Option<u64> {
+        let mut gaps = Gaps::new(true);
+        match &self.to {
+            To::Stdout(_) => return None,
+            To::File { writer, .. } => gaps.look_through(writer.get_ref()).ok()?,
+            To::Service(path) => gaps.look_through(&File::open(path).ok()?).ok()?,
+        }
+        Some(gaps.found)
     }
 
     /// Something failed. Keeps the whole packets that were written; a file without any goes away if

@@ -134,7 +134,7 @@ fn session(
             let handle = service.handle().clone();
             let connect = Box::new(move || Ok(handle.consumer()));
             let out = plan.out.as_deref().unwrap_or_default();
-            Some(Snapshots::new(connect, out, plan.no_clobber, consumer.waker())?)
+            Some(Snapshots::new(connect, out, plan.no_clobber, plan.strict, consumer.waker())?)
         }
         false => None,
     };
@@ -147,7 +147,7 @@ fn session(
         }
         None
     };
-    let outcome = recording.finish(output, &mut pass_on)?;
+    let outcome = recording.finish(output, plan.strict, &mut pass_on)?;
     if child.failure.is_some() {
         return Ok(());
     }

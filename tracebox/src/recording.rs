@@ -257,8 +257,9 @@ impl<'c> Recording<'c> {
         self.consumer.disable_tracing().map_err(lost)
     }
 
-    /// Takes the trace out of the service. `interrupted` is asked now and then whether somebody cannot
-    /// wait for it.
+    /// Takes the trace out of the service. With `strict` all of it is looked through for gaps, also what
+    /// the service wrote or compressed. `interrupted` is asked now and then whether somebody cannot wait
+    /// for it.
     ///
     /// # Errors
     /// When the service goes away meanwhile, or the trace cannot be written. What of it is whole
@@ -266,6 +267,7 @@ impl<'c> Recording<'c> {
     pub fn finish(
         self,
         output: &mut Output,
+        strict: bool,
         interrupted: &mut dyn FnMut() -> Option<Failure>,
     ) -> Result<Outcome, Failure> {
         let name = output.name();
@@ -273,9 +275,12 @@ impl<'c> Recording<'c> {
         let mut gaps = None;
         let written = if self.into_file {
             output.put_in_place().map_err(failed)?;
+            if strict {
+                gaps = output.gaps();
+            }
             output.measure()
         } else {
-            gaps = Some(read(self.consumer, output, interrupted)?);
+            gaps = Some(read(self.consumer, output, strict, interrupted)?);
             Some(output.finish().map_err(failed)?)
         };
         // Some losses are found, and counted, only while the buffers are read.
@@ -301,6 +306,7 @@ pub fn clone(
     consumer: &mut Consumer,
     request: CloneSessionRequest,
     output: &mut Output,
+    strict: bool,
     interrupted: &mut dyn FnMut() -> Option<Failure>,
 ) -> Result<Outcome, Failure> {
     // A session that writes into a file is copied by the service.
@@ -312,17 +318,18 @@ pub fn clone(
         error => lost(error),
     })?;
     let into_file = response.was_write_into_file == Some(true);
-    Recording { into_file, ..Recording::attached(consumer) }.finish(output, interrupted)
+    Recording { into_file, ..Recording::attached(consumer) }.finish(output, strict, interrupted)
 }
 
 /// Reads all there is. Returns how many packets follow a gap.
 fn read(
     consumer: &mut Consumer,
     output: &mut Output,
+    strict: bool,
     interrupted: &mut dyn FnMut() -> Option<Failure>,
 ) -> Result<u64, Failure> {
     let name = output.name();
-    let mut found = Gaps::default();
+    let mut found = Gaps::new(strict);
     let mut given_up = None;
     let mut progress = Progress::new();
     let mut next_look = Instant::now() + PROGRESS_PERIOD;

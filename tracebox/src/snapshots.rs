@@ -83,6 +83,7 @@ impl Snapshots {
         connect: Connect,
         out: &OsStr,
         no_clobber: bool,
+        strict: bool,
         done: ConnectionWaker,
     ) -> Result<Self, Failure> {
         if out == "-" {
@@ -99,6 +100,7 @@ impl Snapshots {
             connect,
             out,
             no_clobber,
+            strict,
             next: 0,
             shared: shared.clone(),
             taken: Taken::default(),
@@ -167,6 +169,7 @@ struct Worker {
     connect: Connect,
     out: PathBuf,
     no_clobber: bool,
+    strict: bool,
     next: u32,
     shared: Arc<Shared>,
     taken: Taken,
@@ -198,9 +201,10 @@ impl Worker {
         *self.shared.lock() = Some(consumer.waker());
         let mut output = self.open()?;
         let shared = self.shared.clone();
-        let cloned = recording::clone(&mut consumer, request(hit), &mut output, &mut || {
-            shared.interrupted()
-        });
+        let cloned =
+            recording::clone(&mut consumer, request(hit), &mut output, self.strict, &mut || {
+                shared.interrupted()
+            });
         cloned.map_err(|failure| output.abandoned(failure))
     }
 

@@ -58,7 +58,7 @@ fn write(
     let cloned = connect().and_then(|mut consumer| {
         nudges.set_waker(consumer.waker());
         console::say("Cloning the session");
-        recording::clone(&mut consumer, request, &mut output, &mut interrupted)
+        recording::clone(&mut consumer, request, &mut output, strict, &mut interrupted)
     });
     match cloned {
         Ok(outcome) => recording::tell(&outcome, strict),

@@ -121,6 +121,7 @@ fn record_into(
             connector,
             plan.out.as_deref().unwrap_or_default(),
             plan.no_clobber,
+            plan.strict,
             consumer.waker(),
         )?),
         false => None,
@@ -143,7 +144,7 @@ fn record_into(
     let waited = recording.wait(nudges, &mut foreground);
     *start = foreground.start.take();
     waited?;
-    let outcome = recording.finish(output, &mut || foreground.gives_up(nudges))?;
+    let outcome = recording.finish(output, plan.strict, &mut || foreground.gives_up(nudges))?;
     recording::tell(&outcome, plan.strict)
 }
 

@@ -23,7 +23,22 @@ impl DataSource for Flood {
     fn stop(&mut self, _instance: &Instance, _done: Ack) {}
 }
 
-fn producer(world: &World, packets: usize) -> Producer {
+/// Writes two packets, the second of which says that something is missing before it.
+struct Gap;
+
+impl DataSource for Gap {
+    fn start(&mut self, instance: &Instance) {
+        let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+        writer.new_packet().for_testing().str("before");
+        // TracePacket.previous_packet_dropped (42): 1
+        writer.write_raw(b"\xd0\x02\x01");
+        writer.flush();
+    }
+
+    fn stop(&mut self, _instance: &Instance, _done: Ack) {}
+}
+
+fn producer(world: &World, source: impl DataSource + 'static) -> Producer {
     let options = ProducerOptions {
         address: Some(Address::parse(world.path("producer")).unwrap()),
         ..ProducerOptions::new("flood")
@@ -31,7 +46,7 @@ fn producer(world: &World, packets: usize) -> Producer {
     let producer = Producer::connect(options).unwrap();
     let descriptor =
         DataSourceDescriptor { name: Some("flood".into()), ..DataSourceDescriptor::default() };
-    producer.register(descriptor, Flood(packets)).unwrap();
+    producer.register(descriptor, source).unwrap();
     assert!(producer.sync(std::time::Duration::from_secs(600)));
     producer
 }
@@ -43,7 +58,7 @@ const CONFIG: &str =
 fn nothing_lost() {
     let world = World::new();
     let _traced = world.traced();
-    let _producer = producer(&world, 8);
+    let _producer = producer(&world, Flood(8));
     world.write("c", CONFIG);
     world.run("perfetto -c c --txt -o trace --strict").good();
 }
@@ -52,7 +67,7 @@ fn nothing_lost() {
 fn overwritten_and_discarded() {
     let world = World::new();
     let _traced = world.traced();
-    let _producer = producer(&world, 200);
+    let _producer = producer(&world, Flood(200));
     for (policy, about) in [("RING_BUFFER", "overwritten"), ("DISCARD", "the buffer full")] {
         world.write("c", &CONFIG.replace("64", &format!("64 fill_policy: {policy}")));
         let ran = world.run("perfetto -c c --txt -o trace").good();
@@ -60,5 +75,21 @@ fn overwritten_and_discarded() {
         let ran = world.run("perfetto -c c --txt -o trace --strict");
         assert!(!world.packets("trace").is_empty(), "the trace is there all the same");
         ran.failed(3, "data was lost, and --strict was asked for");
+    }
+}
+
+/// No counter knows of it, so the trace is looked through, whoever wrote it and however.
+#[test]
+fn said_by_the_trace_alone() {
+    let world = World::new();
+    let _traced = world.traced();
+    let _producer = producer(&world, Gap);
+    let file = "write_into_file: true file_write_period_ms: 100";
+    for output in ["", file] {
+        for codec in ["", "compression_type: COMPRESSION_TYPE_DEFLATE"] {
+            world.write("c", &format!("{CONFIG} {output} {codec}"));
+            let ran = world.run("perfetto -c c --txt -o trace --strict");
+            ran.failed(3, "data was lost, and --strict was asked for");
+        }
     }
 }
