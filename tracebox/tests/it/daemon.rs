@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use protos::TracePacketData;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::{Daemon, World};
+use crate::world::{Daemon, World, has};
 
 #[test]
 fn a_second_one_refuses() {
@@ -121,4 +122,66 @@ fn sockets_that_were_passed() {
     traced.signal(Signal::TERM);
     assert!(traced.child.wait().unwrap().success());
     assert!(world.path("producer").exists(), "whoever made the sockets keeps them");
+}
+
+/// Whoever stops the service loses nothing that has reached it and goes into a file.
+#[test]
+fn files_are_complete_when_it_stops() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let world = World::new();
+        let traced = world.traced();
+        let config = |file| {
+            format!(
+                "buffers {{ size_kb: 64 }} data_sources {{ config {{ name: 'none' }} }} {file}
+                 write_into_file: true file_write_period_ms: 3600000"
+            )
+        };
+        world.write("c", &config(""));
+        let mut perfetto = world.start("perfetto -c c --txt -o by-descriptor");
+        perfetto.read_until("starting tracing");
+        world.write("d", &config(&format!("output_path: '{}'", world.path("by-path").display())));
+        world.run("perfetto --detach=k -c d --txt").good();
+        world.wait_for(|state| state.num_sessions_started == Some(2));
+        traced.signal(signal);
+        traced.end().good();
+        perfetto.end().failed(1, "told to end");
+        for name in ["by-descriptor", "by-path"] {
+            let packets = world.packets(name);
+            assert!(has(&packets, |data| matches!(data, TracePacketData::TraceConfig(_))));
+            let last = packets.last().unwrap();
+            assert!(matches!(last.data, Some(TracePacketData::TraceStats(_))), "{name}: {last:?}");
+        }
+    }
+}
+
+/// A disk without room ends the session with its reason, and what is in the file is a trace. The limit of a
+/// process on files stands in for a small disk.
+#[test]
+fn a_full_disk() {
+    let world = World::new();
+    let traced = world.command("traced");
+    let mut command = std::process::Command::new("sh");
+    // In blocks of 512 bytes.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"]).arg(traced.get_program());
+    for (name, value) in traced.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let mut traced = world.spawn(command);
+    traced.read_until("listening on");
+    world.write(
+        "c",
+        &format!(
+            "buffers {{ size_kb: 64 }} data_sources {{ config {{ name: 'none' }} }}
+             builtin_data_sources {{ snapshot_interval_ms: 1 }}
+             write_into_file: true file_write_period_ms: 100 output_path: '{}'",
+            world.path("trace").display()
+        ),
+    );
+    let ran = world.run("perfetto -c c --txt").failed(1, "File too large");
+    assert!(ran.stderr.contains("service error: "), "{ran:?}");
+    let packets = world.packets("trace");
+    assert!(packets.len() > 5);
+    let size = std::fs::metadata(world.path("trace")).unwrap().len();
+    assert!(size <= 16 * 512, "{size}");
+    world.run("perfetto --query").good();
 }

@@ -78,7 +78,8 @@ impl Drive for Inner {
 /// A service that runs when it is polled. See the [module](self). Any thread may use it; the log is called
 /// on whichever that is, and must not call back.
 ///
-/// Dropping it ends the service: everybody is disconnected, sessions are lost, files keep what was written.
+/// Dropping it ends the service: sessions end, their files get all that reached it, and everybody is
+/// disconnected.
 pub struct EmbeddedService(Arc<Inner>);
 
 impl EmbeddedService {
@@ -230,6 +231,13 @@ impl EmbeddedService {
             engine.over(client, &over);
             ConnectionOver
         })
+    }
+}
+
+impl Drop for EmbeddedService {
+    fn drop(&mut self) {
+        // Files are written at once, so there is nothing to wait for.
+        lock(&self.0.engine).finish(|| false);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::failed;
@@ -13,6 +13,15 @@ use crate::error::OsError;
 #[derive(Debug)]
 pub struct OutputFile {
     fd: OwnedFd,
+}
+
+/// Why less was written than there was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutShort {
+    /// So many bytes of it are in the file.
+    pub written: usize,
+    /// What came then.
+    pub error: OsError,
 }
 
 impl OutputFile {
@@ -42,17 +51,33 @@ impl OutputFile {
     /// Writes all of `data` where the last write ended.
     ///
     /// # Errors
-    /// The first failure; part of `data` may have been written then.
-    pub fn append(&self, mut data: &[u8]) -> Result<(), OsError> {
-        while !data.is_empty() {
-            let written = retry(|| rustix::io::write(&self.fd, data)).map_err(failed("write"))?;
-            if written == 0 {
+    /// The first failure, and how much of `data` was written before.
+    pub fn append(&self, data: &[u8]) -> Result<(), CutShort> {
+        let mut written = 0;
+        while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
+            match retry(|| rustix::io::write(&self.fd, rest)) {
+                Ok(count @ 1..) => written += count,
                 // Not a thing files do; a loop that never ends would be worse than an error.
-                return Err(failed("write")(Errno::IO));
+                Ok(0) => return Err(CutShort { written, error: failed("write")(Errno::IO) }),
+                Err(errno) => return Err(CutShort { written, error: failed("write")(errno) }),
             }
-            data = data.get(written..).unwrap_or_default();
         }
         Ok(())
+    }
+
+    /// Takes back the last `count` bytes that were written, if nothing came behind them.
+    ///
+    /// # Errors
+    /// When this is no file, but a pipe say.
+    pub fn take_back(&self, count: u64) -> Result<(), OsError> {
+        let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
+        let at = rustix::fs::seek(&self.fd, SeekFrom::Current(0)).map_err(failed("lseek"))?;
+        match at.checked_sub(count) {
+            Some(end) if u64::try_from(stat.st_size) == Ok(at) => {
+                retry(|| rustix::fs::ftruncate(&self.fd, end)).map_err(failed("ftruncate"))
+            }
+            _ => Err(failed("ftruncate")(Errno::INVAL)),
+        }
     }
 
     /// A second handle to the file, and its length now.
@@ -81,7 +106,7 @@ impl OutputFile {
             if got == 0 {
                 return Err(failed("pread")(Errno::IO));
             }
-            self.append(piece.get(..got).unwrap_or_default())?;
+            self.append(piece.get(..got).unwrap_or_default()).map_err(|cut| cut.error)?;
             at += got as u64;
         }
         Ok(())

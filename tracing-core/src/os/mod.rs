@@ -6,7 +6,7 @@
 //! | file | calls | for |
 //! |---|---|---|
 //! | `clock` | `clock_gettime` | the instant the service is told |
-//! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync`, `fcntl`, `fstat`, `pread` | traces of the service |
+//! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync`, `pread` ..., `lseek`, `ftruncate` | traces of the service |
 //! | `poll` | `epoll_create1`, `epoll_ctl`, `epoll_wait`, `poll`, `eventfd2` | sleeping until something happens |
 //! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | who we are |

@@ -142,6 +142,18 @@ impl Service {
         self.end_turn();
     }
 
+    /// Ends all sessions, with this reason for their consumers: the service is about to go. Their files get
+    /// everything that reached it; drain [`poll_output`](Self::poll_output) and tell what became of the files
+    /// until the service [is idle](Self::is_idle).
+    pub fn end_sessions(&mut self, now: &Now, reason: &str) {
+        self.now = *now;
+        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            self.free_session(id, reason);
+        }
+        self.end_turn();
+    }
+
     /// What waits until nothing else happens at this instant.
     fn end_turn(&mut self) {
         while let Some(client) = self.out.next_doomed() {
@@ -163,7 +175,7 @@ impl Service {
     }
 
     /// True once all sessions ended and their files are closed: a daemon that is told to stop waits for this
-    /// after it closed its consumers.
+    /// after [`end_sessions`](Self::end_sessions).
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.sessions.is_empty()

@@ -161,6 +161,12 @@ impl Shell {
         self.now_ns = end;
     }
 
+    /// Ends all sessions, as a daemon does that was told to stop.
+    pub fn end_sessions(&mut self, reason: &str) {
+        self.service.end_sessions(&self.now(), reason);
+        self.carry_out();
+    }
+
     /// Opens a connection to the producer socket.
     pub fn connect_producer(&mut self, peer: Peer, in_process: bool) -> ClientId {
         let client = self.next_client();

@@ -1,14 +1,16 @@
 //! The daemon's loop: sleeps, accepts, reads, lets the [`Engine`] do its turn, writes.
 
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::engine::{Engine, FIRST_CLIENT};
+use super::files::LAST_WRITES;
 use super::peer::{Link, Over, Peer, Side, SocketLink};
 use crate::error::OsError;
 use crate::ids::ClientId;
 use crate::limits::ACCEPTS_PER_TURN;
-use crate::os::clock;
-use crate::os::poll::{Poller, Ready};
+use crate::os::clock::{self, Deadline};
+use crate::os::poll::{Poller, Ready, wait_for};
 use crate::os::signal::StopSignals;
 use crate::os::socket::{Listener, Stream};
 use crate::service::{Input, LogLevel};
@@ -96,11 +98,30 @@ impl Daemon {
             self.flush();
             let signalled = self.signals.as_mut().is_some_and(|s| s.take() > 0);
             if signalled || self.engine.inbox.is_stopped() {
+                self.finish()?;
                 let summary = self.engine.counters.read().to_string();
                 self.engine.say(LogLevel::Info, &summary);
                 return Ok(());
             }
         }
+    }
+
+    /// Completes the files of sessions and tells consumers; a second signal ends the wait for that.
+    fn finish(&mut self) -> Result<(), OsError> {
+        let deadline = Deadline::after(Some(LAST_WRITES));
+        let (wake, signals) = (self.engine.wake.clone(), &mut self.signals);
+        let mut failed = None;
+        self.engine.finish(|| {
+            let fd = signals.as_ref().map_or(wake.as_fd(), AsFd::as_fd);
+            if let Err(error) = wait_for(fd, false, &wake, deadline.left()) {
+                failed = Some(error);
+            }
+            wake.clear();
+            let signalled = signals.as_mut().is_some_and(|s| s.take() > 0);
+            failed.is_none() && !signalled && deadline.left() != Some(Duration::ZERO)
+        });
+        self.flush();
+        failed.map_or(Ok(()), Err)
     }
 
     /// Until the next thing is due.

@@ -119,6 +119,24 @@ impl Engine {
         }
     }
 
+    /// Ends all sessions, and waits until their files are complete: `wait` sleeps until the files may have
+    /// something to tell, or says that it has waited enough.
+    pub(in crate::client) fn finish(&mut self, mut wait: impl FnMut() -> bool) {
+        self.service.end_sessions(&clock::now(), "the tracing service was told to end");
+        self.carry_out();
+        loop {
+            let done = self.files.take_done();
+            let nothing_new = done.is_empty();
+            done.into_iter().for_each(|input| self.feed(input));
+            if self.service.is_idle() {
+                return;
+            }
+            if nothing_new && !wait() {
+                return self.files.give_up();
+            }
+        }
+    }
+
     // ------------------------------------------------------------ connections
 
     /// A number for a connection that is new.

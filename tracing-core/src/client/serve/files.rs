@@ -10,14 +10,14 @@ use bytes::Bytes;
 
 use crate::error::OsError;
 use crate::ids::FileId;
-use crate::os::file::OutputFile;
+use crate::os::file::{CutShort, OutputFile};
 use crate::os::poll::Wake;
 use crate::service::{FileError, Input};
 use crate::sync::{Arc, Mutex, lock, mpsc};
 
 /// How long the end of the daemon waits for what is still being written. A disk takes less; a pipe that
 /// nobody reads takes for ever.
-const LAST_WRITES: Duration = Duration::from_secs(5);
+pub(super) const LAST_WRITES: Duration = Duration::from_secs(5);
 
 /// What a thread is to do with its file.
 enum Job {
@@ -59,6 +59,8 @@ pub(super) struct Files {
     /// Every thread holds a sender, to nobody: the receiver learns when the last one ended.
     alive: Option<mpsc::Sender<()>>,
     ended: mpsc::Receiver<()>,
+    /// How long the end waits for them.
+    patience: Duration,
     last_id: u64,
 }
 
@@ -72,6 +74,7 @@ impl Files {
             outlet: Outlet { done: Arc::default(), wake },
             alive: Some(alive),
             ended,
+            patience: LAST_WRITES,
             last_id: 0,
         }
     }
@@ -134,6 +137,11 @@ impl Files {
         }
     }
 
+    /// Somebody has waited already: the end does not do it again.
+    pub(super) fn give_up(&mut self) {
+        self.patience = Duration::ZERO;
+    }
+
     fn send(&self, id: FileId, job: Job) -> bool {
         self.open.get(&id).is_some_and(|jobs| jobs.send(job).is_ok())
     }
@@ -169,7 +177,7 @@ impl Drop for Files {
         self.open.clear();
         self.alive = None;
         // Nobody sends: this ends when the last thread does, or when it takes too long.
-        let _ = self.ended.recv_timeout(LAST_WRITES);
+        let _ = self.ended.recv_timeout(self.patience);
     }
 }
 
@@ -179,6 +187,25 @@ fn failed(error: OsError) -> FileError {
 
 fn closed() -> FileError {
     FileError { text: "the file is closed".into() }
+}
+
+/// Appends a piece of a trace. If it finds no room for all of it, the packet that was cut is taken back: what
+/// is in the file stays a trace.
+fn append_packets(file: &OutputFile, data: &[u8]) -> Result<(), FileError> {
+    file.append(data).map_err(|cut| {
+        take_back_cut(file, data, &cut);
+        failed(cut.error)
+    })
+}
+
+fn take_back_cut(file: &OutputFile, data: &[u8], cut: &CutShort) {
+    let mut reader = protozero::Reader::new(data.get(..cut.written).unwrap_or_default());
+    let mut whole = 0;
+    while let Ok(Some(_)) = reader.next_field() {
+        whole = reader.position();
+    }
+    // A pipe has it already, and the disk that failed may fail again: the error is told anyway.
+    let _ = file.take_back((cut.written - whole) as u64);
 }
 
 /// Does what comes for one file, until nothing can come any more.
@@ -196,9 +223,8 @@ impl Job {
         let (result, close) = match self {
             Self::Write { data, sync, close } => {
                 let written = open.and_then(|file| {
-                    let written = file.append(&data);
-                    let synced = if sync { written.and_then(|()| file.sync()) } else { written };
-                    synced.map_err(failed)
+                    append_packets(file, &data)?;
+                    if sync { file.sync().map_err(failed) } else { Ok(()) }
                 });
                 (written, close)
             }
@@ -222,5 +248,45 @@ impl Job {
             *file = None;
         }
         outlet.put(id, result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Seek, SeekFrom};
+
+    use super::*;
+
+    /// What `append_packets` leaves of a trace when the file takes only so many bytes of it.
+    fn cut_at(limit: usize) -> Vec<u8> {
+        let trace = [b"\x0a\x03abc".as_slice(), b"\x0a\x00", b"\x0a\x05defgh"].concat();
+        let path = std::env::temp_dir().join(format!("cut-{}-{limit}", std::process::id()));
+        let mut options = File::options();
+        let mut open =
+            options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        std::io::Write::write_all(&mut open, b"before").unwrap();
+        std::io::Write::write_all(&mut open, &trace[..limit]).unwrap();
+        assert_eq!(open.seek(SeekFrom::Current(0)).unwrap(), 6 + limit as u64);
+        let error = crate::error::OsError::new("write", 28);
+        let file = OutputFile::from_fd(open.into());
+        take_back_cut(&file, &trace, &CutShort { written: limit, error });
+        let left = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        left[6..].to_vec()
+    }
+
+    #[test]
+    fn a_packet_that_was_cut_is_taken_back() {
+        for (limit, left) in [(0, 0), (1, 0), (4, 0), (5, 5), (6, 5), (7, 7), (10, 7), (14, 14)] {
+            assert_eq!(cut_at(limit).len(), left, "{limit}");
+        }
+    }
+
+    #[test]
+    fn what_no_room_is_left_for_is_an_error() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let error = append_packets(&OutputFile::from_fd(full.into()), b"\x0a\x00").unwrap_err();
+        assert!(error.text.contains("No space left"), "{error:?}");
     }
 }

@@ -161,7 +161,8 @@ impl Server {
         self.daemon.stop_on(StopSignals::catch()?)
     }
 
-    /// Serves until it is stopped. Sessions that run then are lost; files keep what was written.
+    /// Serves until it is stopped. Sessions end then: their consumers are told, and their files get all that
+    /// has reached the service, which may take a few seconds. A second signal ends the wait for them.
     ///
     /// # Errors
     /// When the system does not let it wait any more; in practice never.
@@ -178,7 +179,7 @@ pub struct ServerHandle {
 }
 
 impl ServerHandle {
-    /// Ends [`Server::run`] soon. Everybody is disconnected.
+    /// Ends [`Server::run`] soon, after the files of sessions are complete. Everybody is disconnected.
     pub fn stop(&self) {
         self.inbox.stop();
     }

@@ -232,8 +232,9 @@ fn everybody_is_told_when_the_service_ends() {
     let mut daemon = Daemon::start("end");
     let mut consumers = daemon.consumers();
     for consumer in &mut consumers {
-        // The end of a session is a call that waits, and its rejection must not look like a refusal.
         consumer.enable_tracing(&TraceConfig::default(), None).unwrap();
+        // The answer comes behind the session.
+        consumer.query_capabilities().unwrap();
     }
     let mut producers = daemon.producers();
     let commands = producers.each_mut().map(|producer| {
@@ -244,6 +245,11 @@ fn everybody_is_told_when_the_service_ends() {
     let next = Daemon { service: None, directory: daemon.directory.clone() };
     daemon.service.take().unwrap().stop().unwrap();
     for mut consumer in consumers {
+        let told = consumer.wait(Some(PATIENCE));
+        assert!(
+            matches!(&told, Err(ConsumerError::Service(why)) if why.contains("told to end")),
+            "{told:?}"
+        );
         assert!(matches!(consumer.wait(Some(PATIENCE)), Err(ConsumerError::Disconnected)));
     }
     for (mut producer, command) in producers.into_iter().zip(commands) {

@@ -330,3 +330,30 @@ fn every_file_operation_may_fail() {
         assert!(end.contains(&format!("operation {number} fails")), "{end}");
     }
 }
+
+/// The service goes: everything that reached it gets into the files first, and consumers know why.
+#[test]
+fn the_end_of_the_service_completes_files() {
+    let mut shell = Shell::new();
+    let (mut producer, mut consumer, id) = started(&mut shell, into_file(&["ds"]));
+    let detached = {
+        let mut one = MockConsumer::connect(&mut shell, 0);
+        let id = shell.open_file();
+        one.enable(&mut shell, into_file(&["none"]), Some(id));
+        let request = protos::DetachRequest { key: Some("k".into()), ..Default::default() };
+        one.call(&mut shell, protos::consumer_port::Request::Detach(request));
+        id
+    };
+    let mut reader = MockConsumer::connect(&mut shell, 0);
+    reader.enable(&mut shell, config(&["ds"]), None);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a"), payload("b")]);
+    shell.end_sessions("the end");
+    assert!(shell.service.is_idle());
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some("the end"));
+    assert_eq!(reader.ended(&mut shell).as_deref(), Some("the end"));
+    assert!(file(&shell, id).closed && file(&shell, detached).closed);
+    let packets = decode_file(&file(&shell, id).bytes);
+    assert_eq!(payloads(&packets), ["a", "b"]);
+    assert_eq!(kinds(&packets).last().unwrap(), "TraceStats");
+    assert_eq!(kinds(&decode_file(&file(&shell, detached).bytes)).last().unwrap(), "TraceStats");
+}
