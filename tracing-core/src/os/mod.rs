@@ -1,13 +1,14 @@
 //! Every system call this crate makes.
 //!
-//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for one file:
-//! [`shm`], which maps memory. Descriptors are always owned values and always close on exec.
+//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for two files: [`shm`],
+//! which maps memory, and `tsc`, which reads a register. Descriptors are always owned values and always close
+//! on exec.
 //!
 //! | file | calls | for |
 //! |---|---|---|
 //! | `clock` | `clock_gettime` | the instant the service is told |
-//! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync`, `pread` ..., `lseek`, `ftruncate` | traces of the service |
-//! | `poll` | `epoll_create1`, `epoll_ctl`, `epoll_wait`, `poll`, `eventfd2` | sleeping until something happens |
+//! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
+//! | `poll` | `epoll_wait`, `poll`, `eventfd2`, `timerfd_settime` ... | sleeping until something happens |
 //! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | who we are |
 //! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `munmap` | producers' memory |
@@ -16,6 +17,8 @@
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | being found |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect`, `getsockname`, `getpeername` | virtual machines |
+//! | `timezone` | files of tzdata | the offset of local time |
+//! | `tsc` | none: an instruction | one more clock |
 //! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | sockets that were passed, and saying that we are ready |
 
 pub mod clock;
@@ -27,6 +30,8 @@ pub mod shm;
 pub mod signal;
 pub mod socket;
 pub mod systemd;
+pub mod timezone;
+mod tsc;
 
 use crate::error::OsError;
 

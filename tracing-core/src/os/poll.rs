@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use super::failed;
 use crate::error::OsError;
@@ -97,6 +100,64 @@ impl Poller {
     }
 }
 
+/// Wakes its poller at a moment of boot time. Waiting with a timeout would sleep longer than that by as
+/// long as the machine itself slept.
+#[derive(Debug)]
+pub struct Alarm {
+    timer: OwnedFd,
+    at_ns: Option<u64>,
+}
+
+impl Alarm {
+    /// Not set.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> Result<Self, OsError> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer =
+            timerfd_create(TimerfdClockId::Boottime, flags).map_err(failed("timerfd_create"))?;
+        Ok(Self { timer, at_ns: None })
+    }
+
+    /// Rings at `at_ns`, boot time, instead of when it was to ring before; a moment that is over is now.
+    /// `None` is never.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn set(&mut self, at_ns: Option<u64>) -> Result<(), OsError> {
+        if at_ns == self.at_ns {
+            return Ok(());
+        }
+        // Zero would mean never.
+        let time = at_ns.map_or(Duration::ZERO, |at_ns| Duration::from_nanos(at_ns.max(1)));
+        let it_value = Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let spec = Itimerspec { it_interval: never, it_value };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec)
+            .map_err(failed("timerfd_settime"))?;
+        self.at_ns = at_ns;
+        Ok(())
+    }
+
+    /// It rang: it is not set any more.
+    pub fn clear(&mut self) {
+        let mut count = [0_u8; 8];
+        let _ = rustix::io::read(&self.timer, &mut count);
+        self.at_ns = None;
+    }
+}
+
+impl AsFd for Alarm {
+    /// Readable from when it rings until it is cleared.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
+}
+
 fn flags(read: bool, write: bool) -> epoll::EventFlags {
     let mut flags = epoll::EventFlags::empty();
     flags.set(epoll::EventFlags::IN, read);
@@ -172,5 +233,36 @@ impl Wake {
 impl AsFd for Wake {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::clock;
+
+    #[test]
+    fn an_alarm_rings_when_it_is_time_and_not_before() {
+        let poller = Poller::new().unwrap();
+        let mut alarm = Alarm::new().unwrap();
+        poller.add(&alarm, 7, true, false).unwrap();
+        let rings = |timeout| {
+            let mut ready = Vec::new();
+            poller.wait(&mut ready, timeout).unwrap();
+            ready.len() == 1
+        };
+        assert!(!rings(Some(Duration::ZERO)));
+        alarm.set(Some(u64::MAX)).unwrap();
+        assert!(!rings(Some(Duration::ZERO)));
+        let at_ns = clock::boot_ns() + 3_000_000;
+        alarm.set(Some(at_ns)).unwrap();
+        assert!(rings(None) && clock::boot_ns() >= at_ns);
+        alarm.clear();
+        assert!(!rings(Some(Duration::ZERO)));
+        // What is over rings at once.
+        alarm.set(Some(0)).unwrap();
+        assert!(rings(None));
+        alarm.set(None).unwrap();
+        assert!(!rings(Some(Duration::ZERO)));
     }
 }

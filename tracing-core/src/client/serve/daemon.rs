@@ -10,7 +10,7 @@ use crate::error::OsError;
 use crate::ids::ClientId;
 use crate::limits::ACCEPTS_PER_TURN;
 use crate::os::clock::{self, Deadline};
-use crate::os::poll::{Poller, Ready, wait_for};
+use crate::os::poll::{Alarm, Poller, Ready, wait_for};
 use crate::os::signal::StopSignals;
 use crate::os::socket::{Listener, Stream};
 use crate::service::{Input, LogLevel};
@@ -18,7 +18,8 @@ use crate::service::{Input, LogLevel};
 /// Keys of the poller; connections have their [`ClientId`], which starts above these.
 const KEY_WAKE: u64 = 0;
 const KEY_SIGNALS: u64 = 1;
-const KEY_LISTENERS: u64 = 2;
+const KEY_ALARM: u64 = 2;
+const KEY_LISTENERS: u64 = 3;
 
 /// Bytes read from one connection in a turn.
 const READ_BYTES: usize = 128 * 1024;
@@ -30,6 +31,8 @@ const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 pub(super) struct Daemon {
     pub(super) engine: Engine,
     poller: Poller,
+    /// Rings when the next thing is due.
+    alarm: Alarm,
     listeners: Vec<(Side, Listener)>,
     /// Boot time until which nobody is accepted.
     accept_paused_until: Option<u64>,
@@ -47,9 +50,12 @@ impl Daemon {
         poller.add(&engine.wake, KEY_WAKE, true, false)?;
         let producers = producers.into_iter().map(|listener| (Side::Producer, listener));
         let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
+        let alarm = Alarm::new()?;
+        poller.add(&alarm, KEY_ALARM, true, false)?;
         let mut this = Self {
             engine,
             poller,
+            alarm,
             listeners: producers.chain(consumers).collect(),
             accept_paused_until: None,
             signals: None,
@@ -85,8 +91,8 @@ impl Daemon {
         let mut ready = Vec::new();
         loop {
             ready.clear();
-            let timeout = self.timeout();
-            self.poller.wait(&mut ready, timeout)?;
+            self.alarm.set(self.due_ns())?;
+            self.poller.wait(&mut ready, None)?;
             self.engine.counters.wake(ready.len());
             for &event in &ready {
                 self.dispatch(event)?;
@@ -124,10 +130,9 @@ impl Daemon {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Until the next thing is due.
-    fn timeout(&self) -> Option<Duration> {
-        let due = [self.engine.due_ns(), self.accept_paused_until].into_iter().flatten().min()?;
-        Some(Duration::from_nanos(due.saturating_sub(clock::boot_ns())))
+    /// When the next thing is due, boot time.
+    fn due_ns(&self) -> Option<u64> {
+        [self.engine.due_ns(), self.accept_paused_until].into_iter().flatten().min()
     }
 
     fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
@@ -136,6 +141,7 @@ impl Daemon {
                 self.engine.wake.clear();
             }
             KEY_SIGNALS => {}
+            KEY_ALARM => self.alarm.clear(),
             KEY_LISTENERS..FIRST_CLIENT => {
                 let index = usize::try_from(event.key - KEY_LISTENERS).unwrap_or(usize::MAX);
                 self.accept(index)?;

@@ -36,6 +36,7 @@ use crate::os::process::{self, Machine};
 use crate::os::shm;
 use crate::os::signal::StopSignals;
 use crate::os::socket::{Address, ListenError, Listener};
+use crate::os::{clock, timezone};
 use crate::service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
 use crate::shm::Region;
 use crate::sync::Arc;
@@ -212,6 +213,7 @@ impl ServerHandle {
 /// When the kernel has no random numbers.
 pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsError> {
     let machine = Machine::read();
+    let unix_s = i64::try_from(clock::now().real_ns / 1_000_000_000).unwrap_or(i64::MAX);
     let machine_name = std::env::var("PERFETTO_MACHINE_NAME")
         .ok()
         .filter(|name| !name.is_empty())
@@ -227,7 +229,7 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
             machine: machine.machine,
             hz: i64::try_from(machine.ticks_per_second).ok(),
             page_bytes: Some(machine.page_bytes),
-            timezone_off_mins: None,
+            timezone_off_mins: Some(timezone::offset_mins(unix_s)),
             cpu_count: Some(machine.cpu_count),
             ram_bytes: Some(machine.ram_bytes),
             machine_name,
