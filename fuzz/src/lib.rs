@@ -5,10 +5,12 @@ mod schema;
 mod sink;
 mod toolkit;
 mod tracing;
+mod writer;
 
 pub use schema::{descriptor_set, schema_text};
 pub use toolkit::{derived, frames, generated, reader, rewriter, scattered, text_format};
 pub use tracing::{commit_data, ipc_frames, text_config, trace_buffer};
+pub use writer::writer;
 
 /// A target: the name of its file in `fuzz_targets`, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -28,4 +30,5 @@ pub const TARGETS: &[Target] = &[
     ("text_config", text_config),
     ("text_format", text_format),
     ("trace_buffer", trace_buffer),
+    ("writer", writer),
 ];

@@ -28,6 +28,9 @@ pub(crate) struct Note {
 /// empty for the file itself) to note. What has no name is counted: `Outer#reserved0`, `#import2`.
 pub(crate) type Notes = BTreeMap<String, Note>;
 
+/// The note of the package.
+pub(crate) const PACKAGE: &str = "#package";
+
 /// `outer.name`, or `name` alone.
 pub(crate) fn join(outer: &str, name: &str) -> String {
     if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }

@@ -7,7 +7,8 @@
 //!                                 └─ UnknownFields ┘  verbatim, behind the known ones
 //! ```
 //!
-//! `#[derive(protozero::Message)]` writes the two functions that differ from struct to struct. What
+//! `#[derive(protozero::Message)]` writes the two functions that differ from struct to struct, in
+//! generated code the macro `rt::owned!` out of a line per field. What
 //! protobuf asks of a parser holds: a singular number met again replaces the old value, a message
 //! met again is merged into the old one, repeated fields grow, packed and unpacked runs are the same
 //! thing, of a oneof the last member wins, and of a key the last value.

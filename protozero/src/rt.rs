@@ -18,6 +18,8 @@ pub use crate::owned;
 pub use crate::service::CallError;
 pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
 pub use crate::wire::zigzag;
+#[cfg(feature = "alloc")]
+pub use crate::{__extendable as extendable, __oneof as oneof, __owned as owned};
 
 use crate::encode::packed;
 
@@ -39,12 +41,40 @@ pub trait Writer<'w>: Sized {
     }
 }
 
-/// What every generated writer has beside its setters.
+/// Declares a writer, out of a line per field.
+///
+/// ```
+/// use protozero::{FixedSink, Writer, rt};
+///
+/// rt::writer! { PolygonWriter, "shape.Polygon";
+///     /// What people call it.
+///     value name(&str) = 1 as string;
+///     packed corners(i32) = 2 as packed_sint32;
+///     message holes(PolygonWriter<'_>) = 3, holes_raw;
+///     bytes texture = 5, texture_gather;
+/// }
+///
+/// let mut buffer = [0; 64];
+/// let mut stream = FixedSink::stream(&mut buffer);
+/// let mut polygon = PolygonWriter::from_scope(stream.root());
+/// polygon.name("box").corners([-1, 1]).texture(b"!");
+/// polygon.holes().name("h");
+/// drop(polygon);
+/// assert_eq!(stream.finish()?, b"\x0a\x03box\x12\x02\x01\x02\x2a\x01!\x1a\x03\x0a\x01h");
+/// # Ok::<(), protozero::WriteError>(())
+/// ```
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __writer {
-    ($name:ident, $full:literal) => {
-        #[doc = concat!("Writes a `", $full, "`; dropping it closes the message.")]
+    (
+        $name:ident, $full:literal $(;)?
+        $(
+            $(#[$meta:meta])*
+            $shape:ident $field:ident $(($ty:ty))? = $number:literal $(as $call:ident)?
+                $(, $other:ident)?;
+        )*
+    ) => {
+        #[doc = ::core::concat!("Writes a `", $full, "`; dropping it closes the message.")]
         pub struct $name<'w> {
             s: $crate::Scope<'w>,
         }
@@ -61,6 +91,7 @@ macro_rules! __writer {
             }
         }
 
+        #[allow(dead_code, non_snake_case, clippy::all, reason = "made for whoever needs it")]
         impl $name<'_> {
             /// Appends already encoded fields, verbatim.
             #[inline]
@@ -68,6 +99,101 @@ macro_rules! __writer {
                 $crate::rt::raw(&mut self.s, fields);
                 self
             }
+
+            $($crate::__setter! {
+                $shape [$(#[$meta])*] $field $(($ty))? $number $($call)? $(, $other)?
+            })*
+        }
+    };
+}
+
+/// The setters of one line of [`__writer`](crate::__writer).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __setter {
+    (value [$($head:tt)*] $name:ident ($ty:ty) $number:literal $call:ident) => {
+        $($head)*
+        #[inline]
+        pub fn $name(&mut self, value: $ty) -> &mut Self {
+            $crate::rt::$call::<$number>(&mut self.s, value);
+            self
+        }
+    };
+    (enumeration [$($head:tt)*] $name:ident ($ty:ty) $number:literal) => {
+        $($head)*
+        #[inline]
+        pub fn $name(&mut self, value: $ty) -> &mut Self {
+            $crate::rt::enumeration::<$number>(&mut self.s, value.0);
+            self
+        }
+    };
+    (packed [$($head:tt)*] $name:ident ($ty:ty) $number:literal $call:ident) => {
+        $($head)*
+        #[inline]
+        pub fn $name(
+            &mut self,
+            values: impl ::core::iter::IntoIterator<Item = $ty>,
+        ) -> &mut Self {
+            $crate::rt::$call::<$number>(&mut self.s, values);
+            self
+        }
+    };
+    (packed_enum [$($head:tt)*] $name:ident ($ty:ty) $number:literal) => {
+        $($head)*
+        #[inline]
+        pub fn $name(
+            &mut self,
+            values: impl ::core::iter::IntoIterator<Item = $ty>,
+        ) -> &mut Self {
+            let values = ::core::iter::Iterator::map(
+                ::core::iter::IntoIterator::into_iter(values),
+                |value| value.0,
+            );
+            $crate::rt::packed_enumeration::<$number>(&mut self.s, values);
+            self
+        }
+    };
+    (bytes [$($head:tt)*] $name:ident $number:literal, $gather:ident) => {
+        $($head)*
+        #[inline]
+        pub fn $name(&mut self, value: &[u8]) -> &mut Self {
+            $crate::rt::bytes::<$number>(&mut self.s, value);
+            self
+        }
+
+        /// The same, out of several pieces.
+        #[inline]
+        pub fn $gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+            $crate::rt::bytes_gather::<$number>(&mut self.s, parts);
+            self
+        }
+    };
+    (message [$($head:tt)*] $name:ident ($writer:ty) $number:literal, $raw:ident) => {
+        $($head)*
+        #[inline]
+        pub fn $name(&mut self) -> $writer {
+            $crate::rt::message::<$number, _>(&mut self.s)
+        }
+
+        /// The same, whose body is encoded already.
+        #[inline]
+        pub fn $raw(&mut self, body: &[u8]) -> &mut Self {
+            $crate::rt::message_raw::<$number>(&mut self.s, body);
+            self
+        }
+    };
+    (group [$($head:tt)*] $name:ident ($writer:ty) $number:literal, $raw:ident) => {
+        $($head)*
+        #[inline]
+        pub fn $name(&mut self) -> $writer {
+            $crate::rt::group::<$number, _>(&mut self.s)
+        }
+
+        /// The same, whose body is encoded already.
+        #[inline]
+        pub fn $raw(&mut self, body: &[u8]) -> &mut Self {
+            $crate::rt::group_raw::<$number>(&mut self.s, body);
+            self
         }
     };
 }

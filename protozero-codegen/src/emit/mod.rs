@@ -10,16 +10,20 @@ mod tree;
 mod writer;
 
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
 use crate::error::Error;
 use crate::format::format;
 use crate::model::{EnumId, Field, Kind, MessageId, Schema};
 use crate::names::{Names, raw};
 use crate::{Config, OutputFile};
+
+/// Columns a line may take with its attribute in front.
+const WIDTH: usize = 120;
 
 /// What an emitter of one file works with.
 pub(crate) struct Context<'a> {
@@ -126,7 +130,8 @@ impl Context<'_> {
         let gap = (!file.comment.is_empty()).then_some("");
         let more = gap.map(str::to_owned).into_iter().chain(more);
         let any = |yes: bool| yes && !file.messages.is_empty();
-        let rt = any(faces.writer || faces.reader).then(|| quote! { use protozero::rt; });
+        let rt =
+            any(faces.owned || faces.writer || faces.reader).then(|| quote! { use protozero::rt; });
         let descriptors = any(faces.descriptor).then(|| {
             let cfg = self.cfg_text();
             quote! { #cfg use protozero::descriptor as d; }
@@ -180,6 +185,29 @@ impl Context<'_> {
         texts.push(text);
         let at = texts.len() - 1;
         quote! { verbatim! { #at } }
+    }
+
+    /// Appends a line of such a table, with what stands above it or in front of it.
+    pub fn row(
+        &self,
+        out: &mut String,
+        indent: &str,
+        doc: Option<String>,
+        feature: Option<&str>,
+        line: &str,
+    ) {
+        // Writing to a string cannot fail.
+        if let Some(doc) = doc {
+            let _ = writeln!(out, "{indent}/// {doc}");
+        }
+        let gate = feature.map(|feature| format!("#[cfg(feature = \"{feature}\")]"));
+        let _ = match gate {
+            Some(gate) if indent.len() + gate.len() + 1 + line.len() > WIDTH => {
+                writeln!(out, "{indent}{gate}\n{indent}{line}")
+            }
+            Some(gate) => writeln!(out, "{indent}{gate} {line}"),
+            None => writeln!(out, "{indent}{line}"),
+        };
     }
 
     /// The owned struct.
@@ -249,14 +277,14 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
+/// A path as one writes it.
+pub(crate) fn spaceless(tokens: TokenStream) -> String {
+    tokens.to_string().replace(' ', "")
+}
+
 /// `rt::KIND`.
 pub(crate) fn rt(kind: Kind) -> Ident {
     ident(kind.keyword())
-}
-
-/// `rt::packed_KIND`.
-pub(crate) fn rt_packed(kind: Kind) -> Ident {
-    format_ident!("packed_{}", kind.keyword())
 }
 
 /// A comment as doc attributes, and a warning for who uses it.

@@ -1,11 +1,12 @@
-//! Owned structs and oneof enums. All encoding and decoding is `protozero-derive`'s.
+//! Owned structs and oneof enums: plain Rust, and a table of a line per field of which `rt::owned!` makes
+//! the rest. All encoding and decoding is that of `#[derive(Message)]`, without the wait for its parser.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{Context, docs, docs_or, extension, ident, rt};
+use super::{Context, docs, docs_or, extension, ident, spaceless};
 use crate::model::{Default, Field, Kind, Label, Message, MessageId};
-use crate::names::{Taken, raw, variants};
+use crate::names::{Taken, camel, raw, variants};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
@@ -20,36 +21,43 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let mut taken = Taken::new(&["unknown_fields"]);
     let mut done = vec![false; message.oneofs.len()];
     let mut fields = TokenStream::new();
+    let mut lines = Vec::new();
     for f in &message.fields {
         match f.oneof {
             None => {
                 let name = raw(&taken.take(f.name.clone()));
                 fields.extend(field(cx, f, &name));
+                lines.push(line(cx, f, &name));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
                 let oneof = &message.oneofs[at];
                 let name = raw(&taken.take(oneof.name.clone()));
                 let ty = ident(&names.oneofs[at]);
-                let numbers = members(message, at).map(|f| Literal::u32_unsuffixed(f.number));
+                let numbers: Vec<_> = members(message, at).map(|f| f.number.to_string()).collect();
+                lines.push((None, format!("oneof {name} = {};", numbers.join(" | "))));
                 let doc = docs_or(&oneof.comment, false, "At most one of these.");
-                fields.extend(quote! { #doc #[pb(oneof, #(#numbers),*)] pub #name: Option<#ty>, });
+                fields.extend(quote! { #doc pub #name: Option<#ty>, });
             }
             Some(_) => {}
         }
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
     let defaults = defaults(cx, message, &name);
-    let open = (!message.extension_ranges.is_empty()).then(|| quote! { , extensions });
+    let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
+    // In this order they are written: back to front.
+    lines.reverse();
+    let table = table(cx, "owned", &names.owned, &lines);
     let extensions = extension::nested(cx, message, &name);
     quote! {
         #doc
-        #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+        #[derive(Clone, PartialEq, Debug, Default)]
         pub struct #name {
             #fields
             /// Fields this build does not know, verbatim.
-            #[pb(unknown #open)]
             pub unknown_fields: protozero::UnknownFields,
         }
+        #table
+        #open
         #(#oneofs)*
         #defaults
         #extensions
@@ -60,61 +68,111 @@ fn members(message: &Message, oneof: usize) -> impl Iterator<Item = &Field> {
     message.fields.iter().filter(move |f| f.oneof == Some(oneof))
 }
 
-fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
-    let doc = docs(&f.comment, f.deprecated);
-    let number = Literal::u32_unsuffixed(f.number);
-    if let Some((key, value)) = cx.schema.map_entry(f) {
-        let gate = cx.gate(value);
-        let (key_kind, value_kind) = (rt(key.kind), rt(value.kind));
-        let (key_type, value_type) = (cx.scalar(key.kind), cx.scalar(value.kind));
-        let utf8 = (key.utf8 || value.utf8).then(|| quote! { , utf8 });
-        let ty = quote! { std::collections::BTreeMap<#key_type, #value_type> };
-        return quote! {
-            #doc #gate #[pb(map(#key_kind, #value_kind), #number #utf8)] pub #name: #ty,
-        };
+/// A line of a table, and the feature it needs.
+type Line<'a> = (Option<&'a str>, String);
+
+/// `rt::NAME! { TYPE; lines }`.
+fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) -> TokenStream {
+    let mut out = format!("rt::{name}! {{ {ty};\n");
+    for (feature, line) in lines {
+        cx.row(&mut out, "    ", None, *feature, line);
     }
-    let gate = cx.gate(f);
-    let (kind, utf8) = kind(f);
-    let scalar = cx.scalar(f.kind);
-    let (flag, ty) = match f.label {
-        Label::Repeated if f.packed => (quote! { , packed }, quote! { Vec<#scalar> }),
-        Label::Repeated => (quote! { , repeated }, quote! { Vec<#scalar> }),
-        // A message is there or it is not, whatever the schema's presence.
-        Label::Implicit if !matches!(f.kind, Kind::Message(_)) => (quote! {}, quote! { #scalar }),
-        _ if f.boxed => (quote! { , boxed }, quote! { Option<Box<#scalar>> }),
-        _ => (quote! {}, quote! { Option<#scalar> }),
-    };
-    quote! { #doc #gate #[pb(#kind, #number #flag #utf8)] pub #name: #ty, }
+    out.push('}');
+    cx.verbatim(out)
 }
 
-/// The kind in `#[pb(...)]`, and the word that has its text checked.
-fn kind(f: &Field) -> (proc_macro2::Ident, Option<TokenStream>) {
-    let kind = if f.delimited { ident("group") } else { rt(f.kind) };
-    (kind, (f.kind == Kind::String && f.utf8).then(|| quote! { , utf8 }))
+fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
+    let doc = docs(&f.comment, f.deprecated);
+    if let Some((key, value)) = cx.schema.map_entry(f) {
+        let gate = cx.gate(value);
+        let (key, value) = (cx.scalar(key.kind), cx.scalar(value.kind));
+        return quote! { #doc #gate pub #name: std::collections::BTreeMap<#key, #value>, };
+    }
+    let gate = cx.gate(f);
+    let scalar = cx.scalar(f.kind);
+    let ty = match f.label {
+        Label::Repeated => quote! { Vec<#scalar> },
+        _ if implicit(f) => quote! { #scalar },
+        _ if f.boxed => quote! { Option<Box<#scalar>> },
+        _ => quote! { Option<#scalar> },
+    };
+    quote! { #doc #gate pub #name: #ty, }
+}
+
+/// A message is there or it is not, whatever the schema's presence.
+fn implicit(f: &Field) -> bool {
+    f.label == Label::Implicit && !matches!(f.kind, Kind::Message(_))
+}
+
+/// The line of a field in `rt::owned!`.
+fn line<'a>(cx: &'a Context<'_>, f: &Field, name: &proc_macro2::Ident) -> Line<'a> {
+    let number = f.number;
+    if let Some((key, value)) = cx.schema.map_entry(f) {
+        let (key, of) = (kind(cx, key), kind(cx, value));
+        return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of};"));
+    }
+    let enums = matches!(f.kind, Kind::Enum(_));
+    let shape = match f.label {
+        Label::Repeated if f.packed && enums => "packed_enums",
+        Label::Repeated if enums => "unpacked_enums",
+        Label::Repeated if f.packed => "packed",
+        Label::Repeated if f.kind.packable() => "unpacked",
+        Label::Repeated => "repeated",
+        _ if implicit(f) => "implicit",
+        _ => "optional",
+    };
+    let keeper = if shape.ends_with("enums") { " + unknown_fields" } else { "" };
+    let text = format!("{shape} {name}{keeper} = {number} as {};", kind(cx, f));
+    (cx.gate_feature(f), text)
+}
+
+/// The type in `protozero::rt::owned`, with what it is of.
+fn kind(cx: &Context<'_>, f: &Field) -> String {
+    let of = || spaceless(cx.scalar(f.kind));
+    match f.kind {
+        Kind::String if f.utf8 => "Utf8".to_owned(),
+        Kind::String => "Text".to_owned(),
+        Kind::Enum(_) => format!("Enum({})", of()),
+        Kind::Message(_) => {
+            let kind = if f.delimited { "Group" } else { "Nested" };
+            if f.boxed { format!("{kind}(Box<{}>)", of()) } else { format!("{kind}({})", of()) }
+        }
+        scalar => camel(scalar.keyword()),
+    }
 }
 
 fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStream {
-    let name = ident(name);
     let oneof = &message.oneofs[at];
     let title = format!("`{}.{}`.", message.path.full(), oneof.name);
     let doc = docs_or(&oneof.comment, false, &title);
     let variants = variants(message, &[], |i| message.fields[i].oneof == Some(at));
-    let variants = message.fields.iter().zip(variants).filter_map(|(f, variant)| {
-        let variant = variant?;
-        let doc = docs(&f.comment, f.deprecated);
-        let ((kind, utf8), number) = (kind(f), Literal::u32_unsuffixed(f.number));
-        let scalar = cx.scalar(f.kind);
-        let (flag, ty) = match f.boxed {
-            true => (quote! { , boxed }, quote! { Box<#scalar> }),
-            false => (quote! {}, quote! { #scalar }),
-        };
-        let gate = cx.gate(f);
-        Some(quote! { #doc #gate #[pb(#kind, #number #flag #utf8)] #variant(#ty), })
-    });
+    let members =
+        message.fields.iter().zip(variants).filter_map(|(f, variant)| Some((f, variant?)));
+    let mut lines = Vec::new();
+    let variants: TokenStream = members
+        .map(|(f, variant)| {
+            let text = format!("{variant} = {} as {};", f.number, kind(cx, f));
+            lines.push((f.number, (cx.gate_feature(f), text)));
+            let doc = docs(&f.comment, f.deprecated);
+            let scalar = cx.scalar(f.kind);
+            let ty = if f.boxed {
+                quote! { Box<#scalar> }
+            } else {
+                scalar
+            };
+            let gate = cx.gate(f);
+            quote! { #doc #gate #variant(#ty), }
+        })
+        .collect();
+    lines.sort();
+    let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
+    let table = table(cx, "oneof", name, &lines);
+    let name = ident(name);
     quote! {
         #doc
-        #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
-        pub enum #name { #(#variants)* }
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum #name { #variants }
+        #table
     }
 }
 

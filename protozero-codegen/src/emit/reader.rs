@@ -5,15 +5,12 @@ use std::fmt::Write as _;
 
 use proc_macro2::TokenStream;
 
-use super::{Context, first_sentence};
+use super::{Context, first_sentence, spaceless};
 use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::{Taken, raw, variants};
 
 const PACKED: u32 = 2;
 const BEGIN_GROUP: u32 = 3;
-
-/// Columns a line may take with its attribute in front.
-const WIDTH: usize = 120;
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
@@ -71,17 +68,7 @@ fn section(
     // Writing to a string cannot fail.
     let _ = writeln!(out, "    {head} {{");
     for (f, line) in lines {
-        if let Some(doc) = first_sentence(&f.comment) {
-            let _ = writeln!(out, "        /// {doc}");
-        }
-        let gate = cx.gate_feature(f).map(|feature| format!("#[cfg(feature = \"{feature}\")]"));
-        let _ = match gate {
-            Some(gate) if gate.len() + line.len() + 9 > WIDTH => {
-                writeln!(out, "        {gate}\n        {line}")
-            }
-            Some(gate) => writeln!(out, "        {gate} {line}"),
-            None => writeln!(out, "        {line}"),
-        };
+        cx.row(out, "        ", first_sentence(&f.comment), cx.gate_feature(f), line);
     }
     out.push_str("    }\n");
 }
@@ -119,9 +106,4 @@ fn borrowed(cx: &Context<'_>, f: &Field) -> String {
         kind => cx.scalar(kind),
     };
     spaceless(tokens)
-}
-
-/// A path as one writes it.
-fn spaceless(tokens: TokenStream) -> String {
-    tokens.to_string().replace(' ', "")
 }

@@ -1,14 +1,15 @@
-//! Writers: a thin guard around an open message, one call into `protozero::rt` per field.
+//! Writers: a thin guard around an open message, one call into `protozero::rt` per field, of which
+//! `rt::writer!` makes a setter out of a line.
 //!
 //! Setters carry the name of their field. A message field also has `NAME_raw`, for a body that is
 //! encoded already, and a bytes field `NAME_gather`, for several slices that become one value. A map
 //! field takes key and value, the latter as a function that fills it if it is a message; `NAME_raw`
 //! takes a whole entry.
 
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, ident, rt, rt_packed, summary};
+use super::{Context, first_sentence, ident, rt, spaceless, summary};
 use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::{Taken, raw};
 
@@ -19,111 +20,77 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         return TokenStream::new();
     }
     let names = cx.names.message(id);
-    let writer = ident(&names.writer);
-    let full = message.path.full();
     let mut taken = Taken::new(&["append_raw", "from_scope", "scope_mut"]);
     let plain: Vec<_> = message.fields.iter().map(|f| taken.take(f.name.clone())).collect();
-    let setters =
-        message.fields.iter().zip(plain).map(|(f, name)| setter(cx, f, &name, &mut taken));
-    // The struct, its trait and `append_raw`.
-    let frame = cx.verbatim(format!("rt::writer!({writer}, \"{full}\");\n"));
-    quote! {
-        #frame
-        impl #writer<'_> {
-            #(#setters)*
+    let mut table = format!("rt::writer! {{ {}, \"{}\";\n", names.writer, message.path.full());
+    let mut maps = TokenStream::new();
+    for (f, name) in message.fields.iter().zip(plain) {
+        match cx.schema.map_entry(f) {
+            Some((key, value)) => maps.extend(map(cx, f, (key, value), &name, &mut taken)),
+            None => {
+                let line = line(cx, f, &name, &mut taken);
+                cx.row(&mut table, "    ", first_sentence(&f.comment), cx.gate_feature(f), &line);
+            }
         }
+    }
+    table.push('}');
+    let table = cx.verbatim(table);
+    if maps.is_empty() {
+        return table;
+    }
+    let writer = ident(&names.writer);
+    quote! {
+        #table
+        impl #writer<'_> { #maps }
     }
 }
 
-fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenStream {
-    let (doc, gate) = (summary(&f.comment), cx.gate(f));
-    let head = quote! { #doc #gate #[inline] };
-    let name = raw(plain);
-    let number = Literal::u32_unsuffixed(f.number);
-    let call = rt(f.kind);
-    if let Some((key, value)) = cx.schema.map_entry(f) {
-        let pre = raw(&taken.take(format!("{plain}_raw")));
-        let entry = entry(cx, &number, key, value);
-        return quote! {
-            #head
-            pub fn #name #entry
-            #[inline]
-            pub fn #pre(&mut self, entry: &[u8]) -> &mut Self {
-                rt::message_raw::<#number>(&mut self.s, entry);
-                self
-            }
-        };
-    }
+/// The line of a field in `rt::writer!`.
+fn line(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> String {
+    let (name, number, call) = (raw(plain), f.number, f.kind.keyword());
+    let packed = f.packed && f.label == Label::Repeated;
     match f.kind {
         Kind::Message(id) => {
-            let pre = raw(&taken.take(format!("{plain}_raw")));
-            return message(cx, f, id, &head, &name, &pre);
+            let shape = if f.delimited { "group" } else { "message" };
+            let (writer, pre) =
+                (spaceless(cx.writer(id)), raw(&taken.take(format!("{plain}_raw"))));
+            format!("{shape} {name}({writer}<'_>) = {number}, {pre};")
         }
         Kind::Bytes => {
             let gather = raw(&taken.take(format!("{plain}_gather")));
-            return quote! {
-                #head
-                pub fn #name(&mut self, value: &[u8]) -> &mut Self {
-                    rt::bytes::<#number>(&mut self.s, value);
-                    self
-                }
-                #[inline]
-                pub fn #gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-                    rt::bytes_gather::<#number>(&mut self.s, parts);
-                    self
-                }
-            };
+            format!("bytes {name} = {number}, {gather};")
         }
-        _ => {}
-    }
-    let ty = cx.scalar(f.kind);
-    if f.packed && f.label == Label::Repeated {
-        let call = rt_packed(f.kind);
-        let values = match f.kind {
-            Kind::Enum(_) => quote! { values.into_iter().map(|v| v.0) },
-            _ => quote! { values },
-        };
-        return quote! {
-            #head
-            pub fn #name(&mut self, values: impl IntoIterator<Item = #ty>) -> &mut Self {
-                rt::#call::<#number>(&mut self.s, #values);
-                self
+        Kind::String => format!("value {name}(&str) = {number} as string;"),
+        kind => {
+            let ty = spaceless(cx.scalar(kind));
+            match (kind, packed) {
+                (Kind::Enum(_), true) => format!("packed_enum {name}({ty}) = {number};"),
+                (Kind::Enum(_), false) => format!("enumeration {name}({ty}) = {number};"),
+                (_, true) => format!("packed {name}({ty}) = {number} as packed_{call};"),
+                (_, false) => format!("value {name}({ty}) = {number} as {call};"),
             }
-        };
-    }
-    let (ty, value) = argument(cx, f.kind, "value");
-    quote! {
-        #head
-        pub fn #name(&mut self, value: #ty) -> &mut Self {
-            rt::#call::<#number>(&mut self.s, #value);
-            self
         }
     }
 }
 
-/// Setters of a message field: to write it, and for a body that is encoded already.
-fn message(
+/// Setters of a map field.
+fn map(
     cx: &Context<'_>,
     f: &Field,
-    id: MessageId,
-    head: &TokenStream,
-    name: &Ident,
-    pre: &Ident,
+    (key, value): (&Field, &Field),
+    plain: &str,
+    taken: &mut Taken,
 ) -> TokenStream {
+    let (doc, gate) = (summary(&f.comment), cx.gate(f));
+    let (name, pre) = (raw(plain), raw(&taken.take(format!("{plain}_raw"))));
     let number = Literal::u32_unsuffixed(f.number);
-    let writer = cx.writer(id);
-    let (open, closed) = match f.delimited {
-        true => (ident("group"), ident("group_raw")),
-        false => (ident("message"), ident("message_raw")),
-    };
+    let entry = entry(cx, &number, key, value);
     quote! {
-        #head
-        pub fn #name(&mut self) -> #writer<'_> {
-            rt::#open::<#number, _>(&mut self.s)
-        }
+        #doc #gate #[inline]
+        pub fn #name #entry
         #[inline]
-        pub fn #pre(&mut self, body: &[u8]) -> &mut Self {
-            rt::#closed::<#number>(&mut self.s, body);
+        pub fn #pre(&mut self, entry: &[u8]) -> &mut Self {
+            rt::message_raw::<#number>(&mut self.s, entry);
             self
         }
     }

@@ -11,7 +11,7 @@ use protobuf::descriptor::{
 
 use super::Parsed;
 use crate::error::Error;
-use crate::notes::{Note, Place, join};
+use crate::notes::{Note, PACKAGE, Place, join};
 
 /// What a full name names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Linker {
             let known = self.names.entry(package.clone()).or_insert((What::Package, at));
             if known.0 != What::Package {
                 let message = format!("package {package} has the name of a declaration");
-                return Err(file.error("", |_| Place::default(), message));
+                return Err(file.error(PACKAGE, |n| n.at, message));
             }
         }
         for m in &d.message_type {

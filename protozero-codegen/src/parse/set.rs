@@ -9,7 +9,7 @@ use protobuf::descriptor::{
 
 use super::Parsed;
 use crate::names;
-use crate::notes::{Note, Notes, Place, join};
+use crate::notes::{Note, Notes, PACKAGE, Place, join};
 
 /// `descriptor` as a parser of ours would hand it over.
 pub(super) fn parsed(mut descriptor: FileDescriptorProto, emitted: bool) -> Parsed {
@@ -90,6 +90,8 @@ impl Reader<'_> {
             let text = detached.unwrap_or_else(|| location.leading_comments());
             self.notes.insert(String::new(), Note { lines: lines(text), ..Note::default() });
         }
+        let at = self.place(&[2]);
+        self.notes.insert(PACKAGE.to_owned(), Note { at, ..Note::default() });
         for at in 0..d.dependency.len() {
             self.counted("#import", at, &[3, index(at)]);
         }

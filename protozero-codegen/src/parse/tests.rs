@@ -124,6 +124,23 @@ fn names_that_lead_nowhere_are_errors() {
 }
 
 #[test]
+fn names_end_somewhere() {
+    let package = |len: usize| format!("package  {};", "p".repeat(len));
+    assert!(super::parse(&sources(&[("a.proto", &package(511))]), false).is_ok());
+    let parts = |count: usize| format!("package {};", vec!["a"; count].join("."));
+    assert!(super::parse(&sources(&[("a.proto", &parts(64))]), false).is_ok());
+    let message = "a.proto:1:10: a package has 511 characters and 64 parts at most";
+    assert_eq!(error(&package(512)), message);
+    assert_eq!(error(&parts(65)), message.replace("10", "9"));
+    let named = |len: usize| {
+        format!("package {};\nmessage A {{ message {} {{}} }}", "p".repeat(511), "m".repeat(len))
+    };
+    assert!(super::descriptor_set(&sources(&[("a.proto", &named(510))])).is_ok());
+    let message = "a.proto:2:21: with all it lies in, a name has 1024 characters at most";
+    assert_eq!(error(&named(511)), message);
+}
+
+#[test]
 fn what_numbers_must_not_be_are_errors() {
     let errors = [
         proto2("message A { optional int32 a = 0; }"),

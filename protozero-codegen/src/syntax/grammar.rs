@@ -11,7 +11,7 @@ use protobuf::descriptor::{
 use super::Syntax;
 use super::lexer::{Comment, Spot, Token, Wrong};
 use super::option::On;
-use crate::notes::{Note, Notes, Place};
+use crate::notes::{Note, Notes, PACKAGE, Place};
 
 pub(super) type Done<T = ()> = Result<T, Wrong>;
 
@@ -133,8 +133,9 @@ impl<'a> Grammar<'a> {
                 if d.has_package() {
                     return Err((at, "a second package".into()));
                 }
-                let name = self.dotted("a package")?;
-                d.set_package(name);
+                let note = Note { at: self.place(), ..Note::default() };
+                self.notes.insert(PACKAGE.to_owned(), note);
+                d.set_package(self.dotted("a package")?);
                 self.expect(';')?;
                 self.end(None);
             }

@@ -35,7 +35,7 @@ pub(super) fn message(message: &model::Message) -> TokenStream {
             What::Map { key, value, number } => {
                 let (key, value, number) = (marker(key), marker(value), literal(*number));
                 quote_spanned! {span=>
-                    #number => __pb::merge_map::<#key, #value, _>(
+                    #number => __pb::merge_map::<#key, #value>(
                         &mut self.#ident, &field, context,
                     ),
                 }
@@ -82,7 +82,7 @@ fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> To
         None => quote!(__pb::None),
     };
     quote_spanned! {span_of(ty)=>
-        __pb::merge_enums::<#ty>(&mut self.#ident, #unknown, &field)
+        __pb::merge_keeping::<__pb::Enum::<#ty>>(&mut self.#ident, #unknown, &field)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn message(message: &model::Message) -> TokenStream {
             What::Map { key, value, number } => {
                 let (key, value, number) = (marker(key), marker(value), literal(*number));
                 quote_spanned! {span=>
-                    __pb::put_map::<#key, #value, _>(out, #number, &self.#ident);
+                    __pb::put_map::<#key, #value>(out, #number, &self.#ident);
                 }
             }
             What::Oneof { .. } => quote_spanned!(span=> __pb::put_oneof(out, &self.#ident);),

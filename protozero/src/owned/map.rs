@@ -71,12 +71,11 @@ where
 }
 
 /// Writes one field an entry.
-pub fn put_map<K, V, M>(out: &mut Encoder<'_>, number: u32, map: &M)
-where
-    K: Kind,
-    V: Kind,
-    M: Map<Key = K::Owned, Value = V::Owned>,
-{
+pub fn put_map<K: Kind, V: Kind>(
+    out: &mut Encoder<'_>,
+    number: u32,
+    map: &impl Map<Key = K::Owned, Value = V::Owned>,
+) {
     map.each_back(|key, value| {
         let Some(end) = out.open() else { return };
         V::put(out, VALUE, value);
@@ -88,16 +87,11 @@ where
 /// Reads one entry. Of a key met twice, in one entry or in two, the last value counts. An entry whose
 /// key or value is none (no UTF-8, an unknown number of a closed enumeration) is not understood as a
 /// whole; a part of a foreign wire type is passed over, like an unknown one.
-pub fn merge_map<'a, K, V, M>(
-    map: &mut M,
+pub fn merge_map<'a, K: Read<'a>, V: Read<'a>>(
+    map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
-) -> Result<bool, DecodeError>
-where
-    K: Read<'a>,
-    V: Read<'a>,
-    M: Map<Key = K::Owned, Value = V::Owned>,
-{
+) -> Result<bool, DecodeError> {
     let Value::Len(body) = field.value else { return Ok(false) };
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;

@@ -2,11 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::scalar::{Enum, ReadRun};
+use super::scalar::ReadRun;
 use super::{Kind, MergeOneof, Read};
 use crate::decode::{DecodeContext, Field};
 use crate::error::DecodeError;
-use crate::message::Enumeration;
 use crate::unknown::UnknownFields;
 
 /// Values up to this size cost no more than a fair multiple of their encoding, in bytes.
@@ -78,16 +77,26 @@ pub fn merge_packed<K: ReadRun>(
 }
 
 /// As [`merge_packed`], for enumerations: what is not a value of a closed one goes to `unknown`.
-pub fn merge_enums<E: Enumeration>(
-    slot: &mut Vec<E>,
+pub fn merge_keeping<K: ReadRun>(
+    slot: &mut Vec<K::Owned>,
     unknown: Option<&mut UnknownFields>,
     field: &Field<'_>,
 ) -> Result<bool, DecodeError> {
     let before = slot.len();
-    Enum::merge_keeping(slot, unknown, field).map_err(|error| {
+    K::merge_keeping(slot, unknown, field).map_err(|error| {
         slot.truncate(before);
         error.kind.at(0)
     })
+}
+
+/// As [`merge_keeping`], for structs that keep what is unknown.
+pub fn merge_known<K: ReadRun>(
+    slot: &mut Vec<K::Owned>,
+    unknown: &mut UnknownFields,
+    field: &Field<'_>,
+    _: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    merge_keeping::<K>(slot, Some(unknown), field)
 }
 
 /// Reads a member of a oneof.

@@ -1,15 +1,17 @@
-//! What the derive macros call: one function for each way a field may be held, generic over a marker
+//! What the derive macros and generated code call: one function for each way a field may be held, generic over a marker
 //! of its kind. A schema of thousands of fields instantiates one function a kind, not one a field.
 //!
 //! ```text
 //!  put.rs     field of a struct ──▶ Kind::put ──▶ Encoder     back to front, see encoder.rs
 //!  merge.rs   Field of the wire ──▶ Read::merge ──▶ field of a struct
 //!  kinds      scalar.rs  text.rs  nested.rs  map.rs
+//!  face.rs    the same without a derive: a table of the fields
 //! ```
 //!
 //! The `merge_*` functions say whether the field was understood; what was not is kept by the caller.
 
 mod encoder;
+pub mod face;
 mod map;
 mod merge;
 mod nested;
@@ -29,17 +31,21 @@ pub use encoder::Encoder;
 pub(crate) use encoder::{count, encoded, fill, to_vec};
 pub use map::{Map, merge_map, put_map};
 pub use merge::{
-    forget, keep, merge_enums, merge_oneof, merge_optional, merge_packed, merge_repeated,
-    merge_single, merge_variant,
+    forget, keep, merge_keeping, merge_known, merge_oneof, merge_optional, merge_packed,
+    merge_repeated, merge_single, merge_variant,
 };
 pub use nested::{Group, Nested};
 pub(crate) use nested::{frame, merge_all};
-pub use put::{put, put_implicit, put_oneof, put_optional, put_packed, put_repeated, put_unknown};
+pub use put::{
+    put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
+};
 pub use scalar::{
     Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadRun, Sfixed32,
     Sfixed64, Sint32, Sint64, Uint32, Uint64,
 };
-pub use text::{Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView};
+pub use text::{
+    Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView, Utf8,
+};
 
 /// What merging a field into a struct gives.
 pub type Merged = Result<(), DecodeError>;

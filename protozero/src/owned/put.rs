@@ -53,6 +53,12 @@ pub fn put_oneof<O: Oneof>(out: &mut Encoder<'_>, value: &Option<O>) {
     }
 }
 
+/// As [`put_oneof`], which needs no number.
+#[inline]
+pub fn put_member<O: Oneof>(out: &mut Encoder<'_>, _: u32, value: &Option<O>) {
+    put_oneof(out, value);
+}
+
 /// Writes what was not understood, as it came.
 #[inline]
 pub fn put_unknown(out: &mut Encoder<'_>, fields: &UnknownFields) {

@@ -20,6 +20,16 @@ pub trait Packable: Kind {
 pub trait ReadRun: Packable {
     /// Takes over one value or a packed run of them; false if the field is neither.
     fn merge_run(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, DecodeError>;
+
+    /// The same of a whole field. Numbers a closed enumeration has not go one by one to `unknown`, as
+    /// protobuf asks; without it they are forgotten.
+    fn merge_keeping(
+        into: &mut Vec<Self::Owned>,
+        _unknown: Option<&mut UnknownFields>,
+        field: &Field<'_>,
+    ) -> Result<bool, DecodeError> {
+        Self::merge_run(into, field.value)
+    }
 }
 
 /// Runs over the elements of a field that stands alone or is a packed run.
@@ -171,12 +181,8 @@ impl<E: Enumeration> ReadRun for Enum<E> {
     fn merge_run(into: &mut Vec<E>, value: Value<'_>) -> Result<bool, DecodeError> {
         each!(varints, value, |v| into.extend(E::try_from_i32(v as i32)))
     }
-}
 
-impl<E: Enumeration> Enum<E> {
-    /// Takes over one value or a packed run. Numbers a closed enumeration has not go one by one to
-    /// `unknown`, as protobuf asks; without it they are forgotten.
-    pub(super) fn merge_keeping(
+    fn merge_keeping(
         into: &mut Vec<E>,
         unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,

@@ -139,6 +139,9 @@ impl<'a> BytesBorrow<'a> for &'a [u8] {
 #[derive(Debug)]
 pub struct Text<T = String, const CHECKED: bool = false>(PhantomData<T>);
 
+/// `string`, copied and checked.
+pub type Utf8 = Text<String, true>;
+
 /// `string`, borrowed; `CHECKED` as for [`Text`].
 #[derive(Debug)]
 pub struct TextView<T, const CHECKED: bool = false>(PhantomData<T>);

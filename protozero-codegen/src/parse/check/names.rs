@@ -5,7 +5,14 @@ use protobuf::descriptor::{DescriptorProto, EnumDescriptorProto};
 
 use super::Cx;
 use crate::error::Error;
-use crate::notes::join;
+use crate::notes::{PACKAGE, join};
+
+/// Longest package, in bytes, as `protoc` has it.
+const PACKAGE_MAX: usize = 511;
+
+/// Most parts of a package, and bytes of a full name: `protozero::dynamic` takes no more.
+const PARTS_MAX: usize = 64;
+const FULL_MAX: usize = 1024;
 
 fn plain(name: &str) -> bool {
     let mut chars = name.chars();
@@ -17,7 +24,12 @@ pub(super) fn check(cx: &Cx<'_>) -> Result<(), Error> {
     let d = &cx.file.descriptor;
     let package = d.package();
     if !package.is_empty() && !package.split('.').all(plain) {
-        return cx.fail("", |n| n.at, format!("package {package:?} is no name"));
+        return cx.fail(PACKAGE, |n| n.at, format!("package {package:?} is no name"));
+    }
+    if package.len() > PACKAGE_MAX || package.split('.').count() > PARTS_MAX {
+        let message =
+            format!("a package has {PACKAGE_MAX} characters and {PARTS_MAX} parts at most");
+        return cx.fail(PACKAGE, |n| n.at, message);
     }
     d.message_type.iter().try_for_each(|m| message(cx, "", m))?;
     d.enum_type.iter().try_for_each(|e| enumeration(cx, "", e))?;
@@ -30,10 +42,15 @@ pub(super) fn check(cx: &Cx<'_>) -> Result<(), Error> {
 }
 
 fn one(cx: &Cx<'_>, scope: &str, name: &str) -> Result<(), Error> {
-    if plain(name) {
-        return Ok(());
+    let local = join(scope, name);
+    if !plain(name) {
+        return cx.fail(&local, |n| n.at, format!("{name:?} is no name"));
     }
-    cx.fail(&join(scope, name), |n| n.at, format!("{name:?} is no name"))
+    if cx.file.descriptor.package().len() + 1 + local.len() > FULL_MAX {
+        let message = format!("with all it lies in, a name has {FULL_MAX} characters at most");
+        return cx.fail(&local, |n| n.at, message);
+    }
+    Ok(())
 }
 
 fn message(cx: &Cx<'_>, scope: &str, d: &DescriptorProto) -> Result<(), Error> {

@@ -21,28 +21,46 @@ impl protozero::Enumeration for Shade {
 
 protozero::rt::enumeration!(Shade);
 /// Open to others.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Base {
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub id: Option<i32>,
+    pub name: Option<String>,
     /// A group: a message between two tags.
-    #[pb(group, 3)] pub part: Option<BasePart>,
-    #[pb(enumeration, 4, repeated)] pub shades: Vec<Shade>,
-    #[pb(enumeration, 5)] pub shade: Option<Shade>,
-    #[pb(map(string, enumeration), 6)] pub by_name: std::collections::BTreeMap<String, crate::golden::Level>,
-    #[pb(map(int32, message), 7)] pub children: std::collections::BTreeMap<i32, Base>,
+    pub part: Option<BasePart>,
+    pub shades: Vec<Shade>,
+    pub shade: Option<Shade>,
+    pub by_name: std::collections::BTreeMap<String, crate::golden::Level>,
+    pub children: std::collections::BTreeMap<i32, Base>,
     /// At most one of these.
-    #[pb(oneof, 8, 9, 10)] pub pick: Option<BasePick>,
+    pub pick: Option<BasePick>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown, extensions)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
+rt::owned! { Base;
+    oneof pick = 8 | 9 | 10;
+    map children = 7 as Int32, Nested(Base);
+    map by_name = 6 as Text, Enum(crate::golden::Level);
+    optional shade = 5 as Enum(Shade);
+    unpacked_enums shades + unknown_fields = 4 as Enum(Shade);
+    optional part = 3 as Group(BasePart);
+    optional name = 2 as Text;
+    optional id = 1 as Int32;
+}
+
+rt::extendable!(Base);
 /// `cases.ext.Base.pick`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum BasePick {
-    #[pb(message, 8, boxed)] Other(Box<Base>),
-    #[pb(group, 9)] Choice(BaseChoice),
-    #[pb(enumeration, 10)] Of(Shade),
+    Other(Box<Base>),
+    Choice(BaseChoice),
+    Of(Shade),
+}
+
+rt::oneof! { BasePick;
+    Other = 8 as Nested(Box<Base>);
+    Choice = 9 as Group(BaseChoice);
+    Of = 10 as Enum(Shade);
 }
 
 impl Base {
@@ -50,15 +68,19 @@ impl Base {
     #[must_use] pub fn shade_or_default(&self) -> Shade { self.shade.unwrap_or(Shade::DARK) }
 }
 
-rt::writer!(BaseWriter, "cases.ext.Base");
-impl BaseWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::writer! { BaseWriter, "cases.ext.Base";
+    value id(i32) = 1 as int32;
+    value name(&str) = 2 as string;
     /// A group: a message between two tags.
-    #[inline] pub fn part(&mut self) -> BasePartWriter<'_> { rt::group::<3, _>(&mut self.s) }
-    #[inline] pub fn part_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<3>(&mut self.s, body); self }
-    #[inline] pub fn shades(&mut self, value: Shade) -> &mut Self { rt::enumeration::<4>(&mut self.s, value.0); self }
-    #[inline] pub fn shade(&mut self, value: Shade) -> &mut Self { rt::enumeration::<5>(&mut self.s, value.0); self }
+    group part(BasePartWriter<'_>) = 3, part_raw;
+    enumeration shades(Shade) = 4;
+    enumeration shade(Shade) = 5;
+    message other(BaseWriter<'_>) = 8, other_raw;
+    group choice(BaseChoiceWriter<'_>) = 9, choice_raw;
+    enumeration of(Shade) = 10;
+}
+
+impl BaseWriter<'_> {
     #[inline] pub fn by_name(&mut self, key: &str, value: crate::golden::Level) -> &mut Self {
         let mut entry = self.s.nested::<6>();
         rt::string::<1>(&mut entry, key);
@@ -85,11 +107,6 @@ impl BaseWriter<'_> {
         rt::message_raw::<7>(&mut self.s, entry);
         self
     }
-    #[inline] pub fn other(&mut self) -> BaseWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn other_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
-    #[inline] pub fn choice(&mut self) -> BaseChoiceWriter<'_> { rt::group::<9, _>(&mut self.s) }
-    #[inline] pub fn choice_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<9>(&mut self.s, body); self }
-    #[inline] pub fn of(&mut self, value: Shade) -> &mut Self { rt::enumeration::<10>(&mut self.s, value.0); self }
 }
 
 rt::reader! {
@@ -149,19 +166,22 @@ impl Base {
 }
 
 /// A group: a message between two tags.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BasePart {
-    #[pb(int32, 1)] pub weight: Option<i32>,
-    #[pb(group, 2, repeated)] pub screw: Vec<BasePartScrew>,
+    pub weight: Option<i32>,
+    pub screw: Vec<BasePartScrew>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BasePartWriter, "cases.ext.Base.Part");
-impl BasePartWriter<'_> {
-    #[inline] pub fn weight(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn screw(&mut self) -> BasePartScrewWriter<'_> { rt::group::<2, _>(&mut self.s) }
-    #[inline] pub fn screw_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<2>(&mut self.s, body); self }
+rt::owned! { BasePart;
+    repeated screw = 2 as Group(BasePartScrew);
+    optional weight = 1 as Int32;
+}
+
+rt::writer! { BasePartWriter, "cases.ext.Base.Part";
+    value weight(i32) = 1 as int32;
+    group screw(BasePartScrewWriter<'_>) = 2, screw_raw;
 }
 
 rt::reader! {
@@ -183,16 +203,19 @@ impl BasePart {
 }
 
 /// `cases.ext.Base.Part.Screw`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BasePartScrew {
-    #[pb(uint32, 1)] pub size: Option<u32>,
+    pub size: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BasePartScrewWriter, "cases.ext.Base.Part.Screw");
-impl BasePartScrewWriter<'_> {
-    #[inline] pub fn size(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { BasePartScrew;
+    optional size = 1 as Uint32;
+}
+
+rt::writer! { BasePartScrewWriter, "cases.ext.Base.Part.Screw";
+    value size(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -227,16 +250,19 @@ rt::reader! {
 }
 
 /// `cases.ext.Base.Choice`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BaseChoice {
-    #[pb(bool, 1)] pub yes: Option<bool>,
+    pub yes: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BaseChoiceWriter, "cases.ext.Base.Choice");
-impl BaseChoiceWriter<'_> {
-    #[inline] pub fn yes(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+rt::owned! { BaseChoice;
+    optional yes = 1 as Bool;
+}
+
+rt::writer! { BaseChoiceWriter, "cases.ext.Base.Choice";
+    value yes(bool) = 1 as bool;
 }
 
 rt::reader! {
@@ -255,11 +281,15 @@ impl BaseChoice {
 }
 
 /// Only a scope.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Scope {
-    #[pb(int64, 1)] pub value: Option<i64>,
+    pub value: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { Scope;
+    optional value = 1 as Int64;
 }
 
 impl Scope {
@@ -275,9 +305,8 @@ impl Scope {
     > = protozero::Extension::new("cases.ext.Scope.bolt", 101);
 }
 
-rt::writer!(ScopeWriter, "cases.ext.Scope");
-impl ScopeWriter<'_> {
-    #[inline] pub fn value(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+rt::writer! { ScopeWriter, "cases.ext.Scope";
+    value value(i64) = 1 as int64;
 }
 
 rt::reader! {
@@ -296,16 +325,19 @@ impl Scope {
 }
 
 /// `cases.ext.Scope.Bolt`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScopeBolt {
-    #[pb(int32, 1)] pub length: Option<i32>,
+    pub length: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScopeBoltWriter, "cases.ext.Scope.Bolt");
-impl ScopeBoltWriter<'_> {
-    #[inline] pub fn length(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { ScopeBolt;
+    optional length = 1 as Int32;
+}
+
+rt::writer! { ScopeBoltWriter, "cases.ext.Scope.Bolt";
+    value length(i32) = 1 as int32;
 }
 
 rt::reader! {

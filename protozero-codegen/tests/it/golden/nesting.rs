@@ -37,54 +37,54 @@ impl protozero::Enumeration for TreeLeafSelf {
 
 protozero::rt::enumeration!(TreeLeafSelf);
 /// A tree, and what else nests.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tree {
-    #[pb(message, 1, boxed)] pub left: Option<Box<Tree>>,
-    #[pb(message, 2, repeated)] pub children: Vec<Tree>,
-    #[pb(message, 3)] pub leaf: Option<TreeLeaf>,
+    pub left: Option<Box<Tree>>,
+    pub children: Vec<Tree>,
+    pub leaf: Option<TreeLeaf>,
     /// One of many.
-    #[pb(oneof, 4, 5, 6, 7, 8, 9)] pub value: Option<TreeValue>,
+    pub value: Option<TreeValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { Tree;
+    oneof value = 4 | 5 | 6 | 7 | 8 | 9;
+    optional leaf = 3 as Nested(TreeLeaf);
+    repeated children = 2 as Nested(Tree);
+    optional left = 1 as Nested(Box<Tree>);
 }
 
 /// One of many.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TreeValue {
-    #[pb(uint32, 4)] Number(u32),
-    #[pb(string, 5)] Text(String),
-    #[pb(message, 6)] OtherLeaf(TreeLeaf),
-    #[pb(message, 7, boxed)] Subtree(Box<Tree>),
-    #[pb(enumeration, 8)] Kind(TreeLeafKind),
-    #[pb(bytes, 9)] Raw(Vec<u8>),
+    Number(u32),
+    Text(String),
+    OtherLeaf(TreeLeaf),
+    Subtree(Box<Tree>),
+    Kind(TreeLeafKind),
+    Raw(Vec<u8>),
 }
 
-rt::writer!(TreeWriter, "cases.Tree");
-impl TreeWriter<'_> {
-    #[inline] pub fn left(&mut self) -> TreeWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn left_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn children(&mut self) -> TreeWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn children_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn leaf(&mut self) -> TreeLeafWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn leaf_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    #[inline] pub fn number(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn text(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn other_leaf(&mut self) -> TreeLeafWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn other_leaf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn subtree(&mut self) -> TreeWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn subtree_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, body); self }
-    #[inline] pub fn kind(&mut self, value: TreeLeafKind) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn raw(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<9>(&mut self.s, value); self }
-    #[inline] pub fn raw_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<9>(&mut self.s, parts);
-        self
-    }
+rt::oneof! { TreeValue;
+    Number = 4 as Uint32;
+    Text = 5 as Text;
+    OtherLeaf = 6 as Nested(TreeLeaf);
+    Subtree = 7 as Nested(Box<Tree>);
+    Kind = 8 as Enum(TreeLeafKind);
+    Raw = 9 as Bytes;
+}
+
+rt::writer! { TreeWriter, "cases.Tree";
+    message left(TreeWriter<'_>) = 1, left_raw;
+    message children(TreeWriter<'_>) = 2, children_raw;
+    message leaf(TreeLeafWriter<'_>) = 3, leaf_raw;
+    value number(u32) = 4 as uint32;
+    value text(&str) = 5 as string;
+    message other_leaf(TreeLeafWriter<'_>) = 6, other_leaf_raw;
+    message subtree(TreeWriter<'_>) = 7, subtree_raw;
+    enumeration kind(TreeLeafKind) = 8;
+    bytes raw = 9, raw_gather;
 }
 
 rt::reader! {
@@ -122,22 +122,22 @@ impl Tree {
 }
 
 /// Inside.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeLeaf {
-    #[pb(enumeration, 1)] pub kind: Option<TreeLeafKind>,
-    #[pb(message, 2)] pub scalars: Option<crate::golden::Scalars>,
+    pub kind: Option<TreeLeafKind>,
+    pub scalars: Option<crate::golden::Scalars>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TreeLeafWriter, "cases.Tree.Leaf");
-impl TreeLeafWriter<'_> {
-    #[inline] pub fn kind(&mut self, value: TreeLeafKind) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn scalars(&mut self) -> crate::golden::ScalarsWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn scalars_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { TreeLeaf;
+    optional scalars = 2 as Nested(crate::golden::Scalars);
+    optional kind = 1 as Enum(TreeLeafKind);
+}
+
+rt::writer! { TreeLeafWriter, "cases.Tree.Leaf";
+    enumeration kind(TreeLeafKind) = 1;
+    message scalars(crate::golden::ScalarsWriter<'_>) = 2, scalars_raw;
 }
 
 rt::reader! {
@@ -157,40 +157,54 @@ impl TreeLeaf {
 }
 
 /// Names that Rust knows better.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Option_ {
-    #[pb(int32, 1)] pub r#type: Option<i32>,
-    #[pb(int32, 2)] pub self_: Option<i32>,
-    #[pb(int32, 3)] pub unknown_fields_: Option<i32>,
-    #[pb(int32, 4)] pub append_raw: Option<i32>,
-    #[pb(message, 5)] pub sub: Option<Tree>,
-    #[pb(int32, 6)] pub sub_raw: Option<i32>,
-    #[pb(int32, 7)] pub fooBar: Option<i32>,
-    #[pb(int32, 9)] pub Unknown: Option<i32>,
+    pub r#type: Option<i32>,
+    pub self_: Option<i32>,
+    pub unknown_fields_: Option<i32>,
+    pub append_raw: Option<i32>,
+    pub sub: Option<Tree>,
+    pub sub_raw: Option<i32>,
+    pub fooBar: Option<i32>,
+    pub Unknown: Option<i32>,
     /// At most one of these.
-    #[pb(oneof, 10)] pub r#match: Option<OptionMatch>,
+    pub r#match: Option<OptionMatch>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { Option_;
+    oneof r#match = 10;
+    optional Unknown = 9 as Int32;
+    optional fooBar = 7 as Int32;
+    optional sub_raw = 6 as Int32;
+    optional sub = 5 as Nested(Tree);
+    optional append_raw = 4 as Int32;
+    optional unknown_fields_ = 3 as Int32;
+    optional self_ = 2 as Int32;
+    optional r#type = 1 as Int32;
 }
 
 /// `cases.Option.match`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum OptionMatch {
-    #[pb(int32, 10)] As(i32),
+    As(i32),
 }
 
-rt::writer!(OptionWriter, "cases.Option");
-impl OptionWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn self_(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn unknown_fields(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn append_raw_(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn sub(&mut self) -> TreeWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn sub_raw_(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    #[inline] pub fn sub_raw(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn fooBar(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn Unknown(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn r#as(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
+rt::oneof! { OptionMatch;
+    As = 10 as Int32;
+}
+
+rt::writer! { OptionWriter, "cases.Option";
+    value r#type(i32) = 1 as int32;
+    value self_(i32) = 2 as int32;
+    value unknown_fields(i32) = 3 as int32;
+    value append_raw_(i32) = 4 as int32;
+    message sub(TreeWriter<'_>) = 5, sub_raw_;
+    value sub_raw(i32) = 6 as int32;
+    value fooBar(i32) = 7 as int32;
+    value Unknown(i32) = 9 as int32;
+    value r#as(i32) = 10 as int32;
 }
 
 rt::reader! {
@@ -226,16 +240,19 @@ impl Option_ {
 }
 
 /// Its name is that of `Tree.Leaf`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeLeaf_ {
-    #[pb(enumeration, 1)] pub s: Option<TreeLeafSelf>,
+    pub s: Option<TreeLeafSelf>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TreeLeafWriter_, "cases.TreeLeaf");
-impl TreeLeafWriter_<'_> {
-    #[inline] pub fn s(&mut self, value: TreeLeafSelf) -> &mut Self { rt::enumeration::<1>(&mut self.s, value.0); self }
+rt::owned! { TreeLeaf_;
+    optional s = 1 as Enum(TreeLeafSelf);
+}
+
+rt::writer! { TreeLeafWriter_, "cases.TreeLeaf";
+    enumeration s(TreeLeafSelf) = 1;
 }
 
 rt::reader! {
@@ -254,12 +271,16 @@ impl TreeLeaf_ {
 }
 
 /// Skipped, with what it extends.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Extended {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown, extensions)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
+rt::owned! { Extended;
+}
+
+rt::extendable!(Extended);
 impl Extended {
     /// `cases.Extended.more`.
     pub const MORE: protozero::Extension<
@@ -268,8 +289,8 @@ impl Extended {
     > = protozero::Extension::new("cases.Extended.more", 100);
 }
 
-rt::writer!(ExtendedWriter, "cases.Extended");
-impl ExtendedWriter<'_> {}
+rt::writer! { ExtendedWriter, "cases.Extended";
+}
 
 rt::reader! {
     "cases.Extended": ExtendedReader, ExtendedField, ExtendedTable;

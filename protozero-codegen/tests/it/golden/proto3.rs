@@ -21,46 +21,70 @@ impl protozero::Enumeration for ThreeMode {
 
 protozero::rt::enumeration!(ThreeMode);
 /// proto3 has no presence unless asked for.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Three {
-    #[pb(int32, 1)] pub number: i32,
-    #[pb(int32, 2)] pub maybe: Option<i32>,
-    #[pb(string, 3, utf8)] pub text: String,
-    #[pb(int32, 4, packed)] pub numbers: Vec<i32>,
-    #[pb(enumeration, 5, repeated)] pub modes: Vec<ThreeMode>,
-    #[pb(map(string, int32), 6, utf8)] pub counts: std::collections::BTreeMap<String, i32>,
-    #[pb(map(int32, message), 7)] pub threes: std::collections::BTreeMap<i32, Three>,
-    #[pb(message, 8, boxed)] pub inner: Option<Box<Three>>,
-    #[pb(enumeration, 9)] pub mode: ThreeMode,
-    #[pb(double, 10)] pub real: f64,
-    #[pb(bytes, 11)] pub raw: Vec<u8>,
-    #[pb(bool, 12)] pub yes: bool,
+    pub number: i32,
+    pub maybe: Option<i32>,
+    pub text: String,
+    pub numbers: Vec<i32>,
+    pub modes: Vec<ThreeMode>,
+    pub counts: std::collections::BTreeMap<String, i32>,
+    pub threes: std::collections::BTreeMap<i32, Three>,
+    pub inner: Option<Box<Three>>,
+    pub mode: ThreeMode,
+    pub real: f64,
+    pub raw: Vec<u8>,
+    pub yes: bool,
     /// At most one of these.
-    #[pb(oneof, 13, 14)] pub pick: Option<ThreePick>,
+    pub pick: Option<ThreePick>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { Three;
+    oneof pick = 13 | 14;
+    implicit yes = 12 as Bool;
+    implicit raw = 11 as Bytes;
+    implicit real = 10 as Double;
+    implicit mode = 9 as Enum(ThreeMode);
+    optional inner = 8 as Nested(Box<Three>);
+    map threes = 7 as Int32, Nested(Three);
+    map counts = 6 as Utf8, Int32;
+    unpacked_enums modes + unknown_fields = 5 as Enum(ThreeMode);
+    packed numbers = 4 as Int32;
+    implicit text = 3 as Utf8;
+    optional maybe = 2 as Int32;
+    implicit number = 1 as Int32;
 }
 
 /// `cases.three.Three.pick`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ThreePick {
-    #[pb(int32, 13)] Left(i32),
-    #[pb(string, 14, utf8)] Right(String),
+    Left(i32),
+    Right(String),
 }
 
-rt::writer!(ThreeWriter, "cases.three.Three");
+rt::oneof! { ThreePick;
+    Left = 13 as Int32;
+    Right = 14 as Utf8;
+}
+
+rt::writer! { ThreeWriter, "cases.three.Three";
+    value number(i32) = 1 as int32;
+    value maybe(i32) = 2 as int32;
+    value text(&str) = 3 as string;
+    packed numbers(i32) = 4 as packed_int32;
+    enumeration modes(ThreeMode) = 5;
+    message inner(ThreeWriter<'_>) = 8, inner_raw;
+    enumeration mode(ThreeMode) = 9;
+    value real(f64) = 10 as double;
+    bytes raw = 11, raw_gather;
+    value yes(bool) = 12 as bool;
+    value left(i32) = 13 as int32;
+    value right(&str) = 14 as string;
+}
+
 impl ThreeWriter<'_> {
-    #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn maybe(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn text(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn numbers(&mut self, values: impl IntoIterator<Item = i32>) -> &mut Self {
-        rt::packed_int32::<4>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn modes(&mut self, value: ThreeMode) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
     #[inline] pub fn counts(&mut self, key: &str, value: i32) -> &mut Self {
         let mut entry = self.s.nested::<6>();
         rt::string::<1>(&mut entry, key);
@@ -81,18 +105,6 @@ impl ThreeWriter<'_> {
         self
     }
     #[inline] pub fn threes_raw(&mut self, entry: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, entry); self }
-    #[inline] pub fn inner(&mut self) -> ThreeWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn inner_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
-    #[inline] pub fn mode(&mut self, value: ThreeMode) -> &mut Self { rt::enumeration::<9>(&mut self.s, value.0); self }
-    #[inline] pub fn real(&mut self, value: f64) -> &mut Self { rt::double::<10>(&mut self.s, value); self }
-    #[inline] pub fn raw(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<11>(&mut self.s, value); self }
-    #[inline] pub fn raw_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<11>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn yes(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
-    #[inline] pub fn left(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
-    #[inline] pub fn right(&mut self, value: &str) -> &mut Self { rt::string::<14>(&mut self.s, value); self }
 }
 
 rt::reader! {

@@ -31,116 +31,118 @@ impl protozero::Enumeration for Level {
 
 protozero::rt::enumeration!(Level);
 /// All scalars. The second sentence stays with the owned struct.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Scalars {
     /// Singular ones.
-    #[pb(int32, 1)] pub a_int32: Option<i32>,
-    #[pb(int64, 2)] pub a_int64: Option<i64>,
-    #[pb(uint32, 3)] pub a_uint32: Option<u32>,
-    #[pb(uint64, 4)] pub a_uint64: Option<u64>,
-    #[pb(sint32, 5)] pub a_sint32: Option<i32>,
-    #[pb(sint64, 6)] pub a_sint64: Option<i64>,
-    #[pb(fixed32, 7)] pub a_fixed32: Option<u32>,
-    #[pb(fixed64, 8)] pub a_fixed64: Option<u64>,
-    #[pb(sfixed32, 9)] pub a_sfixed32: Option<i32>,
-    #[pb(sfixed64, 10)] pub a_sfixed64: Option<i64>,
-    #[pb(float, 11)] pub a_float: Option<f32>,
-    #[pb(double, 12)] pub a_double: Option<f64>,
-    #[pb(bool, 13)] pub a_bool: Option<bool>,
-    #[pb(string, 14)] pub a_string: Option<String>,
-    #[pb(bytes, 15)] pub a_bytes: Option<Vec<u8>>,
-    #[pb(enumeration, 16)] pub a_level: Option<Level>,
-    #[pb(int32, 17)] pub must: Option<i32>,
+    pub a_int32: Option<i32>,
+    pub a_int64: Option<i64>,
+    pub a_uint32: Option<u32>,
+    pub a_uint64: Option<u64>,
+    pub a_sint32: Option<i32>,
+    pub a_sint64: Option<i64>,
+    pub a_fixed32: Option<u32>,
+    pub a_fixed64: Option<u64>,
+    pub a_sfixed32: Option<i32>,
+    pub a_sfixed64: Option<i64>,
+    pub a_float: Option<f32>,
+    pub a_double: Option<f64>,
+    pub a_bool: Option<bool>,
+    pub a_string: Option<String>,
+    pub a_bytes: Option<Vec<u8>>,
+    pub a_level: Option<Level>,
+    pub must: Option<i32>,
     /// Repeated ones.
-    #[pb(int32, 101, repeated)] pub r_int32: Vec<i32>,
-    #[pb(sint64, 106, repeated)] pub r_sint64: Vec<i64>,
-    #[pb(fixed32, 107, repeated)] pub r_fixed32: Vec<u32>,
-    #[pb(double, 112, repeated)] pub r_double: Vec<f64>,
-    #[pb(string, 114, repeated)] pub r_string: Vec<String>,
-    #[pb(bytes, 115, repeated)] pub r_bytes: Vec<Vec<u8>>,
-    #[pb(enumeration, 116, repeated)] pub r_level: Vec<Level>,
+    pub r_int32: Vec<i32>,
+    pub r_sint64: Vec<i64>,
+    pub r_fixed32: Vec<u32>,
+    pub r_double: Vec<f64>,
+    pub r_string: Vec<String>,
+    pub r_bytes: Vec<Vec<u8>>,
+    pub r_level: Vec<Level>,
     /// Packed ones.
-    #[pb(int32, 2001, packed)] pub p_int32: Vec<i32>,
-    #[pb(sint32, 2005, packed)] pub p_sint32: Vec<i32>,
-    #[pb(fixed64, 2008, packed)] pub p_fixed64: Vec<u64>,
-    #[pb(float, 2011, packed)] pub p_float: Vec<f32>,
-    #[pb(bool, 2013, packed)] pub p_bool: Vec<bool>,
-    #[pb(enumeration, 536870911, packed)] pub p_level: Vec<Level>,
+    pub p_int32: Vec<i32>,
+    pub p_sint32: Vec<i32>,
+    pub p_fixed64: Vec<u64>,
+    pub p_float: Vec<f32>,
+    pub p_bool: Vec<bool>,
+    pub p_level: Vec<Level>,
     /// Gone.
     #[deprecated]
-    #[pb(int32, 18)] pub old: Option<i32>,
+    pub old: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScalarsWriter, "cases.Scalars");
-impl ScalarsWriter<'_> {
+rt::owned! { Scalars;
+    optional old = 18 as Int32;
+    packed_enums p_level + unknown_fields = 536870911 as Enum(Level);
+    packed p_bool = 2013 as Bool;
+    packed p_float = 2011 as Float;
+    packed p_fixed64 = 2008 as Fixed64;
+    packed p_sint32 = 2005 as Sint32;
+    packed p_int32 = 2001 as Int32;
+    unpacked_enums r_level + unknown_fields = 116 as Enum(Level);
+    repeated r_bytes = 115 as Bytes;
+    repeated r_string = 114 as Text;
+    unpacked r_double = 112 as Double;
+    unpacked r_fixed32 = 107 as Fixed32;
+    unpacked r_sint64 = 106 as Sint64;
+    unpacked r_int32 = 101 as Int32;
+    optional must = 17 as Int32;
+    optional a_level = 16 as Enum(Level);
+    optional a_bytes = 15 as Bytes;
+    optional a_string = 14 as Text;
+    optional a_bool = 13 as Bool;
+    optional a_double = 12 as Double;
+    optional a_float = 11 as Float;
+    optional a_sfixed64 = 10 as Sfixed64;
+    optional a_sfixed32 = 9 as Sfixed32;
+    optional a_fixed64 = 8 as Fixed64;
+    optional a_fixed32 = 7 as Fixed32;
+    optional a_sint64 = 6 as Sint64;
+    optional a_sint32 = 5 as Sint32;
+    optional a_uint64 = 4 as Uint64;
+    optional a_uint32 = 3 as Uint32;
+    optional a_int64 = 2 as Int64;
+    optional a_int32 = 1 as Int32;
+}
+
+rt::writer! { ScalarsWriter, "cases.Scalars";
     /// Singular ones.
-    #[inline] pub fn a_int32(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn a_int64(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn a_uint32(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn a_uint64(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn a_sint32(&mut self, value: i32) -> &mut Self { rt::sint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn a_sint64(&mut self, value: i64) -> &mut Self { rt::sint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn a_fixed32(&mut self, value: u32) -> &mut Self { rt::fixed32::<7>(&mut self.s, value); self }
-    #[inline] pub fn a_fixed64(&mut self, value: u64) -> &mut Self { rt::fixed64::<8>(&mut self.s, value); self }
-    #[inline] pub fn a_sfixed32(&mut self, value: i32) -> &mut Self { rt::sfixed32::<9>(&mut self.s, value); self }
-    #[inline] pub fn a_sfixed64(&mut self, value: i64) -> &mut Self { rt::sfixed64::<10>(&mut self.s, value); self }
-    #[inline] pub fn a_float(&mut self, value: f32) -> &mut Self { rt::float::<11>(&mut self.s, value); self }
-    #[inline] pub fn a_double(&mut self, value: f64) -> &mut Self { rt::double::<12>(&mut self.s, value); self }
-    #[inline] pub fn a_bool(&mut self, value: bool) -> &mut Self { rt::bool::<13>(&mut self.s, value); self }
-    #[inline] pub fn a_string(&mut self, value: &str) -> &mut Self { rt::string::<14>(&mut self.s, value); self }
-    #[inline] pub fn a_bytes(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<15>(&mut self.s, value); self }
-    #[inline] pub fn a_bytes_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<15>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn a_level(&mut self, value: Level) -> &mut Self { rt::enumeration::<16>(&mut self.s, value.0); self }
-    #[inline] pub fn must(&mut self, value: i32) -> &mut Self { rt::int32::<17>(&mut self.s, value); self }
+    value a_int32(i32) = 1 as int32;
+    value a_int64(i64) = 2 as int64;
+    value a_uint32(u32) = 3 as uint32;
+    value a_uint64(u64) = 4 as uint64;
+    value a_sint32(i32) = 5 as sint32;
+    value a_sint64(i64) = 6 as sint64;
+    value a_fixed32(u32) = 7 as fixed32;
+    value a_fixed64(u64) = 8 as fixed64;
+    value a_sfixed32(i32) = 9 as sfixed32;
+    value a_sfixed64(i64) = 10 as sfixed64;
+    value a_float(f32) = 11 as float;
+    value a_double(f64) = 12 as double;
+    value a_bool(bool) = 13 as bool;
+    value a_string(&str) = 14 as string;
+    bytes a_bytes = 15, a_bytes_gather;
+    enumeration a_level(Level) = 16;
+    value must(i32) = 17 as int32;
     /// Repeated ones.
-    #[inline] pub fn r_int32(&mut self, value: i32) -> &mut Self { rt::int32::<101>(&mut self.s, value); self }
-    #[inline] pub fn r_sint64(&mut self, value: i64) -> &mut Self { rt::sint64::<106>(&mut self.s, value); self }
-    #[inline] pub fn r_fixed32(&mut self, value: u32) -> &mut Self { rt::fixed32::<107>(&mut self.s, value); self }
-    #[inline] pub fn r_double(&mut self, value: f64) -> &mut Self { rt::double::<112>(&mut self.s, value); self }
-    #[inline] pub fn r_string(&mut self, value: &str) -> &mut Self { rt::string::<114>(&mut self.s, value); self }
-    #[inline] pub fn r_bytes(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<115>(&mut self.s, value); self }
-    #[inline] pub fn r_bytes_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<115>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn r_level(&mut self, value: Level) -> &mut Self {
-        rt::enumeration::<116>(&mut self.s, value.0);
-        self
-    }
+    value r_int32(i32) = 101 as int32;
+    value r_sint64(i64) = 106 as sint64;
+    value r_fixed32(u32) = 107 as fixed32;
+    value r_double(f64) = 112 as double;
+    value r_string(&str) = 114 as string;
+    bytes r_bytes = 115, r_bytes_gather;
+    enumeration r_level(Level) = 116;
     /// Packed ones.
-    #[inline] pub fn p_int32(&mut self, values: impl IntoIterator<Item = i32>) -> &mut Self {
-        rt::packed_int32::<2001>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn p_sint32(&mut self, values: impl IntoIterator<Item = i32>) -> &mut Self {
-        rt::packed_sint32::<2005>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn p_fixed64(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_fixed64::<2008>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn p_float(&mut self, values: impl IntoIterator<Item = f32>) -> &mut Self {
-        rt::packed_float::<2011>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn p_bool(&mut self, values: impl IntoIterator<Item = bool>) -> &mut Self {
-        rt::packed_bool::<2013>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn p_level(&mut self, values: impl IntoIterator<Item = Level>) -> &mut Self {
-        rt::packed_enumeration::<
-            536870911,
-        >(&mut self.s, values.into_iter().map(|v| v.0));
-        self
-    }
+    packed p_int32(i32) = 2001 as packed_int32;
+    packed p_sint32(i32) = 2005 as packed_sint32;
+    packed p_fixed64(u64) = 2008 as packed_fixed64;
+    packed p_float(f32) = 2011 as packed_float;
+    packed p_bool(bool) = 2013 as packed_bool;
+    packed_enum p_level(Level) = 536870911;
     /// Gone.
-    #[inline] pub fn old(&mut self, value: i32) -> &mut Self { rt::int32::<18>(&mut self.s, value); self }
+    value old(i32) = 18 as int32;
 }
 
 rt::reader! {
@@ -224,18 +226,29 @@ impl Scalars {
 }
 
 /// Explicit defaults.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Defaults {
-    #[pb(int32, 1)] pub number: Option<i32>,
-    #[pb(uint64, 2)] pub big: Option<u64>,
-    #[pb(double, 3)] pub ratio: Option<f64>,
-    #[pb(float, 4)] pub infinite: Option<f32>,
-    #[pb(bool, 5)] pub yes: Option<bool>,
-    #[pb(string, 6)] pub text: Option<String>,
-    #[pb(bytes, 7)] pub raw: Option<Vec<u8>>,
-    #[pb(enumeration, 8)] pub level: Option<Level>,
+    pub number: Option<i32>,
+    pub big: Option<u64>,
+    pub ratio: Option<f64>,
+    pub infinite: Option<f32>,
+    pub yes: Option<bool>,
+    pub text: Option<String>,
+    pub raw: Option<Vec<u8>>,
+    pub level: Option<Level>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { Defaults;
+    optional level = 8 as Enum(Level);
+    optional raw = 7 as Bytes;
+    optional text = 6 as Text;
+    optional yes = 5 as Bool;
+    optional infinite = 4 as Float;
+    optional ratio = 3 as Double;
+    optional big = 2 as Uint64;
+    optional number = 1 as Int32;
 }
 
 impl Defaults {
@@ -257,20 +270,15 @@ impl Defaults {
     #[must_use] pub fn level_or_default(&self) -> Level { self.level.unwrap_or(Level::HIGH) }
 }
 
-rt::writer!(DefaultsWriter, "cases.Defaults");
-impl DefaultsWriter<'_> {
-    #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn big(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ratio(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
-    #[inline] pub fn infinite(&mut self, value: f32) -> &mut Self { rt::float::<4>(&mut self.s, value); self }
-    #[inline] pub fn yes(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn text(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn raw(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
-    #[inline] pub fn raw_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<7>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn level(&mut self, value: Level) -> &mut Self { rt::enumeration::<8>(&mut self.s, value.0); self }
+rt::writer! { DefaultsWriter, "cases.Defaults";
+    value number(i32) = 1 as int32;
+    value big(u64) = 2 as uint64;
+    value ratio(f64) = 3 as double;
+    value infinite(f32) = 4 as float;
+    value yes(bool) = 5 as bool;
+    value text(&str) = 6 as string;
+    bytes raw = 7, raw_gather;
+    enumeration level(Level) = 8;
 }
 
 rt::reader! {
@@ -302,14 +310,17 @@ impl Defaults {
 }
 
 /// `cases.Empty`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Empty {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EmptyWriter, "cases.Empty");
-impl EmptyWriter<'_> {}
+rt::owned! { Empty;
+}
+
+rt::writer! { EmptyWriter, "cases.Empty";
+}
 
 rt::reader! {
     "cases.Empty": EmptyReader, EmptyField, EmptyTable;

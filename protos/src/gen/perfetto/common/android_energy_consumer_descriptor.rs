@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidEnergyConsumer`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidEnergyConsumer {
-    #[pb(int32, 1)] pub energy_consumer_id: Option<i32>,
-    #[pb(int32, 2)] pub ordinal: Option<i32>,
-    #[pb(string, 3)] pub r#type: Option<String>,
-    #[pb(string, 4)] pub name: Option<String>,
+    pub energy_consumer_id: Option<i32>,
+    pub ordinal: Option<i32>,
+    pub r#type: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidEnergyConsumerWriter, "perfetto.protos.AndroidEnergyConsumer");
-impl AndroidEnergyConsumerWriter<'_> {
-    #[inline] pub fn energy_consumer_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ordinal(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { AndroidEnergyConsumer;
+    optional name = 4 as Text;
+    optional r#type = 3 as Text;
+    optional ordinal = 2 as Int32;
+    optional energy_consumer_id = 1 as Int32;
+}
+
+rt::writer! { AndroidEnergyConsumerWriter, "perfetto.protos.AndroidEnergyConsumer";
+    value energy_consumer_id(i32) = 1 as int32;
+    value ordinal(i32) = 2 as int32;
+    value r#type(&str) = 3 as string;
+    value name(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -48,20 +54,19 @@ impl AndroidEnergyConsumer {
 }
 
 /// `perfetto.protos.AndroidEnergyConsumerDescriptor`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidEnergyConsumerDescriptor {
-    #[pb(message, 1, repeated)] pub energy_consumers: Vec<AndroidEnergyConsumer>,
+    pub energy_consumers: Vec<AndroidEnergyConsumer>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidEnergyConsumerDescriptorWriter, "perfetto.protos.AndroidEnergyConsumerDescriptor");
-impl AndroidEnergyConsumerDescriptorWriter<'_> {
-    #[inline] pub fn energy_consumers(&mut self) -> AndroidEnergyConsumerWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn energy_consumers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { AndroidEnergyConsumerDescriptor;
+    repeated energy_consumers = 1 as Nested(AndroidEnergyConsumer);
+}
+
+rt::writer! { AndroidEnergyConsumerDescriptorWriter, "perfetto.protos.AndroidEnergyConsumerDescriptor";
+    message energy_consumers(AndroidEnergyConsumerWriter<'_>) = 1, energy_consumers_raw;
 }
 
 rt::reader! {

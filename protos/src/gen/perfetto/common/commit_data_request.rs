@@ -7,34 +7,27 @@ use protozero::rt;
 use protozero::descriptor as d;
 /// A producer tells the service which chunks of the shared memory are ready and which bytes of
 /// chunks it already handed over must change.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CommitDataRequest {
-    #[pb(message, 1, repeated)] pub chunks_to_move: Vec<CommitDataRequestChunksToMove>,
-    #[pb(message, 2, repeated)] pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
+    pub chunks_to_move: Vec<CommitDataRequestChunksToMove>,
+    pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
     /// Answers the service's flush of this id: everything before it is committed now.
-    #[pb(uint64, 3)] pub flush_request_id: Option<u64>,
+    pub flush_request_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CommitDataRequestWriter, "perfetto.protos.CommitDataRequest");
-impl CommitDataRequestWriter<'_> {
-    #[inline] pub fn chunks_to_move(&mut self) -> CommitDataRequestChunksToMoveWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn chunks_to_move_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn chunks_to_patch(&mut self) -> CommitDataRequestChunkToPatchWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn chunks_to_patch_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { CommitDataRequest;
+    optional flush_request_id = 3 as Uint64;
+    repeated chunks_to_patch = 2 as Nested(CommitDataRequestChunkToPatch);
+    repeated chunks_to_move = 1 as Nested(CommitDataRequestChunksToMove);
+}
+
+rt::writer! { CommitDataRequestWriter, "perfetto.protos.CommitDataRequest";
+    message chunks_to_move(CommitDataRequestChunksToMoveWriter<'_>) = 1, chunks_to_move_raw;
+    message chunks_to_patch(CommitDataRequestChunkToPatchWriter<'_>) = 2, chunks_to_patch_raw;
     /// Answers the service's flush of this id: everything before it is committed now.
-    #[inline] pub fn flush_request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    value flush_request_id(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -60,38 +53,41 @@ impl CommitDataRequest {
 }
 
 /// One chunk that is complete (or, when scraped or emulated, comes along in the message itself).
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CommitDataRequestChunksToMove {
     /// Index of the page in the shared memory, from 0.
-    #[pb(uint32, 1)] pub page: Option<u32>,
+    pub page: Option<u32>,
     /// Index of the chunk in its page, from 0.
-    #[pb(uint32, 2)] pub chunk: Option<u32>,
+    pub chunk: Option<u32>,
     /// The service's buffer the chunk belongs in; 16 bits.
-    #[pb(uint32, 3)] pub target_buffer: Option<u32>,
+    pub target_buffer: Option<u32>,
     /// The chunk itself, header included, when there is no shared memory to take it from.
-    #[pb(bytes, 4)] pub data: Option<Vec<u8>>,
+    pub data: Option<Vec<u8>>,
     /// The last packet of `data` is still being written.
-    #[pb(bool, 5)] pub chunk_incomplete: Option<bool>,
+    pub chunk_incomplete: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CommitDataRequestChunksToMoveWriter, "perfetto.protos.CommitDataRequest.ChunksToMove");
-impl CommitDataRequestChunksToMoveWriter<'_> {
+rt::owned! { CommitDataRequestChunksToMove;
+    optional chunk_incomplete = 5 as Bool;
+    optional data = 4 as Bytes;
+    optional target_buffer = 3 as Uint32;
+    optional chunk = 2 as Uint32;
+    optional page = 1 as Uint32;
+}
+
+rt::writer! { CommitDataRequestChunksToMoveWriter, "perfetto.protos.CommitDataRequest.ChunksToMove";
     /// Index of the page in the shared memory, from 0.
-    #[inline] pub fn page(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value page(u32) = 1 as uint32;
     /// Index of the chunk in its page, from 0.
-    #[inline] pub fn chunk(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value chunk(u32) = 2 as uint32;
     /// The service's buffer the chunk belongs in; 16 bits.
-    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value target_buffer(u32) = 3 as uint32;
     /// The chunk itself, header included, when there is no shared memory to take it from.
-    #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<4>(&mut self.s, value); self }
-    #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<4>(&mut self.s, parts);
-        self
-    }
+    bytes data = 4, data_gather;
     /// The last packet of `data` is still being written.
-    #[inline] pub fn chunk_incomplete(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    value chunk_incomplete(bool) = 5 as bool;
 }
 
 rt::reader! {
@@ -123,35 +119,39 @@ impl CommitDataRequestChunksToMove {
 }
 
 /// Lengths that were not known yet when their chunk was handed over.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CommitDataRequestChunkToPatch {
     /// The buffer the chunk went to.
-    #[pb(uint32, 1)] pub target_buffer: Option<u32>,
+    pub target_buffer: Option<u32>,
     /// With `chunk_id`, names the chunk among those of this producer.
-    #[pb(uint32, 2)] pub writer_id: Option<u32>,
+    pub writer_id: Option<u32>,
     /// 32 bits, wrapping.
-    #[pb(uint32, 3)] pub chunk_id: Option<u32>,
-    #[pb(message, 4, repeated)] pub patches: Vec<CommitDataRequestChunkToPatchPatch>,
+    pub chunk_id: Option<u32>,
+    pub patches: Vec<CommitDataRequestChunkToPatchPatch>,
     /// More will follow for this chunk: it may not be read yet.
-    #[pb(bool, 5)] pub has_more_patches: Option<bool>,
+    pub has_more_patches: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CommitDataRequestChunkToPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch");
-impl CommitDataRequestChunkToPatchWriter<'_> {
+rt::owned! { CommitDataRequestChunkToPatch;
+    optional has_more_patches = 5 as Bool;
+    repeated patches = 4 as Nested(CommitDataRequestChunkToPatchPatch);
+    optional chunk_id = 3 as Uint32;
+    optional writer_id = 2 as Uint32;
+    optional target_buffer = 1 as Uint32;
+}
+
+rt::writer! { CommitDataRequestChunkToPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch";
     /// The buffer the chunk went to.
-    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value target_buffer(u32) = 1 as uint32;
     /// With `chunk_id`, names the chunk among those of this producer.
-    #[inline] pub fn writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value writer_id(u32) = 2 as uint32;
     /// 32 bits, wrapping.
-    #[inline] pub fn chunk_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn patches(&mut self) -> CommitDataRequestChunkToPatchPatchWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn patches_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    value chunk_id(u32) = 3 as uint32;
+    message patches(CommitDataRequestChunkToPatchPatchWriter<'_>) = 4, patches_raw;
     /// More will follow for this chunk: it may not be read yet.
-    #[inline] pub fn has_more_patches(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    value has_more_patches(bool) = 5 as bool;
 }
 
 rt::reader! {
@@ -184,26 +184,26 @@ impl CommitDataRequestChunkToPatch {
 }
 
 /// Four bytes to overwrite.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CommitDataRequestChunkToPatchPatch {
     /// From the first byte of the chunk's payload.
-    #[pb(uint32, 1)] pub offset: Option<u32>,
+    pub offset: Option<u32>,
     /// Exactly four bytes: a redundantly encoded length.
-    #[pb(bytes, 2)] pub data: Option<Vec<u8>>,
+    pub data: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CommitDataRequestChunkToPatchPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch");
-impl CommitDataRequestChunkToPatchPatchWriter<'_> {
+rt::owned! { CommitDataRequestChunkToPatchPatch;
+    optional data = 2 as Bytes;
+    optional offset = 1 as Uint32;
+}
+
+rt::writer! { CommitDataRequestChunkToPatchPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch";
     /// From the first byte of the chunk's payload.
-    #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value offset(u32) = 1 as uint32;
     /// Exactly four bytes: a redundantly encoded length.
-    #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
+    bytes data = 2, data_gather;
 }
 
 rt::reader! {

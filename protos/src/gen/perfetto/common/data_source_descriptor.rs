@@ -6,85 +6,66 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What a producer says about a data source when it registers one.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DataSourceDescriptor {
     /// What a config asks for, such as `linux.process_stats`.
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
-    #[pb(bool, 2)] pub will_notify_on_stop: Option<bool>,
+    pub will_notify_on_stop: Option<bool>,
     /// Likewise with NotifyDataSourceStarted.
-    #[pb(bool, 3)] pub will_notify_on_start: Option<bool>,
+    pub will_notify_on_start: Option<bool>,
     /// The source can be told to forget interned data and start over.
-    #[pb(bool, 4)] pub handles_incremental_state_clear: Option<bool>,
+    pub handles_incremental_state_clear: Option<bool>,
     /// What GPU counters the source offers.
-    #[pb(message, 5)] pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
+    pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
     /// What categories the source offers.
-    #[pb(message, 6)] pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
+    pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
     /// Tells apart several sources of one name of one producer, so that one can be updated.
-    #[pb(uint64, 7)] pub id: Option<u64>,
+    pub id: Option<u64>,
     /// What atrace categories the source offers.
-    #[pb(message, 8)] pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
+    pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
     /// The source writes nothing that needs flushing; the service leaves it out of flushes.
-    #[pb(bool, 9)] pub no_flush: Option<bool>,
+    pub no_flush: Option<bool>,
     /// How the service may fold patches of this source into a state while its buffer wraps.
-    #[pb(message, 10)] pub protovm_program: Option<crate::VmProgram>,
+    pub protovm_program: Option<crate::VmProgram>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor");
-impl DataSourceDescriptorWriter<'_> {
+rt::owned! { DataSourceDescriptor;
+    optional protovm_program = 10 as Nested(crate::VmProgram);
+    optional no_flush = 9 as Bool;
+    optional ftrace_descriptor = 8 as Nested(crate::FtraceDescriptor);
+    optional id = 7 as Uint64;
+    optional track_event_descriptor = 6 as Nested(crate::TrackEventDescriptor);
+    optional gpu_counter_descriptor = 5 as Nested(crate::GpuCounterDescriptor);
+    optional handles_incremental_state_clear = 4 as Bool;
+    optional will_notify_on_start = 3 as Bool;
+    optional will_notify_on_stop = 2 as Bool;
+    optional name = 1 as Text;
+}
+
+rt::writer! { DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor";
     /// What a config asks for, such as `linux.process_stats`.
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value name(&str) = 1 as string;
     /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
-    #[inline] pub fn will_notify_on_stop(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value will_notify_on_stop(bool) = 2 as bool;
     /// Likewise with NotifyDataSourceStarted.
-    #[inline] pub fn will_notify_on_start(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    value will_notify_on_start(bool) = 3 as bool;
     /// The source can be told to forget interned data and start over.
-    #[inline] pub fn handles_incremental_state_clear(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
+    value handles_incremental_state_clear(bool) = 4 as bool;
     /// What GPU counters the source offers.
-    #[inline] pub fn gpu_counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
+    message gpu_counter_descriptor(crate::GpuCounterDescriptorWriter<'_>) = 5, gpu_counter_descriptor_raw;
     /// What categories the source offers.
-    #[inline] pub fn track_event_descriptor(&mut self) -> crate::TrackEventDescriptorWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn track_event_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
+    message track_event_descriptor(crate::TrackEventDescriptorWriter<'_>) = 6, track_event_descriptor_raw;
     /// Tells apart several sources of one name of one producer, so that one can be updated.
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    value id(u64) = 7 as uint64;
     /// What atrace categories the source offers.
-    #[inline] pub fn ftrace_descriptor(&mut self) -> crate::FtraceDescriptorWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    #[inline] pub fn ftrace_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
+    message ftrace_descriptor(crate::FtraceDescriptorWriter<'_>) = 8, ftrace_descriptor_raw;
     /// The source writes nothing that needs flushing; the service leaves it out of flushes.
-    #[inline] pub fn no_flush(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    value no_flush(bool) = 9 as bool;
     /// How the service may fold patches of this source into a state while its buffer wraps.
-    #[inline] pub fn protovm_program(&mut self) -> crate::VmProgramWriter<'_> { rt::message::<10, _>(&mut self.s) }
-    #[inline] pub fn protovm_program_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
+    message protovm_program(crate::VmProgramWriter<'_>) = 10, protovm_program_raw;
 }
 
 rt::reader! {

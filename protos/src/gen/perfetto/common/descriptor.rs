@@ -79,17 +79,19 @@ impl protozero::Enumeration for FieldDescriptorProtoLabel {
 protozero::rt::enumeration!(FieldDescriptorProtoLabel);
 /// Schemas, as protobuf describes them itself; the messages of this file mirror descriptor.proto as
 /// far as traces need.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileDescriptorSet {
-    #[pb(message, 1, repeated)] pub file: Vec<FileDescriptorProto>,
+    pub file: Vec<FileDescriptorProto>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileDescriptorSetWriter, "perfetto.protos.FileDescriptorSet");
-impl FileDescriptorSetWriter<'_> {
-    #[inline] pub fn file(&mut self) -> FileDescriptorProtoWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn file_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { FileDescriptorSet;
+    repeated file = 1 as Nested(FileDescriptorProto);
+}
+
+rt::writer! { FileDescriptorSetWriter, "perfetto.protos.FileDescriptorSet";
+    message file(FileDescriptorProtoWriter<'_>) = 1, file_raw;
 }
 
 rt::reader! {
@@ -109,42 +111,40 @@ impl FileDescriptorSet {
 }
 
 /// One schema file.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileDescriptorProto {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub package: Option<String>,
-    #[pb(string, 3, repeated)] pub dependency: Vec<String>,
-    #[pb(message, 4, repeated)] pub message_type: Vec<DescriptorProto>,
-    #[pb(message, 5, repeated)] pub enum_type: Vec<EnumDescriptorProto>,
-    #[pb(message, 7, repeated)] pub extension: Vec<FieldDescriptorProto>,
-    #[pb(int32, 10, repeated)] pub public_dependency: Vec<i32>,
-    #[pb(int32, 11, repeated)] pub weak_dependency: Vec<i32>,
+    pub name: Option<String>,
+    pub package: Option<String>,
+    pub dependency: Vec<String>,
+    pub message_type: Vec<DescriptorProto>,
+    pub enum_type: Vec<EnumDescriptorProto>,
+    pub extension: Vec<FieldDescriptorProto>,
+    pub public_dependency: Vec<i32>,
+    pub weak_dependency: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileDescriptorProtoWriter, "perfetto.protos.FileDescriptorProto");
-impl FileDescriptorProtoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn package(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn dependency(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn message_type(&mut self) -> DescriptorProtoWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn message_type_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn enum_type_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn extension_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn public_dependency(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    #[inline] pub fn weak_dependency(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
+rt::owned! { FileDescriptorProto;
+    unpacked weak_dependency = 11 as Int32;
+    unpacked public_dependency = 10 as Int32;
+    repeated extension = 7 as Nested(FieldDescriptorProto);
+    repeated enum_type = 5 as Nested(EnumDescriptorProto);
+    repeated message_type = 4 as Nested(DescriptorProto);
+    repeated dependency = 3 as Text;
+    optional package = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { FileDescriptorProtoWriter, "perfetto.protos.FileDescriptorProto";
+    value name(&str) = 1 as string;
+    value package(&str) = 2 as string;
+    value dependency(&str) = 3 as string;
+    message message_type(DescriptorProtoWriter<'_>) = 4, message_type_raw;
+    message enum_type(EnumDescriptorProtoWriter<'_>) = 5, enum_type_raw;
+    message extension(FieldDescriptorProtoWriter<'_>) = 7, extension_raw;
+    value public_dependency(i32) = 10 as int32;
+    value weak_dependency(i32) = 11 as int32;
 }
 
 rt::reader! {
@@ -179,53 +179,40 @@ impl FileDescriptorProto {
 }
 
 /// One message of a schema.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DescriptorProto {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(message, 2, repeated)] pub field: Vec<FieldDescriptorProto>,
-    #[pb(message, 3, repeated)] pub nested_type: Vec<DescriptorProto>,
-    #[pb(message, 4, repeated)] pub enum_type: Vec<EnumDescriptorProto>,
-    #[pb(message, 6, repeated)] pub extension: Vec<FieldDescriptorProto>,
-    #[pb(message, 8, repeated)] pub oneof_decl: Vec<OneofDescriptorProto>,
-    #[pb(message, 9, repeated)] pub reserved_range: Vec<DescriptorProtoReservedRange>,
-    #[pb(string, 10, repeated)] pub reserved_name: Vec<String>,
+    pub name: Option<String>,
+    pub field: Vec<FieldDescriptorProto>,
+    pub nested_type: Vec<DescriptorProto>,
+    pub enum_type: Vec<EnumDescriptorProto>,
+    pub extension: Vec<FieldDescriptorProto>,
+    pub oneof_decl: Vec<OneofDescriptorProto>,
+    pub reserved_range: Vec<DescriptorProtoReservedRange>,
+    pub reserved_name: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DescriptorProtoWriter, "perfetto.protos.DescriptorProto");
-impl DescriptorProtoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn field(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn field_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn nested_type(&mut self) -> DescriptorProtoWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn nested_type_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn enum_type_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn extension_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn oneof_decl(&mut self) -> OneofDescriptorProtoWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn oneof_decl_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn reserved_range(&mut self) -> DescriptorProtoReservedRangeWriter<'_> {
-        rt::message::<9, _>(&mut self.s)
-    }
-    #[inline] pub fn reserved_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<9>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn reserved_name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
+rt::owned! { DescriptorProto;
+    repeated reserved_name = 10 as Text;
+    repeated reserved_range = 9 as Nested(DescriptorProtoReservedRange);
+    repeated oneof_decl = 8 as Nested(OneofDescriptorProto);
+    repeated extension = 6 as Nested(FieldDescriptorProto);
+    repeated enum_type = 4 as Nested(EnumDescriptorProto);
+    repeated nested_type = 3 as Nested(DescriptorProto);
+    repeated field = 2 as Nested(FieldDescriptorProto);
+    optional name = 1 as Text;
+}
+
+rt::writer! { DescriptorProtoWriter, "perfetto.protos.DescriptorProto";
+    value name(&str) = 1 as string;
+    message field(FieldDescriptorProtoWriter<'_>) = 2, field_raw;
+    message nested_type(DescriptorProtoWriter<'_>) = 3, nested_type_raw;
+    message enum_type(EnumDescriptorProtoWriter<'_>) = 4, enum_type_raw;
+    message extension(FieldDescriptorProtoWriter<'_>) = 6, extension_raw;
+    message oneof_decl(OneofDescriptorProtoWriter<'_>) = 8, oneof_decl_raw;
+    message reserved_range(DescriptorProtoReservedRangeWriter<'_>) = 9, reserved_range_raw;
+    value reserved_name(&str) = 10 as string;
 }
 
 rt::reader! {
@@ -260,18 +247,22 @@ impl DescriptorProto {
 }
 
 /// Field numbers that may not be used, from start up to, not including, end.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DescriptorProtoReservedRange {
-    #[pb(int32, 1)] pub start: Option<i32>,
-    #[pb(int32, 2)] pub end: Option<i32>,
+    pub start: Option<i32>,
+    pub end: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DescriptorProtoReservedRangeWriter, "perfetto.protos.DescriptorProto.ReservedRange");
-impl DescriptorProtoReservedRangeWriter<'_> {
-    #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn end(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { DescriptorProtoReservedRange;
+    optional end = 2 as Int32;
+    optional start = 1 as Int32;
+}
+
+rt::writer! { DescriptorProtoReservedRangeWriter, "perfetto.protos.DescriptorProto.ReservedRange";
+    value start(i32) = 1 as int32;
+    value end(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -292,36 +283,37 @@ impl DescriptorProtoReservedRange {
 }
 
 /// An option as written, before anybody knew its meaning.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UninterpretedOption {
-    #[pb(message, 2, repeated)] pub name: Vec<UninterpretedOptionNamePart>,
-    #[pb(string, 3)] pub identifier_value: Option<String>,
-    #[pb(uint64, 4)] pub positive_int_value: Option<u64>,
-    #[pb(int64, 5)] pub negative_int_value: Option<i64>,
-    #[pb(double, 6)] pub double_value: Option<f64>,
-    #[pb(bytes, 7)] pub string_value: Option<Vec<u8>>,
-    #[pb(string, 8)] pub aggregate_value: Option<String>,
+    pub name: Vec<UninterpretedOptionNamePart>,
+    pub identifier_value: Option<String>,
+    pub positive_int_value: Option<u64>,
+    pub negative_int_value: Option<i64>,
+    pub double_value: Option<f64>,
+    pub string_value: Option<Vec<u8>>,
+    pub aggregate_value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UninterpretedOptionWriter, "perfetto.protos.UninterpretedOption");
-impl UninterpretedOptionWriter<'_> {
-    #[inline] pub fn name(&mut self) -> UninterpretedOptionNamePartWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn name_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn identifier_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn positive_int_value(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn negative_int_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
-    #[inline] pub fn string_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<7>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn aggregate_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+rt::owned! { UninterpretedOption;
+    optional aggregate_value = 8 as Text;
+    optional string_value = 7 as Bytes;
+    optional double_value = 6 as Double;
+    optional negative_int_value = 5 as Int64;
+    optional positive_int_value = 4 as Uint64;
+    optional identifier_value = 3 as Text;
+    repeated name = 2 as Nested(UninterpretedOptionNamePart);
+}
+
+rt::writer! { UninterpretedOptionWriter, "perfetto.protos.UninterpretedOption";
+    message name(UninterpretedOptionNamePartWriter<'_>) = 2, name_raw;
+    value identifier_value(&str) = 3 as string;
+    value positive_int_value(u64) = 4 as uint64;
+    value negative_int_value(i64) = 5 as int64;
+    value double_value(f64) = 6 as double;
+    bytes string_value = 7, string_value_gather;
+    value aggregate_value(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -354,18 +346,22 @@ impl UninterpretedOption {
 }
 
 /// A part of the option's dotted name.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UninterpretedOptionNamePart {
-    #[pb(string, 1)] pub name_part: Option<String>,
-    #[pb(bool, 2)] pub is_extension: Option<bool>,
+    pub name_part: Option<String>,
+    pub is_extension: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UninterpretedOptionNamePartWriter, "perfetto.protos.UninterpretedOption.NamePart");
-impl UninterpretedOptionNamePartWriter<'_> {
-    #[inline] pub fn name_part(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn is_extension(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+rt::owned! { UninterpretedOptionNamePart;
+    optional is_extension = 2 as Bool;
+    optional name_part = 1 as Text;
+}
+
+rt::writer! { UninterpretedOptionNamePartWriter, "perfetto.protos.UninterpretedOption.NamePart";
+    value name_part(&str) = 1 as string;
+    value is_extension(bool) = 2 as bool;
 }
 
 rt::reader! {
@@ -386,24 +382,22 @@ impl UninterpretedOptionNamePart {
 }
 
 /// Options of a field; only `packed` is understood.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FieldOptions {
-    #[pb(bool, 2)] pub packed: Option<bool>,
-    #[pb(message, 999, repeated)] pub uninterpreted_option: Vec<UninterpretedOption>,
+    pub packed: Option<bool>,
+    pub uninterpreted_option: Vec<UninterpretedOption>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FieldOptionsWriter, "perfetto.protos.FieldOptions");
-impl FieldOptionsWriter<'_> {
-    #[inline] pub fn packed(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn uninterpreted_option(&mut self) -> UninterpretedOptionWriter<'_> {
-        rt::message::<999, _>(&mut self.s)
-    }
-    #[inline] pub fn uninterpreted_option_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<999>(&mut self.s, body);
-        self
-    }
+rt::owned! { FieldOptions;
+    repeated uninterpreted_option = 999 as Nested(UninterpretedOption);
+    optional packed = 2 as Bool;
+}
+
+rt::writer! { FieldOptionsWriter, "perfetto.protos.FieldOptions";
+    value packed(bool) = 2 as bool;
+    message uninterpreted_option(UninterpretedOptionWriter<'_>) = 999, uninterpreted_option_raw;
 }
 
 rt::reader! {
@@ -426,39 +420,43 @@ impl FieldOptions {
 }
 
 /// One field of a message or extension.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FieldDescriptorProto {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub extendee: Option<String>,
-    #[pb(int32, 3)] pub number: Option<i32>,
-    #[pb(enumeration, 4)] pub label: Option<FieldDescriptorProtoLabel>,
-    #[pb(enumeration, 5)] pub r#type: Option<FieldDescriptorProtoType>,
-    #[pb(string, 6)] pub type_name: Option<String>,
-    #[pb(string, 7)] pub default_value: Option<String>,
-    #[pb(message, 8)] pub options: Option<FieldOptions>,
-    #[pb(int32, 9)] pub oneof_index: Option<i32>,
+    pub name: Option<String>,
+    pub extendee: Option<String>,
+    pub number: Option<i32>,
+    pub label: Option<FieldDescriptorProtoLabel>,
+    pub r#type: Option<FieldDescriptorProtoType>,
+    pub type_name: Option<String>,
+    pub default_value: Option<String>,
+    pub options: Option<FieldOptions>,
+    pub oneof_index: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FieldDescriptorProtoWriter, "perfetto.protos.FieldDescriptorProto");
-impl FieldDescriptorProtoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn extendee(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn label(&mut self, value: FieldDescriptorProtoLabel) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn r#type(&mut self, value: FieldDescriptorProtoType) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn type_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn default_value(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn options(&mut self) -> FieldOptionsWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn options_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
-    #[inline] pub fn oneof_index(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
+rt::owned! { FieldDescriptorProto;
+    optional oneof_index = 9 as Int32;
+    optional options = 8 as Nested(FieldOptions);
+    optional default_value = 7 as Text;
+    optional type_name = 6 as Text;
+    optional r#type = 5 as Enum(FieldDescriptorProtoType);
+    optional label = 4 as Enum(FieldDescriptorProtoLabel);
+    optional number = 3 as Int32;
+    optional extendee = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { FieldDescriptorProtoWriter, "perfetto.protos.FieldDescriptorProto";
+    value name(&str) = 1 as string;
+    value extendee(&str) = 2 as string;
+    value number(i32) = 3 as int32;
+    enumeration label(FieldDescriptorProtoLabel) = 4;
+    enumeration r#type(FieldDescriptorProtoType) = 5;
+    value type_name(&str) = 6 as string;
+    value default_value(&str) = 7 as string;
+    message options(FieldOptionsWriter<'_>) = 8, options_raw;
+    value oneof_index(i32) = 9 as int32;
 }
 
 rt::reader! {
@@ -493,19 +491,22 @@ impl FieldDescriptorProto {
 }
 
 /// The name of a oneof.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct OneofDescriptorProto {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(message, 2)] pub options: Option<OneofOptions>,
+    pub name: Option<String>,
+    pub options: Option<OneofOptions>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(OneofDescriptorProtoWriter, "perfetto.protos.OneofDescriptorProto");
-impl OneofDescriptorProtoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn options(&mut self) -> OneofOptionsWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn options_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { OneofDescriptorProto;
+    optional options = 2 as Nested(OneofOptions);
+    optional name = 1 as Text;
+}
+
+rt::writer! { OneofDescriptorProtoWriter, "perfetto.protos.OneofDescriptorProto";
+    value name(&str) = 1 as string;
+    message options(OneofOptionsWriter<'_>) = 2, options_raw;
 }
 
 rt::reader! {
@@ -526,21 +527,25 @@ impl OneofDescriptorProto {
 }
 
 /// An enum.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EnumDescriptorProto {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(message, 2, repeated)] pub value: Vec<EnumValueDescriptorProto>,
-    #[pb(string, 5, repeated)] pub reserved_name: Vec<String>,
+    pub name: Option<String>,
+    pub value: Vec<EnumValueDescriptorProto>,
+    pub reserved_name: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EnumDescriptorProtoWriter, "perfetto.protos.EnumDescriptorProto");
-impl EnumDescriptorProtoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self) -> EnumValueDescriptorProtoWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn value_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn reserved_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { EnumDescriptorProto;
+    repeated reserved_name = 5 as Text;
+    repeated value = 2 as Nested(EnumValueDescriptorProto);
+    optional name = 1 as Text;
+}
+
+rt::writer! { EnumDescriptorProtoWriter, "perfetto.protos.EnumDescriptorProto";
+    value name(&str) = 1 as string;
+    message value(EnumValueDescriptorProtoWriter<'_>) = 2, value_raw;
+    value reserved_name(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -565,18 +570,22 @@ impl EnumDescriptorProto {
 }
 
 /// A value of an enum.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EnumValueDescriptorProto {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(int32, 2)] pub number: Option<i32>,
+    pub name: Option<String>,
+    pub number: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EnumValueDescriptorProtoWriter, "perfetto.protos.EnumValueDescriptorProto");
-impl EnumValueDescriptorProtoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { EnumValueDescriptorProto;
+    optional number = 2 as Int32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { EnumValueDescriptorProtoWriter, "perfetto.protos.EnumValueDescriptorProto";
+    value name(&str) = 1 as string;
+    value number(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -597,14 +606,17 @@ impl EnumValueDescriptorProto {
 }
 
 /// Options of a oneof; none are understood.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct OneofOptions {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(OneofOptionsWriter, "perfetto.protos.OneofOptions");
-impl OneofOptionsWriter<'_> {}
+rt::owned! { OneofOptions;
+}
+
+rt::writer! { OneofOptionsWriter, "perfetto.protos.OneofOptions";
+}
 
 rt::reader! {
     "perfetto.protos.OneofOptions": OneofOptionsReader, OneofOptionsField, OneofOptionsTable;

@@ -6,22 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What linux.ftrace offers.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceDescriptor {
-    #[pb(message, 1, repeated)] pub atrace_categories: Vec<FtraceDescriptorAtraceCategory>,
+    pub atrace_categories: Vec<FtraceDescriptorAtraceCategory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceDescriptorWriter, "perfetto.protos.FtraceDescriptor");
-impl FtraceDescriptorWriter<'_> {
-    #[inline] pub fn atrace_categories(&mut self) -> FtraceDescriptorAtraceCategoryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn atrace_categories_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { FtraceDescriptor;
+    repeated atrace_categories = 1 as Nested(FtraceDescriptorAtraceCategory);
+}
+
+rt::writer! { FtraceDescriptorWriter, "perfetto.protos.FtraceDescriptor";
+    message atrace_categories(FtraceDescriptorAtraceCategoryWriter<'_>) = 1, atrace_categories_raw;
 }
 
 rt::reader! {
@@ -41,18 +38,22 @@ impl FtraceDescriptor {
 }
 
 /// A category of Android's userspace tracing.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceDescriptorAtraceCategory {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub description: Option<String>,
+    pub name: Option<String>,
+    pub description: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceDescriptorAtraceCategoryWriter, "perfetto.protos.FtraceDescriptor.AtraceCategory");
-impl FtraceDescriptorAtraceCategoryWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { FtraceDescriptorAtraceCategory;
+    optional description = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { FtraceDescriptorAtraceCategoryWriter, "perfetto.protos.FtraceDescriptor.AtraceCategory";
+    value name(&str) = 1 as string;
+    value description(&str) = 2 as string;
 }
 
 rt::reader! {

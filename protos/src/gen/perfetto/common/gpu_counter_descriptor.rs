@@ -155,63 +155,44 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection
 
 protozero::rt::enumeration!(GpuCounterDescriptorGpuCounterSpecValueDirection);
 /// GPU counters: what there is, or what a packet's numbers mean.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptor {
-    #[pb(message, 1, repeated)] pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
-    #[pb(message, 2, repeated)] pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
+    pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
+    pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
     /// The shortest period the hardware can do.
-    #[pb(uint64, 3)] pub min_sampling_period_ns: Option<u64>,
+    pub min_sampling_period_ns: Option<u64>,
     /// The longest period the hardware can do.
-    #[pb(uint64, 4)] pub max_sampling_period_ns: Option<u64>,
-    #[pb(bool, 5)] pub supports_instrumented_sampling: Option<bool>,
-    #[pb(message, 6, repeated)] pub counter_groups: Vec<GpuCounterDescriptorGpuCounterGroupSpec>,
-    #[pb(bool, 7)] pub supports_counter_names: Option<bool>,
-    #[pb(bool, 8)] pub supports_counter_name_globs: Option<bool>,
+    pub max_sampling_period_ns: Option<u64>,
+    pub supports_instrumented_sampling: Option<bool>,
+    pub counter_groups: Vec<GpuCounterDescriptorGpuCounterGroupSpec>,
+    pub supports_counter_names: Option<bool>,
+    pub supports_counter_name_globs: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuCounterDescriptorWriter, "perfetto.protos.GpuCounterDescriptor");
-impl GpuCounterDescriptorWriter<'_> {
-    #[inline] pub fn specs(&mut self) -> GpuCounterDescriptorGpuCounterSpecWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn specs_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn blocks(&mut self) -> GpuCounterDescriptorGpuCounterBlockWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn blocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { GpuCounterDescriptor;
+    optional supports_counter_name_globs = 8 as Bool;
+    optional supports_counter_names = 7 as Bool;
+    repeated counter_groups = 6 as Nested(GpuCounterDescriptorGpuCounterGroupSpec);
+    optional supports_instrumented_sampling = 5 as Bool;
+    optional max_sampling_period_ns = 4 as Uint64;
+    optional min_sampling_period_ns = 3 as Uint64;
+    repeated blocks = 2 as Nested(GpuCounterDescriptorGpuCounterBlock);
+    repeated specs = 1 as Nested(GpuCounterDescriptorGpuCounterSpec);
+}
+
+rt::writer! { GpuCounterDescriptorWriter, "perfetto.protos.GpuCounterDescriptor";
+    message specs(GpuCounterDescriptorGpuCounterSpecWriter<'_>) = 1, specs_raw;
+    message blocks(GpuCounterDescriptorGpuCounterBlockWriter<'_>) = 2, blocks_raw;
     /// The shortest period the hardware can do.
-    #[inline] pub fn min_sampling_period_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
+    value min_sampling_period_ns(u64) = 3 as uint64;
     /// The longest period the hardware can do.
-    #[inline] pub fn max_sampling_period_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn supports_instrumented_sampling(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn counter_groups(
-        &mut self,
-    ) -> GpuCounterDescriptorGpuCounterGroupSpecWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn counter_groups_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn supports_counter_names(&mut self, value: bool) -> &mut Self {
-        rt::bool::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn supports_counter_name_globs(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
+    value max_sampling_period_ns(u64) = 4 as uint64;
+    value supports_instrumented_sampling(bool) = 5 as bool;
+    message counter_groups(GpuCounterDescriptorGpuCounterGroupSpecWriter<'_>) = 6, counter_groups_raw;
+    value supports_counter_names(bool) = 7 as bool;
+    value supports_counter_name_globs(bool) = 8 as bool;
 }
 
 rt::reader! {
@@ -252,70 +233,65 @@ impl GpuCounterDescriptor {
 }
 
 /// One counter.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptorGpuCounterSpec {
     /// The number samples refer to.
-    #[pb(uint32, 1)] pub counter_id: Option<u32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(string, 3)] pub description: Option<String>,
+    pub counter_id: Option<u32>,
+    pub name: Option<String>,
+    pub description: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 5, 6)] pub peak_value: Option<GpuCounterDescriptorGpuCounterSpecPeakValue>,
+    pub peak_value: Option<GpuCounterDescriptorGpuCounterSpecPeakValue>,
     /// Units above the line; several multiply.
-    #[pb(enumeration, 7, repeated)] pub numerator_units: Vec<GpuCounterDescriptorMeasureUnit>,
+    pub numerator_units: Vec<GpuCounterDescriptorMeasureUnit>,
     /// Units below the line; several multiply.
-    #[pb(enumeration, 8, repeated)] pub denominator_units: Vec<GpuCounterDescriptorMeasureUnit>,
+    pub denominator_units: Vec<GpuCounterDescriptorMeasureUnit>,
     /// A user who picks nothing gets this one.
-    #[pb(bool, 9)] pub select_by_default: Option<bool>,
-    #[pb(enumeration, 10, repeated)] pub groups: Vec<GpuCounterDescriptorGpuCounterGroup>,
-    #[pb(enumeration, 11)] pub value_direction: Option<GpuCounterDescriptorGpuCounterSpecValueDirection>,
+    pub select_by_default: Option<bool>,
+    pub groups: Vec<GpuCounterDescriptorGpuCounterGroup>,
+    pub value_direction: Option<GpuCounterDescriptorGpuCounterSpecValueDirection>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GpuCounterDescriptorGpuCounterSpec;
+    optional value_direction = 11 as Enum(GpuCounterDescriptorGpuCounterSpecValueDirection);
+    unpacked_enums groups + unknown_fields = 10 as Enum(GpuCounterDescriptorGpuCounterGroup);
+    optional select_by_default = 9 as Bool;
+    unpacked_enums denominator_units + unknown_fields = 8 as Enum(GpuCounterDescriptorMeasureUnit);
+    unpacked_enums numerator_units + unknown_fields = 7 as Enum(GpuCounterDescriptorMeasureUnit);
+    oneof peak_value = 5 | 6;
+    optional description = 3 as Text;
+    optional name = 2 as Text;
+    optional counter_id = 1 as Uint32;
 }
 
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.peak_value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuCounterDescriptorGpuCounterSpecPeakValue {
-    #[pb(int64, 5)] IntPeakValue(i64),
-    #[pb(double, 6)] DoublePeakValue(f64),
+    IntPeakValue(i64),
+    DoublePeakValue(f64),
 }
 
-rt::writer!(GpuCounterDescriptorGpuCounterSpecWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec");
-impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
+rt::oneof! { GpuCounterDescriptorGpuCounterSpecPeakValue;
+    IntPeakValue = 5 as Int64;
+    DoublePeakValue = 6 as Double;
+}
+
+rt::writer! { GpuCounterDescriptorGpuCounterSpecWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec";
     /// The number samples refer to.
-    #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn int_peak_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn double_peak_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
+    value counter_id(u32) = 1 as uint32;
+    value name(&str) = 2 as string;
+    value description(&str) = 3 as string;
+    value int_peak_value(i64) = 5 as int64;
+    value double_peak_value(f64) = 6 as double;
     /// Units above the line; several multiply.
-    #[inline] pub fn numerator_units(
-        &mut self,
-        value: GpuCounterDescriptorMeasureUnit,
-    ) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
+    enumeration numerator_units(GpuCounterDescriptorMeasureUnit) = 7;
     /// Units below the line; several multiply.
-    #[inline] pub fn denominator_units(
-        &mut self,
-        value: GpuCounterDescriptorMeasureUnit,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
+    enumeration denominator_units(GpuCounterDescriptorMeasureUnit) = 8;
     /// A user who picks nothing gets this one.
-    #[inline] pub fn select_by_default(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
-    #[inline] pub fn groups(&mut self, value: GpuCounterDescriptorGpuCounterGroup) -> &mut Self {
-        rt::enumeration::<10>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn value_direction(
-        &mut self,
-        value: GpuCounterDescriptorGpuCounterSpecValueDirection,
-    ) -> &mut Self {
-        rt::enumeration::<11>(&mut self.s, value.0);
-        self
-    }
+    value select_by_default(bool) = 9 as bool;
+    enumeration groups(GpuCounterDescriptorGpuCounterGroup) = 10;
+    enumeration value_direction(GpuCounterDescriptorGpuCounterSpecValueDirection) = 11;
 }
 
 rt::reader! {
@@ -376,26 +352,33 @@ impl GpuCounterDescriptorGpuCounterSpec {
 }
 
 /// Hardware that several counters share and that holds only so many at a time.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptorGpuCounterBlock {
-    #[pb(uint32, 1)] pub block_id: Option<u32>,
+    pub block_id: Option<u32>,
     /// How many counters of the block can run at once.
-    #[pb(uint32, 2)] pub block_capacity: Option<u32>,
-    #[pb(string, 3)] pub name: Option<String>,
-    #[pb(string, 4)] pub description: Option<String>,
-    #[pb(uint32, 5, repeated)] pub counter_ids: Vec<u32>,
+    pub block_capacity: Option<u32>,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub counter_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuCounterDescriptorGpuCounterBlockWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock");
-impl GpuCounterDescriptorGpuCounterBlockWriter<'_> {
-    #[inline] pub fn block_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { GpuCounterDescriptorGpuCounterBlock;
+    unpacked counter_ids = 5 as Uint32;
+    optional description = 4 as Text;
+    optional name = 3 as Text;
+    optional block_capacity = 2 as Uint32;
+    optional block_id = 1 as Uint32;
+}
+
+rt::writer! { GpuCounterDescriptorGpuCounterBlockWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock";
+    value block_id(u32) = 1 as uint32;
     /// How many counters of the block can run at once.
-    #[inline] pub fn block_capacity(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    value block_capacity(u32) = 2 as uint32;
+    value name(&str) = 3 as string;
+    value description(&str) = 4 as string;
+    value counter_ids(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -425,22 +408,28 @@ impl GpuCounterDescriptorGpuCounterBlock {
 }
 
 /// A group of the producer's own making.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterDescriptorGpuCounterGroupSpec {
-    #[pb(uint32, 1)] pub group_id: Option<u32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(string, 3)] pub description: Option<String>,
-    #[pb(uint32, 4, repeated)] pub counter_ids: Vec<u32>,
+    pub group_id: Option<u32>,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub counter_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuCounterDescriptorGpuCounterGroupSpecWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec");
-impl GpuCounterDescriptorGpuCounterGroupSpecWriter<'_> {
-    #[inline] pub fn group_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { GpuCounterDescriptorGpuCounterGroupSpec;
+    unpacked counter_ids = 4 as Uint32;
+    optional description = 3 as Text;
+    optional name = 2 as Text;
+    optional group_id = 1 as Uint32;
+}
+
+rt::writer! { GpuCounterDescriptorGpuCounterGroupSpecWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec";
+    value group_id(u32) = 1 as uint32;
+    value name(&str) = 2 as string;
+    value description(&str) = 3 as string;
+    value counter_ids(u32) = 4 as uint32;
 }
 
 rt::reader! {

@@ -48,44 +48,32 @@ impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
 
 protozero::rt::enumeration!(ObservableEventsDataSourceInstanceState);
 /// What a consumer is told without polling, if it asked through ObserveEvents.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObservableEvents {
     /// Instances that changed since the last event.
-    #[pb(message, 1, repeated)] pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
+    pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
     /// True once every instance of the session has started, with an acknowledgement where the source
     /// promised one.
-    #[pb(bool, 2)] pub all_data_sources_started: Option<bool>,
+    pub all_data_sources_started: Option<bool>,
     /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
-    #[pb(message, 3)] pub clone_trigger_hit: Option<ObservableEventsCloneTriggerHit>,
+    pub clone_trigger_hit: Option<ObservableEventsCloneTriggerHit>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObservableEventsWriter, "perfetto.protos.ObservableEvents");
-impl ObservableEventsWriter<'_> {
+rt::owned! { ObservableEvents;
+    optional clone_trigger_hit = 3 as Nested(ObservableEventsCloneTriggerHit);
+    optional all_data_sources_started = 2 as Bool;
+    repeated instance_state_changes = 1 as Nested(ObservableEventsDataSourceInstanceStateChange);
+}
+
+rt::writer! { ObservableEventsWriter, "perfetto.protos.ObservableEvents";
     /// Instances that changed since the last event.
-    #[inline] pub fn instance_state_changes(
-        &mut self,
-    ) -> ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn instance_state_changes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    message instance_state_changes(ObservableEventsDataSourceInstanceStateChangeWriter<'_>) = 1, instance_state_changes_raw;
     /// True once every instance of the session has started, with an acknowledgement where the source promised one.
-    #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value all_data_sources_started(bool) = 2 as bool;
     /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
-    #[inline] pub fn clone_trigger_hit(&mut self) -> ObservableEventsCloneTriggerHitWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn clone_trigger_hit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+    message clone_trigger_hit(ObservableEventsCloneTriggerHitWriter<'_>) = 3, clone_trigger_hit_raw;
 }
 
 rt::reader! {
@@ -117,26 +105,25 @@ impl ObservableEvents {
 }
 
 /// An instance started or stopped.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObservableEventsDataSourceInstanceStateChange {
-    #[pb(string, 1)] pub producer_name: Option<String>,
-    #[pb(string, 2)] pub data_source_name: Option<String>,
-    #[pb(enumeration, 3)] pub state: Option<ObservableEventsDataSourceInstanceState>,
+    pub producer_name: Option<String>,
+    pub data_source_name: Option<String>,
+    pub state: Option<ObservableEventsDataSourceInstanceState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObservableEventsDataSourceInstanceStateChangeWriter, "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange");
-impl ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
-    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn state(
-        &mut self,
-        value: ObservableEventsDataSourceInstanceState,
-    ) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ObservableEventsDataSourceInstanceStateChange;
+    optional state = 3 as Enum(ObservableEventsDataSourceInstanceState);
+    optional data_source_name = 2 as Text;
+    optional producer_name = 1 as Text;
+}
+
+rt::writer! { ObservableEventsDataSourceInstanceStateChangeWriter, "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange";
+    value producer_name(&str) = 1 as string;
+    value data_source_name(&str) = 2 as string;
+    enumeration state(ObservableEventsDataSourceInstanceState) = 3;
 }
 
 rt::reader! {
@@ -163,30 +150,38 @@ impl ObservableEventsDataSourceInstanceStateChange {
 }
 
 /// Which trigger, and where it came from, to be handed back in CloneSession.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObservableEventsCloneTriggerHit {
-    #[pb(int64, 1)] pub tracing_session_id: Option<i64>,
-    #[pb(string, 2)] pub trigger_name: Option<String>,
-    #[pb(string, 3)] pub producer_name: Option<String>,
-    #[pb(uint32, 4)] pub producer_uid: Option<u32>,
+    pub tracing_session_id: Option<i64>,
+    pub trigger_name: Option<String>,
+    pub producer_name: Option<String>,
+    pub producer_uid: Option<u32>,
     /// When the service heard of it, CLOCK_BOOTTIME.
-    #[pb(uint64, 5)] pub boot_time_ns: Option<u64>,
+    pub boot_time_ns: Option<u64>,
     /// How long the trigger asked to wait before the clone.
-    #[pb(uint64, 6)] pub trigger_delay_ms: Option<u64>,
+    pub trigger_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObservableEventsCloneTriggerHitWriter, "perfetto.protos.ObservableEvents.CloneTriggerHit");
-impl ObservableEventsCloneTriggerHitWriter<'_> {
-    #[inline] pub fn tracing_session_id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn producer_uid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { ObservableEventsCloneTriggerHit;
+    optional trigger_delay_ms = 6 as Uint64;
+    optional boot_time_ns = 5 as Uint64;
+    optional producer_uid = 4 as Uint32;
+    optional producer_name = 3 as Text;
+    optional trigger_name = 2 as Text;
+    optional tracing_session_id = 1 as Int64;
+}
+
+rt::writer! { ObservableEventsCloneTriggerHitWriter, "perfetto.protos.ObservableEvents.CloneTriggerHit";
+    value tracing_session_id(i64) = 1 as int64;
+    value trigger_name(&str) = 2 as string;
+    value producer_name(&str) = 3 as string;
+    value producer_uid(u32) = 4 as uint32;
     /// When the service heard of it, CLOCK_BOOTTIME.
-    #[inline] pub fn boot_time_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    value boot_time_ns(u64) = 5 as uint64;
     /// How long the trigger asked to wait before the clone.
-    #[inline] pub fn trigger_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    value trigger_delay_ms(u64) = 6 as uint64;
 }
 
 rt::reader! {

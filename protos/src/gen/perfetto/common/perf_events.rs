@@ -111,14 +111,17 @@ impl protozero::Enumeration for PerfEventsEventModifier {
 
 protozero::rt::enumeration!(PerfEventsEventModifier);
 /// Namespace of everything that names a perf event.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEvents {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfEventsWriter, "perfetto.protos.PerfEvents");
-impl PerfEventsWriter<'_> {}
+rt::owned! { PerfEvents;
+}
+
+rt::writer! { PerfEventsWriter, "perfetto.protos.PerfEvents";
+}
 
 rt::reader! {
     "perfetto.protos.PerfEvents": PerfEventsReader, PerfEventsField, PerfEventsTable;
@@ -134,71 +137,73 @@ impl PerfEvents {
 }
 
 /// The event that drives sampling.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEventsTimebase {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 6)] pub interval: Option<PerfEventsTimebaseInterval>,
+    pub interval: Option<PerfEventsTimebaseInterval>,
     /// At most one of these.
-    #[pb(oneof, 3, 4, 5)] pub event: Option<PerfEventsTimebaseEvent>,
+    pub event: Option<PerfEventsTimebaseEvent>,
     /// Free text that names the counter in the trace.
-    #[pb(string, 10)] pub name: Option<String>,
-    #[pb(enumeration, 11)] pub timestamp_clock: Option<PerfEventsPerfClock>,
-    #[pb(enumeration, 12, repeated)] pub modifiers: Vec<PerfEventsEventModifier>,
+    pub name: Option<String>,
+    pub timestamp_clock: Option<PerfEventsPerfClock>,
+    pub modifiers: Vec<PerfEventsEventModifier>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { PerfEventsTimebase;
+    unpacked_enums modifiers + unknown_fields = 12 as Enum(PerfEventsEventModifier);
+    optional timestamp_clock = 11 as Enum(PerfEventsPerfClock);
+    optional name = 10 as Text;
+    oneof event = 3 | 4 | 5;
+    oneof interval = 1 | 2 | 6;
 }
 
 /// `perfetto.protos.PerfEvents.Timebase.interval`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfEventsTimebaseInterval {
     /// A sample every so many events.
-    #[pb(uint64, 1)] Period(u64),
+    Period(u64),
     /// About so many samples a second; the kernel adapts the period.
-    #[pb(uint64, 2)] Frequency(u64),
+    Frequency(u64),
     /// How often to read the counter, for counting without sampling.
-    #[pb(uint32, 6)] PollPeriodMs(u32),
+    PollPeriodMs(u32),
+}
+
+rt::oneof! { PerfEventsTimebaseInterval;
+    Period = 1 as Uint64;
+    Frequency = 2 as Uint64;
+    PollPeriodMs = 6 as Uint32;
 }
 
 /// `perfetto.protos.PerfEvents.Timebase.event`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfEventsTimebaseEvent {
-    #[pb(message, 3)] Tracepoint(PerfEventsTracepoint),
-    #[pb(enumeration, 4)] Counter(PerfEventsCounter),
-    #[pb(message, 5)] RawEvent(PerfEventsRawEvent),
+    Tracepoint(PerfEventsTracepoint),
+    Counter(PerfEventsCounter),
+    RawEvent(PerfEventsRawEvent),
 }
 
-rt::writer!(PerfEventsTimebaseWriter, "perfetto.protos.PerfEvents.Timebase");
-impl PerfEventsTimebaseWriter<'_> {
+rt::oneof! { PerfEventsTimebaseEvent;
+    Tracepoint = 3 as Nested(PerfEventsTracepoint);
+    Counter = 4 as Enum(PerfEventsCounter);
+    RawEvent = 5 as Nested(PerfEventsRawEvent);
+}
+
+rt::writer! { PerfEventsTimebaseWriter, "perfetto.protos.PerfEvents.Timebase";
     /// A sample every so many events.
-    #[inline] pub fn period(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    value period(u64) = 1 as uint64;
     /// About so many samples a second; the kernel adapts the period.
-    #[inline] pub fn frequency(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value frequency(u64) = 2 as uint64;
     /// How often to read the counter, for counting without sampling.
-    #[inline] pub fn poll_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn raw_event(&mut self) -> PerfEventsRawEventWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn raw_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
+    value poll_period_ms(u32) = 6 as uint32;
+    message tracepoint(PerfEventsTracepointWriter<'_>) = 3, tracepoint_raw;
+    enumeration counter(PerfEventsCounter) = 4;
+    message raw_event(PerfEventsRawEventWriter<'_>) = 5, raw_event_raw;
     /// Free text that names the counter in the trace.
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
-    #[inline] pub fn timestamp_clock(&mut self, value: PerfEventsPerfClock) -> &mut Self {
-        rt::enumeration::<11>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn modifiers(&mut self, value: PerfEventsEventModifier) -> &mut Self {
-        rt::enumeration::<12>(&mut self.s, value.0);
-        self
-    }
+    value name(&str) = 10 as string;
+    enumeration timestamp_clock(PerfEventsPerfClock) = 11;
+    enumeration modifiers(PerfEventsEventModifier) = 12;
 }
 
 rt::reader! {
@@ -243,22 +248,26 @@ impl PerfEventsTimebase {
 }
 
 /// A kernel tracepoint as an event.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEventsTracepoint {
     /// `group:name` or `group/name`.
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Filter expression in the kernel's syntax.
-    #[pb(string, 2)] pub filter: Option<String>,
+    pub filter: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfEventsTracepointWriter, "perfetto.protos.PerfEvents.Tracepoint");
-impl PerfEventsTracepointWriter<'_> {
+rt::owned! { PerfEventsTracepoint;
+    optional filter = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { PerfEventsTracepointWriter, "perfetto.protos.PerfEvents.Tracepoint";
     /// `group:name` or `group/name`.
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value name(&str) = 1 as string;
     /// Filter expression in the kernel's syntax.
-    #[inline] pub fn filter(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    value filter(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -281,26 +290,33 @@ impl PerfEventsTracepoint {
 }
 
 /// Numbers for perf_event_attr, for what has no name here.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEventsRawEvent {
-    #[pb(uint32, 1)] pub r#type: Option<u32>,
-    #[pb(uint64, 2)] pub config: Option<u64>,
-    #[pb(uint64, 3)] pub config1: Option<u64>,
-    #[pb(uint64, 4)] pub config2: Option<u64>,
+    pub r#type: Option<u32>,
+    pub config: Option<u64>,
+    pub config1: Option<u64>,
+    pub config2: Option<u64>,
     /// Looked up in /sys/bus/event_source/devices when `type` is not given.
-    #[pb(string, 5)] pub pmu_name: Option<String>,
+    pub pmu_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfEventsRawEventWriter, "perfetto.protos.PerfEvents.RawEvent");
-impl PerfEventsRawEventWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn config(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn config1(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn config2(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { PerfEventsRawEvent;
+    optional pmu_name = 5 as Text;
+    optional config2 = 4 as Uint64;
+    optional config1 = 3 as Uint64;
+    optional config = 2 as Uint64;
+    optional r#type = 1 as Uint32;
+}
+
+rt::writer! { PerfEventsRawEventWriter, "perfetto.protos.PerfEvents.RawEvent";
+    value r#type(u32) = 1 as uint32;
+    value config(u64) = 2 as uint64;
+    value config1(u64) = 3 as uint64;
+    value config2(u64) = 4 as uint64;
     /// Looked up in /sys/bus/event_source/devices when `type` is not given.
-    #[inline] pub fn pmu_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+    value pmu_name(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -328,45 +344,42 @@ impl PerfEventsRawEvent {
 }
 
 /// An event read along with each sample of the timebase.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FollowerEvent {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3)] pub event: Option<FollowerEventEvent>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(enumeration, 5, repeated)] pub modifiers: Vec<PerfEventsEventModifier>,
+    pub event: Option<FollowerEventEvent>,
+    pub name: Option<String>,
+    pub modifiers: Vec<PerfEventsEventModifier>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { FollowerEvent;
+    unpacked_enums modifiers + unknown_fields = 5 as Enum(PerfEventsEventModifier);
+    optional name = 4 as Text;
+    oneof event = 1 | 2 | 3;
 }
 
 /// `perfetto.protos.FollowerEvent.event`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum FollowerEventEvent {
-    #[pb(enumeration, 1)] Counter(PerfEventsCounter),
-    #[pb(message, 2)] Tracepoint(PerfEventsTracepoint),
-    #[pb(message, 3)] RawEvent(PerfEventsRawEvent),
+    Counter(PerfEventsCounter),
+    Tracepoint(PerfEventsTracepoint),
+    RawEvent(PerfEventsRawEvent),
 }
 
-rt::writer!(FollowerEventWriter, "perfetto.protos.FollowerEvent");
-impl FollowerEventWriter<'_> {
-    #[inline] pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn raw_event(&mut self) -> PerfEventsRawEventWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn raw_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn modifiers(&mut self, value: PerfEventsEventModifier) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
+rt::oneof! { FollowerEventEvent;
+    Counter = 1 as Enum(PerfEventsCounter);
+    Tracepoint = 2 as Nested(PerfEventsTracepoint);
+    RawEvent = 3 as Nested(PerfEventsRawEvent);
+}
+
+rt::writer! { FollowerEventWriter, "perfetto.protos.FollowerEvent";
+    enumeration counter(PerfEventsCounter) = 1;
+    message tracepoint(PerfEventsTracepointWriter<'_>) = 2, tracepoint_raw;
+    message raw_event(PerfEventsRawEventWriter<'_>) = 3, raw_event_raw;
+    value name(&str) = 4 as string;
+    enumeration modifiers(PerfEventsEventModifier) = 5;
 }
 
 rt::reader! {

@@ -6,22 +6,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What uname(2) says.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Utsname {
-    #[pb(string, 1)] pub sysname: Option<String>,
-    #[pb(string, 2)] pub version: Option<String>,
-    #[pb(string, 3)] pub release: Option<String>,
-    #[pb(string, 4)] pub machine: Option<String>,
+    pub sysname: Option<String>,
+    pub version: Option<String>,
+    pub release: Option<String>,
+    pub machine: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UtsnameWriter, "perfetto.protos.Utsname");
-impl UtsnameWriter<'_> {
-    #[inline] pub fn sysname(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn version(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn release(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn machine(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { Utsname;
+    optional machine = 4 as Text;
+    optional release = 3 as Text;
+    optional version = 2 as Text;
+    optional sysname = 1 as Text;
+}
+
+rt::writer! { UtsnameWriter, "perfetto.protos.Utsname";
+    value sysname(&str) = 1 as string;
+    value version(&str) = 2 as string;
+    value release(&str) = 3 as string;
+    value machine(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -46,93 +52,81 @@ impl Utsname {
 }
 
 /// The machine and the service of a recording; written once per session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SystemInfo {
-    #[pb(message, 1)] pub utsname: Option<Utsname>,
-    #[pb(string, 2)] pub android_build_fingerprint: Option<String>,
+    pub utsname: Option<Utsname>,
+    pub android_build_fingerprint: Option<String>,
     /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
-    #[pb(int64, 3)] pub hz: Option<i64>,
+    pub hz: Option<i64>,
     /// Free text; the version of whoever wrote the trace.
-    #[pb(string, 4)] pub tracing_service_version: Option<String>,
-    #[pb(uint64, 5)] pub android_sdk_version: Option<u64>,
+    pub tracing_service_version: Option<String>,
+    pub android_sdk_version: Option<u64>,
     /// Bytes.
-    #[pb(uint32, 6)] pub page_size: Option<u32>,
+    pub page_size: Option<u32>,
     /// Local time minus UTC.
-    #[pb(int32, 7)] pub timezone_off_mins: Option<i32>,
+    pub timezone_off_mins: Option<i32>,
     /// Configured ones, online or not.
-    #[pb(uint32, 8)] pub num_cpus: Option<u32>,
-    #[pb(string, 9)] pub android_soc_model: Option<String>,
-    #[pb(string, 10)] pub android_hardware_revision: Option<String>,
-    #[pb(string, 11)] pub android_storage_model: Option<String>,
-    #[pb(string, 12)] pub android_ram_model: Option<String>,
-    #[pb(string, 13)] pub android_guest_soc_model: Option<String>,
-    #[pb(string, 14)] pub android_device_manufacturer: Option<String>,
-    #[pb(string, 15)] pub android_serial_console: Option<String>,
+    pub num_cpus: Option<u32>,
+    pub android_soc_model: Option<String>,
+    pub android_hardware_revision: Option<String>,
+    pub android_storage_model: Option<String>,
+    pub android_ram_model: Option<String>,
+    pub android_guest_soc_model: Option<String>,
+    pub android_device_manufacturer: Option<String>,
+    pub android_serial_console: Option<String>,
     /// Physical memory.
-    #[pb(uint64, 16)] pub system_ram_bytes: Option<u64>,
+    pub system_ram_bytes: Option<u64>,
     /// Tells machines apart in recordings of several.
-    #[pb(string, 17)] pub machine_name: Option<String>,
+    pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SystemInfoWriter, "perfetto.protos.SystemInfo");
-impl SystemInfoWriter<'_> {
-    #[inline] pub fn utsname(&mut self) -> UtsnameWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn utsname_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn android_build_fingerprint(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { SystemInfo;
+    optional machine_name = 17 as Text;
+    optional system_ram_bytes = 16 as Uint64;
+    optional android_serial_console = 15 as Text;
+    optional android_device_manufacturer = 14 as Text;
+    optional android_guest_soc_model = 13 as Text;
+    optional android_ram_model = 12 as Text;
+    optional android_storage_model = 11 as Text;
+    optional android_hardware_revision = 10 as Text;
+    optional android_soc_model = 9 as Text;
+    optional num_cpus = 8 as Uint32;
+    optional timezone_off_mins = 7 as Int32;
+    optional page_size = 6 as Uint32;
+    optional android_sdk_version = 5 as Uint64;
+    optional tracing_service_version = 4 as Text;
+    optional hz = 3 as Int64;
+    optional android_build_fingerprint = 2 as Text;
+    optional utsname = 1 as Nested(Utsname);
+}
+
+rt::writer! { SystemInfoWriter, "perfetto.protos.SystemInfo";
+    message utsname(UtsnameWriter<'_>) = 1, utsname_raw;
+    value android_build_fingerprint(&str) = 2 as string;
     /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
-    #[inline] pub fn hz(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    value hz(i64) = 3 as int64;
     /// Free text; the version of whoever wrote the trace.
-    #[inline] pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_sdk_version(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
+    value tracing_service_version(&str) = 4 as string;
+    value android_sdk_version(u64) = 5 as uint64;
     /// Bytes.
-    #[inline] pub fn page_size(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    value page_size(u32) = 6 as uint32;
     /// Local time minus UTC.
-    #[inline] pub fn timezone_off_mins(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+    value timezone_off_mins(i32) = 7 as int32;
     /// Configured ones, online or not.
-    #[inline] pub fn num_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn android_soc_model(&mut self, value: &str) -> &mut Self {
-        rt::string::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_hardware_revision(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_storage_model(&mut self, value: &str) -> &mut Self {
-        rt::string::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_ram_model(&mut self, value: &str) -> &mut Self {
-        rt::string::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_guest_soc_model(&mut self, value: &str) -> &mut Self {
-        rt::string::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_device_manufacturer(&mut self, value: &str) -> &mut Self {
-        rt::string::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn android_serial_console(&mut self, value: &str) -> &mut Self {
-        rt::string::<15>(&mut self.s, value);
-        self
-    }
+    value num_cpus(u32) = 8 as uint32;
+    value android_soc_model(&str) = 9 as string;
+    value android_hardware_revision(&str) = 10 as string;
+    value android_storage_model(&str) = 11 as string;
+    value android_ram_model(&str) = 12 as string;
+    value android_guest_soc_model(&str) = 13 as string;
+    value android_device_manufacturer(&str) = 14 as string;
+    value android_serial_console(&str) = 15 as string;
     /// Physical memory.
-    #[inline] pub fn system_ram_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
+    value system_ram_bytes(u64) = 16 as uint64;
     /// Tells machines apart in recordings of several.
-    #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<17>(&mut self.s, value); self }
+    value machine_name(&str) = 17 as string;
 }
 
 rt::reader! {

@@ -6,20 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Facts about a trace for whoever sorts traces; not interpreted.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceAttributes {
-    #[pb(message, 1, repeated)] pub attribute: Vec<TraceAttributesAttribute>,
+    pub attribute: Vec<TraceAttributesAttribute>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceAttributesWriter, "perfetto.protos.TraceAttributes");
-impl TraceAttributesWriter<'_> {
-    #[inline] pub fn attribute(&mut self) -> TraceAttributesAttributeWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn attribute_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { TraceAttributes;
+    repeated attribute = 1 as Nested(TraceAttributesAttribute);
+}
+
+rt::writer! { TraceAttributesWriter, "perfetto.protos.TraceAttributes";
+    message attribute(TraceAttributesAttributeWriter<'_>) = 1, attribute_raw;
 }
 
 rt::reader! {
@@ -39,27 +38,36 @@ impl TraceAttributes {
 }
 
 /// A key with a value.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceAttributesAttribute {
-    #[pb(string, 1)] pub key: Option<String>,
+    pub key: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 2, 3)] pub value: Option<TraceAttributesAttributeValue>,
+    pub value: Option<TraceAttributesAttributeValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TraceAttributesAttribute;
+    oneof value = 2 | 3;
+    optional key = 1 as Text;
 }
 
 /// `perfetto.protos.TraceAttributes.Attribute.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TraceAttributesAttributeValue {
-    #[pb(int64, 2)] LongValue(i64),
-    #[pb(string, 3)] StringValue(String),
+    LongValue(i64),
+    StringValue(String),
 }
 
-rt::writer!(TraceAttributesAttributeWriter, "perfetto.protos.TraceAttributes.Attribute");
-impl TraceAttributesAttributeWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn long_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::oneof! { TraceAttributesAttributeValue;
+    LongValue = 2 as Int64;
+    StringValue = 3 as Text;
+}
+
+rt::writer! { TraceAttributesAttributeWriter, "perfetto.protos.TraceAttributes.Attribute";
+    value key(&str) = 1 as string;
+    value long_value(i64) = 2 as int64;
+    value string_value(&str) = 3 as string;
 }
 
 rt::reader! {

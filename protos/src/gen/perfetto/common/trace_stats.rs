@@ -28,103 +28,89 @@ impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
 protozero::rt::enumeration!(TraceStatsFinalFlushOutcome);
 /// Counters of a session: what was recorded and what was lost, and why. Written at the end of a
 /// trace and on request.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceStats {
     /// One per buffer of the config, in its order.
-    #[pb(message, 1, repeated)] pub buffer_stats: Vec<TraceStatsBufferStats>,
+    pub buffer_stats: Vec<TraceStatsBufferStats>,
     /// Right now.
-    #[pb(uint32, 2)] pub producers_connected: Option<u32>,
+    pub producers_connected: Option<u32>,
     /// Since the service started.
-    #[pb(uint64, 3)] pub producers_seen: Option<u64>,
+    pub producers_seen: Option<u64>,
     /// Right now, over all producers.
-    #[pb(uint32, 4)] pub data_sources_registered: Option<u32>,
+    pub data_sources_registered: Option<u32>,
     /// Since the service started.
-    #[pb(uint64, 5)] pub data_sources_seen: Option<u64>,
+    pub data_sources_seen: Option<u64>,
     /// Right now.
-    #[pb(uint32, 6)] pub tracing_sessions: Option<u32>,
+    pub tracing_sessions: Option<u32>,
     /// Right now, over all sessions.
-    #[pb(uint32, 7)] pub total_buffers: Option<u32>,
+    pub total_buffers: Option<u32>,
     /// Chunks the service refused before they reached a buffer; over all sessions since it started.
-    #[pb(uint64, 8)] pub chunks_discarded: Option<u64>,
+    pub chunks_discarded: Option<u64>,
     /// Patches refused likewise.
-    #[pb(uint64, 9)] pub patches_discarded: Option<u64>,
+    pub patches_discarded: Option<u64>,
     /// Packets dropped on reading because a producer forged fields only the service may write.
-    #[pb(uint64, 10)] pub invalid_packets: Option<u64>,
-    #[pb(message, 11)] pub filter_stats: Option<TraceStatsFilterStats>,
-    #[pb(uint64, 12)] pub flushes_requested: Option<u64>,
-    #[pb(uint64, 13)] pub flushes_succeeded: Option<u64>,
-    #[pb(uint64, 14)] pub flushes_failed: Option<u64>,
-    #[pb(enumeration, 15)] pub final_flush_outcome: Option<TraceStatsFinalFlushOutcome>,
+    pub invalid_packets: Option<u64>,
+    pub filter_stats: Option<TraceStatsFilterStats>,
+    pub flushes_requested: Option<u64>,
+    pub flushes_succeeded: Option<u64>,
+    pub flushes_failed: Option<u64>,
+    pub final_flush_outcome: Option<TraceStatsFinalFlushOutcome>,
     /// Upper ends of the histogram's buckets, in bytes.
-    #[pb(int64, 17, repeated)] pub chunk_payload_histogram_def: Vec<i64>,
-    #[pb(message, 18, repeated)] pub writer_stats: Vec<TraceStatsWriterStats>,
+    pub chunk_payload_histogram_def: Vec<i64>,
+    pub writer_stats: Vec<TraceStatsWriterStats>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceStatsWriter, "perfetto.protos.TraceStats");
-impl TraceStatsWriter<'_> {
+rt::owned! { TraceStats;
+    repeated writer_stats = 18 as Nested(TraceStatsWriterStats);
+    unpacked chunk_payload_histogram_def = 17 as Int64;
+    optional final_flush_outcome = 15 as Enum(TraceStatsFinalFlushOutcome);
+    optional flushes_failed = 14 as Uint64;
+    optional flushes_succeeded = 13 as Uint64;
+    optional flushes_requested = 12 as Uint64;
+    optional filter_stats = 11 as Nested(TraceStatsFilterStats);
+    optional invalid_packets = 10 as Uint64;
+    optional patches_discarded = 9 as Uint64;
+    optional chunks_discarded = 8 as Uint64;
+    optional total_buffers = 7 as Uint32;
+    optional tracing_sessions = 6 as Uint32;
+    optional data_sources_seen = 5 as Uint64;
+    optional data_sources_registered = 4 as Uint32;
+    optional producers_seen = 3 as Uint64;
+    optional producers_connected = 2 as Uint32;
+    repeated buffer_stats = 1 as Nested(TraceStatsBufferStats);
+}
+
+rt::writer! { TraceStatsWriter, "perfetto.protos.TraceStats";
     /// One per buffer of the config, in its order.
-    #[inline] pub fn buffer_stats(&mut self) -> TraceStatsBufferStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn buffer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    message buffer_stats(TraceStatsBufferStatsWriter<'_>) = 1, buffer_stats_raw;
     /// Right now.
-    #[inline] pub fn producers_connected(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    value producers_connected(u32) = 2 as uint32;
     /// Since the service started.
-    #[inline] pub fn producers_seen(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    value producers_seen(u64) = 3 as uint64;
     /// Right now, over all producers.
-    #[inline] pub fn data_sources_registered(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
+    value data_sources_registered(u32) = 4 as uint32;
     /// Since the service started.
-    #[inline] pub fn data_sources_seen(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    value data_sources_seen(u64) = 5 as uint64;
     /// Right now.
-    #[inline] pub fn tracing_sessions(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    value tracing_sessions(u32) = 6 as uint32;
     /// Right now, over all sessions.
-    #[inline] pub fn total_buffers(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    value total_buffers(u32) = 7 as uint32;
     /// Chunks the service refused before they reached a buffer; over all sessions since it started.
-    #[inline] pub fn chunks_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    value chunks_discarded(u64) = 8 as uint64;
     /// Patches refused likewise.
-    #[inline] pub fn patches_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    value patches_discarded(u64) = 9 as uint64;
     /// Packets dropped on reading because a producer forged fields only the service may write.
-    #[inline] pub fn invalid_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn filter_stats(&mut self) -> TraceStatsFilterStatsWriter<'_> { rt::message::<11, _>(&mut self.s) }
-    #[inline] pub fn filter_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn flushes_requested(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn flushes_succeeded(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn flushes_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
-    #[inline] pub fn final_flush_outcome(
-        &mut self,
-        value: TraceStatsFinalFlushOutcome,
-    ) -> &mut Self {
-        rt::enumeration::<15>(&mut self.s, value.0);
-        self
-    }
+    value invalid_packets(u64) = 10 as uint64;
+    message filter_stats(TraceStatsFilterStatsWriter<'_>) = 11, filter_stats_raw;
+    value flushes_requested(u64) = 12 as uint64;
+    value flushes_succeeded(u64) = 13 as uint64;
+    value flushes_failed(u64) = 14 as uint64;
+    enumeration final_flush_outcome(TraceStatsFinalFlushOutcome) = 15;
     /// Upper ends of the histogram's buckets, in bytes.
-    #[inline] pub fn chunk_payload_histogram_def(&mut self, value: i64) -> &mut Self {
-        rt::int64::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn writer_stats(&mut self) -> TraceStatsWriterStatsWriter<'_> { rt::message::<18, _>(&mut self.s) }
-    #[inline] pub fn writer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<18>(&mut self.s, body);
-        self
-    }
+    value chunk_payload_histogram_def(i64) = 17 as int64;
+    message writer_stats(TraceStatsWriterStatsWriter<'_>) = 18, writer_stats_raw;
 }
 
 rt::reader! {
@@ -192,115 +178,116 @@ impl TraceStats {
 }
 
 /// Counters of one central buffer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceStatsBufferStats {
     /// Bytes of chunks put into the buffer, headers and rounding included.
-    #[pb(uint64, 1)] pub bytes_written: Option<u64>,
+    pub bytes_written: Option<u64>,
     /// New chunks put into the buffer.
-    #[pb(uint64, 2)] pub chunks_written: Option<u64>,
+    pub chunks_written: Option<u64>,
     /// Chunks that were overwritten with unread packets in them: data lost to the ring.
-    #[pb(uint64, 3)] pub chunks_overwritten: Option<u64>,
+    pub chunks_overwritten: Option<u64>,
     /// How often writing went round the ring.
-    #[pb(uint64, 4)] pub write_wrap_count: Option<u64>,
+    pub write_wrap_count: Option<u64>,
     /// Patches that found their chunk.
-    #[pb(uint64, 5)] pub patches_succeeded: Option<u64>,
+    pub patches_succeeded: Option<u64>,
     /// Patches that came too late or were malformed.
-    #[pb(uint64, 6)] pub patches_failed: Option<u64>,
+    pub patches_failed: Option<u64>,
     /// Packets completed by looking into later chunks of their sequence.
-    #[pb(uint64, 7)] pub readaheads_succeeded: Option<u64>,
+    pub readaheads_succeeded: Option<u64>,
     /// Attempts of that kind that found the rest missing.
-    #[pb(uint64, 8)] pub readaheads_failed: Option<u64>,
+    pub readaheads_failed: Option<u64>,
     /// Chunks whose content contradicts their header: a broken or hostile producer.
-    #[pb(uint64, 9)] pub abi_violations: Option<u64>,
+    pub abi_violations: Option<u64>,
     /// Chunks that came a second time, with more packets than the first.
-    #[pb(uint64, 10)] pub chunks_rewritten: Option<u64>,
+    pub chunks_rewritten: Option<u64>,
     /// Chunks whose number is behind one that came before.
-    #[pb(uint64, 11)] pub chunks_committed_out_of_order: Option<u64>,
+    pub chunks_committed_out_of_order: Option<u64>,
     /// Bytes.
-    #[pb(uint64, 12)] pub buffer_size: Option<u64>,
+    pub buffer_size: Option<u64>,
     /// Bytes of chunks that were overwritten before anybody read all of them.
-    #[pb(uint64, 13)] pub bytes_overwritten: Option<u64>,
+    pub bytes_overwritten: Option<u64>,
     /// Bytes of chunks that were read completely.
-    #[pb(uint64, 14)] pub bytes_read: Option<u64>,
+    pub bytes_read: Option<u64>,
     /// Bytes skipped because a chunk did not fit before the end.
-    #[pb(uint64, 15)] pub padding_bytes_written: Option<u64>,
+    pub padding_bytes_written: Option<u64>,
     /// Bytes of such padding overwritten since.
-    #[pb(uint64, 16)] pub padding_bytes_cleared: Option<u64>,
+    pub padding_bytes_cleared: Option<u64>,
     /// Chunks that were read completely.
-    #[pb(uint64, 17)] pub chunks_read: Option<u64>,
+    pub chunks_read: Option<u64>,
     /// Chunks refused because the buffer is full and keeps what it has.
-    #[pb(uint64, 18)] pub chunks_discarded: Option<u64>,
+    pub chunks_discarded: Option<u64>,
     /// Times a producer reported that it dropped packets itself.
-    #[pb(uint64, 19)] pub trace_writer_packet_loss: Option<u64>,
+    pub trace_writer_packet_loss: Option<u64>,
     /// Chunks that grew and were moved to where there was room (second buffer implementation only).
-    #[pb(uint64, 20)] pub chunks_relocated: Option<u64>,
+    pub chunks_relocated: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceStatsBufferStatsWriter, "perfetto.protos.TraceStats.BufferStats");
-impl TraceStatsBufferStatsWriter<'_> {
+rt::owned! { TraceStatsBufferStats;
+    optional chunks_relocated = 20 as Uint64;
+    optional trace_writer_packet_loss = 19 as Uint64;
+    optional chunks_discarded = 18 as Uint64;
+    optional chunks_read = 17 as Uint64;
+    optional padding_bytes_cleared = 16 as Uint64;
+    optional padding_bytes_written = 15 as Uint64;
+    optional bytes_read = 14 as Uint64;
+    optional bytes_overwritten = 13 as Uint64;
+    optional buffer_size = 12 as Uint64;
+    optional chunks_committed_out_of_order = 11 as Uint64;
+    optional chunks_rewritten = 10 as Uint64;
+    optional abi_violations = 9 as Uint64;
+    optional readaheads_failed = 8 as Uint64;
+    optional readaheads_succeeded = 7 as Uint64;
+    optional patches_failed = 6 as Uint64;
+    optional patches_succeeded = 5 as Uint64;
+    optional write_wrap_count = 4 as Uint64;
+    optional chunks_overwritten = 3 as Uint64;
+    optional chunks_written = 2 as Uint64;
+    optional bytes_written = 1 as Uint64;
+}
+
+rt::writer! { TraceStatsBufferStatsWriter, "perfetto.protos.TraceStats.BufferStats";
     /// Bytes of chunks put into the buffer, headers and rounding included.
-    #[inline] pub fn bytes_written(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    value bytes_written(u64) = 1 as uint64;
     /// New chunks put into the buffer.
-    #[inline] pub fn chunks_written(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value chunks_written(u64) = 2 as uint64;
     /// Chunks that were overwritten with unread packets in them: data lost to the ring.
-    #[inline] pub fn chunks_overwritten(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
+    value chunks_overwritten(u64) = 3 as uint64;
     /// How often writing went round the ring.
-    #[inline] pub fn write_wrap_count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    value write_wrap_count(u64) = 4 as uint64;
     /// Patches that found their chunk.
-    #[inline] pub fn patches_succeeded(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    value patches_succeeded(u64) = 5 as uint64;
     /// Patches that came too late or were malformed.
-    #[inline] pub fn patches_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    value patches_failed(u64) = 6 as uint64;
     /// Packets completed by looking into later chunks of their sequence.
-    #[inline] pub fn readaheads_succeeded(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
+    value readaheads_succeeded(u64) = 7 as uint64;
     /// Attempts of that kind that found the rest missing.
-    #[inline] pub fn readaheads_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    value readaheads_failed(u64) = 8 as uint64;
     /// Chunks whose content contradicts their header: a broken or hostile producer.
-    #[inline] pub fn abi_violations(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    value abi_violations(u64) = 9 as uint64;
     /// Chunks that came a second time, with more packets than the first.
-    #[inline] pub fn chunks_rewritten(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+    value chunks_rewritten(u64) = 10 as uint64;
     /// Chunks whose number is behind one that came before.
-    #[inline] pub fn chunks_committed_out_of_order(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
+    value chunks_committed_out_of_order(u64) = 11 as uint64;
     /// Bytes.
-    #[inline] pub fn buffer_size(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
+    value buffer_size(u64) = 12 as uint64;
     /// Bytes of chunks that were overwritten before anybody read all of them.
-    #[inline] pub fn bytes_overwritten(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<13>(&mut self.s, value);
-        self
-    }
+    value bytes_overwritten(u64) = 13 as uint64;
     /// Bytes of chunks that were read completely.
-    #[inline] pub fn bytes_read(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
+    value bytes_read(u64) = 14 as uint64;
     /// Bytes skipped because a chunk did not fit before the end.
-    #[inline] pub fn padding_bytes_written(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<15>(&mut self.s, value);
-        self
-    }
+    value padding_bytes_written(u64) = 15 as uint64;
     /// Bytes of such padding overwritten since.
-    #[inline] pub fn padding_bytes_cleared(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<16>(&mut self.s, value);
-        self
-    }
+    value padding_bytes_cleared(u64) = 16 as uint64;
     /// Chunks that were read completely.
-    #[inline] pub fn chunks_read(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    value chunks_read(u64) = 17 as uint64;
     /// Chunks refused because the buffer is full and keeps what it has.
-    #[inline] pub fn chunks_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
+    value chunks_discarded(u64) = 18 as uint64;
     /// Times a producer reported that it dropped packets itself.
-    #[inline] pub fn trace_writer_packet_loss(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<19>(&mut self.s, value);
-        self
-    }
+    value trace_writer_packet_loss(u64) = 19 as uint64;
     /// Chunks that grew and were moved to where there was room (second buffer implementation only).
-    #[inline] pub fn chunks_relocated(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
+    value chunks_relocated(u64) = 20 as uint64;
 }
 
 rt::reader! {
@@ -377,43 +364,37 @@ impl TraceStatsBufferStats {
 }
 
 /// How one sequence filled its chunks.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceStatsWriterStats {
     /// The trusted_packet_sequence_id of its packets.
-    #[pb(uint64, 1)] pub sequence_id: Option<u64>,
+    pub sequence_id: Option<u64>,
     /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above
     /// the last.
-    #[pb(uint64, 2, packed)] pub chunk_payload_histogram_counts: Vec<u64>,
+    pub chunk_payload_histogram_counts: Vec<u64>,
     /// Payload bytes per bucket, likewise.
-    #[pb(int64, 3, packed)] pub chunk_payload_histogram_sum: Vec<i64>,
+    pub chunk_payload_histogram_sum: Vec<i64>,
     /// Index of the buffer in the config.
-    #[pb(uint32, 4)] pub buffer: Option<u32>,
+    pub buffer: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceStatsWriterStatsWriter, "perfetto.protos.TraceStats.WriterStats");
-impl TraceStatsWriterStatsWriter<'_> {
+rt::owned! { TraceStatsWriterStats;
+    optional buffer = 4 as Uint32;
+    packed chunk_payload_histogram_sum = 3 as Int64;
+    packed chunk_payload_histogram_counts = 2 as Uint64;
+    optional sequence_id = 1 as Uint64;
+}
+
+rt::writer! { TraceStatsWriterStatsWriter, "perfetto.protos.TraceStats.WriterStats";
     /// The trusted_packet_sequence_id of its packets.
-    #[inline] pub fn sequence_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    value sequence_id(u64) = 1 as uint64;
     /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above the last.
-    #[inline] pub fn chunk_payload_histogram_counts(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<2>(&mut self.s, values);
-        self
-    }
+    packed chunk_payload_histogram_counts(u64) = 2 as packed_uint64;
     /// Payload bytes per bucket, likewise.
-    #[inline] pub fn chunk_payload_histogram_sum(
-        &mut self,
-        values: impl IntoIterator<Item = i64>,
-    ) -> &mut Self {
-        rt::packed_int64::<3>(&mut self.s, values);
-        self
-    }
+    packed chunk_payload_histogram_sum(i64) = 3 as packed_int64;
     /// Index of the buffer in the config.
-    #[inline] pub fn buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    value buffer(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -444,33 +425,38 @@ impl TraceStatsWriterStats {
 }
 
 /// What the trace filter did.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceStatsFilterStats {
-    #[pb(uint64, 1)] pub input_packets: Option<u64>,
-    #[pb(uint64, 2)] pub input_bytes: Option<u64>,
-    #[pb(uint64, 3)] pub output_bytes: Option<u64>,
+    pub input_packets: Option<u64>,
+    pub input_bytes: Option<u64>,
+    pub output_bytes: Option<u64>,
     /// Packets dropped because they could not be filtered.
-    #[pb(uint64, 4)] pub errors: Option<u64>,
-    #[pb(uint64, 5)] pub time_taken_ns: Option<u64>,
+    pub errors: Option<u64>,
+    pub time_taken_ns: Option<u64>,
     /// Bytes removed, by index of the buffer.
-    #[pb(uint64, 20, repeated)] pub bytes_discarded_per_buffer: Vec<u64>,
+    pub bytes_discarded_per_buffer: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceStatsFilterStatsWriter, "perfetto.protos.TraceStats.FilterStats");
-impl TraceStatsFilterStatsWriter<'_> {
-    #[inline] pub fn input_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn input_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn output_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { TraceStatsFilterStats;
+    unpacked bytes_discarded_per_buffer = 20 as Uint64;
+    optional time_taken_ns = 5 as Uint64;
+    optional errors = 4 as Uint64;
+    optional output_bytes = 3 as Uint64;
+    optional input_bytes = 2 as Uint64;
+    optional input_packets = 1 as Uint64;
+}
+
+rt::writer! { TraceStatsFilterStatsWriter, "perfetto.protos.TraceStats.FilterStats";
+    value input_packets(u64) = 1 as uint64;
+    value input_bytes(u64) = 2 as uint64;
+    value output_bytes(u64) = 3 as uint64;
     /// Packets dropped because they could not be filtered.
-    #[inline] pub fn errors(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn time_taken_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    value errors(u64) = 4 as uint64;
+    value time_taken_ns(u64) = 5 as uint64;
     /// Bytes removed, by index of the buffer.
-    #[inline] pub fn bytes_discarded_per_buffer(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<20>(&mut self.s, value);
-        self
-    }
+    value bytes_discarded_per_buffer(u64) = 20 as uint64;
 }
 
 rt::reader! {

@@ -6,40 +6,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What a service can do beyond its first version.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceCapabilities {
-    #[pb(bool, 1)] pub has_query_capabilities: Option<bool>,
+    pub has_query_capabilities: Option<bool>,
     /// Event types ObserveEvents understands.
-    #[pb(enumeration, 2, repeated)] pub observable_events: Vec<crate::ObservableEventsType>,
+    pub observable_events: Vec<crate::ObservableEventsType>,
     /// `TraceConfig.output_path` works.
-    #[pb(bool, 3)] pub has_trace_config_output_path: Option<bool>,
+    pub has_trace_config_output_path: Option<bool>,
     /// CloneSession exists.
-    #[pb(bool, 4)] pub has_clone_session: Option<bool>,
+    pub has_clone_session: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceCapabilitiesWriter, "perfetto.protos.TracingServiceCapabilities");
-impl TracingServiceCapabilitiesWriter<'_> {
-    #[inline] pub fn has_query_capabilities(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+rt::owned! { TracingServiceCapabilities;
+    optional has_clone_session = 4 as Bool;
+    optional has_trace_config_output_path = 3 as Bool;
+    unpacked_enums observable_events + unknown_fields = 2 as Enum(crate::ObservableEventsType);
+    optional has_query_capabilities = 1 as Bool;
+}
+
+rt::writer! { TracingServiceCapabilitiesWriter, "perfetto.protos.TracingServiceCapabilities";
+    value has_query_capabilities(bool) = 1 as bool;
     /// Event types ObserveEvents understands.
-    #[inline] pub fn observable_events(
-        &mut self,
-        value: crate::ObservableEventsType,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+    enumeration observable_events(crate::ObservableEventsType) = 2;
     /// `TraceConfig.output_path` works.
-    #[inline] pub fn has_trace_config_output_path(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    value has_trace_config_output_path(bool) = 3 as bool;
     /// CloneSession exists.
-    #[inline] pub fn has_clone_session(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    value has_clone_session(bool) = 4 as bool;
 }
 
 rt::reader! {

@@ -6,61 +6,45 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A look at the service: who is connected and what is running.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceState {
-    #[pb(message, 1, repeated)] pub producers: Vec<TracingServiceStateProducer>,
-    #[pb(message, 2, repeated)] pub data_sources: Vec<TracingServiceStateDataSource>,
+    pub producers: Vec<TracingServiceStateProducer>,
+    pub data_sources: Vec<TracingServiceStateDataSource>,
     /// Of all users.
-    #[pb(int32, 3)] pub num_sessions: Option<i32>,
+    pub num_sessions: Option<i32>,
     /// Of all users.
-    #[pb(int32, 4)] pub num_sessions_started: Option<i32>,
-    #[pb(string, 5)] pub tracing_service_version: Option<String>,
+    pub num_sessions_started: Option<i32>,
+    pub tracing_service_version: Option<String>,
     /// Sessions of the asking user; of all users if it is root or the shell.
-    #[pb(message, 6, repeated)] pub tracing_sessions: Vec<TracingServiceStateTracingSession>,
+    pub tracing_sessions: Vec<TracingServiceStateTracingSession>,
     /// Tells an empty `tracing_sessions` from a service too old to fill it.
-    #[pb(bool, 7)] pub supports_tracing_sessions: Option<bool>,
+    pub supports_tracing_sessions: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceStateWriter, "perfetto.protos.TracingServiceState");
-impl TracingServiceStateWriter<'_> {
-    #[inline] pub fn producers(&mut self) -> TracingServiceStateProducerWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn data_sources(&mut self) -> TracingServiceStateDataSourceWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { TracingServiceState;
+    optional supports_tracing_sessions = 7 as Bool;
+    repeated tracing_sessions = 6 as Nested(TracingServiceStateTracingSession);
+    optional tracing_service_version = 5 as Text;
+    optional num_sessions_started = 4 as Int32;
+    optional num_sessions = 3 as Int32;
+    repeated data_sources = 2 as Nested(TracingServiceStateDataSource);
+    repeated producers = 1 as Nested(TracingServiceStateProducer);
+}
+
+rt::writer! { TracingServiceStateWriter, "perfetto.protos.TracingServiceState";
+    message producers(TracingServiceStateProducerWriter<'_>) = 1, producers_raw;
+    message data_sources(TracingServiceStateDataSourceWriter<'_>) = 2, data_sources_raw;
     /// Of all users.
-    #[inline] pub fn num_sessions(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    value num_sessions(i32) = 3 as int32;
     /// Of all users.
-    #[inline] pub fn num_sessions_started(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
+    value num_sessions_started(i32) = 4 as int32;
+    value tracing_service_version(&str) = 5 as string;
     /// Sessions of the asking user; of all users if it is root or the shell.
-    #[inline] pub fn tracing_sessions(&mut self) -> TracingServiceStateTracingSessionWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn tracing_sessions_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
+    message tracing_sessions(TracingServiceStateTracingSessionWriter<'_>) = 6, tracing_sessions_raw;
     /// Tells an empty `tracing_sessions` from a service too old to fill it.
-    #[inline] pub fn supports_tracing_sessions(&mut self, value: bool) -> &mut Self {
-        rt::bool::<7>(&mut self.s, value);
-        self
-    }
+    value supports_tracing_sessions(bool) = 7 as bool;
 }
 
 rt::reader! {
@@ -101,34 +85,44 @@ impl TracingServiceState {
 }
 
 /// A connected producer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceStateProducer {
     /// The service's number for it, unique while it is connected.
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(int32, 3)] pub uid: Option<i32>,
-    #[pb(string, 4)] pub sdk_version: Option<String>,
-    #[pb(int32, 5)] pub pid: Option<i32>,
+    pub id: Option<i32>,
+    pub name: Option<String>,
+    pub uid: Option<i32>,
+    pub sdk_version: Option<String>,
+    pub pid: Option<i32>,
     /// The process is stopped by the system's freezer and would not answer.
-    #[pb(bool, 6)] pub frozen: Option<bool>,
-    #[pb(uint32, 7)] pub machine_id: Option<u32>,
-    #[pb(string, 8)] pub machine_name: Option<String>,
+    pub frozen: Option<bool>,
+    pub machine_id: Option<u32>,
+    pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceStateProducerWriter, "perfetto.protos.TracingServiceState.Producer");
-impl TracingServiceStateProducerWriter<'_> {
+rt::owned! { TracingServiceStateProducer;
+    optional machine_name = 8 as Text;
+    optional machine_id = 7 as Uint32;
+    optional frozen = 6 as Bool;
+    optional pid = 5 as Int32;
+    optional sdk_version = 4 as Text;
+    optional uid = 3 as Int32;
+    optional name = 2 as Text;
+    optional id = 1 as Int32;
+}
+
+rt::writer! { TracingServiceStateProducerWriter, "perfetto.protos.TracingServiceState.Producer";
     /// The service's number for it, unique while it is connected.
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    value id(i32) = 1 as int32;
+    value name(&str) = 2 as string;
+    value uid(i32) = 3 as int32;
+    value sdk_version(&str) = 4 as string;
+    value pid(i32) = 5 as int32;
     /// The process is stopped by the system's freezer and would not answer.
-    #[inline] pub fn frozen(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
-    #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+    value frozen(bool) = 6 as bool;
+    value machine_id(u32) = 7 as uint32;
+    value machine_name(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -163,24 +157,22 @@ impl TracingServiceStateProducer {
 }
 
 /// A registered data source.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceStateDataSource {
-    #[pb(message, 1)] pub ds_descriptor: Option<crate::DataSourceDescriptor>,
-    #[pb(int32, 2)] pub producer_id: Option<i32>,
+    pub ds_descriptor: Option<crate::DataSourceDescriptor>,
+    pub producer_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceStateDataSourceWriter, "perfetto.protos.TracingServiceState.DataSource");
-impl TracingServiceStateDataSourceWriter<'_> {
-    #[inline] pub fn ds_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn ds_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { TracingServiceStateDataSource;
+    optional producer_id = 2 as Int32;
+    optional ds_descriptor = 1 as Nested(crate::DataSourceDescriptor);
+}
+
+rt::writer! { TracingServiceStateDataSourceWriter, "perfetto.protos.TracingServiceState.DataSource";
+    message ds_descriptor(crate::DataSourceDescriptorWriter<'_>) = 1, ds_descriptor_raw;
+    value producer_id(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -201,48 +193,55 @@ impl TracingServiceStateDataSource {
 }
 
 /// A session, as far as the asking user may see it.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceStateTracingSession {
-    #[pb(uint64, 1)] pub id: Option<u64>,
-    #[pb(int32, 2)] pub consumer_uid: Option<i32>,
+    pub id: Option<u64>,
+    pub consumer_uid: Option<i32>,
     /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
-    #[pb(string, 3)] pub state: Option<String>,
-    #[pb(string, 4)] pub unique_session_name: Option<String>,
+    pub state: Option<String>,
+    pub unique_session_name: Option<String>,
     /// One per buffer.
-    #[pb(uint32, 5, repeated)] pub buffer_size_kb: Vec<u32>,
-    #[pb(uint32, 6)] pub duration_ms: Option<u32>,
-    #[pb(uint32, 7)] pub num_data_sources: Option<u32>,
+    pub buffer_size_kb: Vec<u32>,
+    pub duration_ms: Option<u32>,
+    pub num_data_sources: Option<u32>,
     /// When it was configured, CLOCK_REALTIME.
-    #[pb(int64, 8)] pub start_realtime_ns: Option<i64>,
-    #[pb(int32, 9)] pub bugreport_score: Option<i32>,
-    #[pb(string, 10)] pub bugreport_filename: Option<String>,
-    #[pb(bool, 11)] pub is_started: Option<bool>,
+    pub start_realtime_ns: Option<i64>,
+    pub bugreport_score: Option<i32>,
+    pub bugreport_filename: Option<String>,
+    pub is_started: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceStateTracingSessionWriter, "perfetto.protos.TracingServiceState.TracingSession");
-impl TracingServiceStateTracingSessionWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { TracingServiceStateTracingSession;
+    optional is_started = 11 as Bool;
+    optional bugreport_filename = 10 as Text;
+    optional bugreport_score = 9 as Int32;
+    optional start_realtime_ns = 8 as Int64;
+    optional num_data_sources = 7 as Uint32;
+    optional duration_ms = 6 as Uint32;
+    unpacked buffer_size_kb = 5 as Uint32;
+    optional unique_session_name = 4 as Text;
+    optional state = 3 as Text;
+    optional consumer_uid = 2 as Int32;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { TracingServiceStateTracingSessionWriter, "perfetto.protos.TracingServiceState.TracingSession";
+    value id(u64) = 1 as uint64;
+    value consumer_uid(i32) = 2 as int32;
     /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
-    #[inline] pub fn state(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
+    value state(&str) = 3 as string;
+    value unique_session_name(&str) = 4 as string;
     /// One per buffer.
-    #[inline] pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn num_data_sources(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    value buffer_size_kb(u32) = 5 as uint32;
+    value duration_ms(u32) = 6 as uint32;
+    value num_data_sources(u32) = 7 as uint32;
     /// When it was configured, CLOCK_REALTIME.
-    #[inline] pub fn start_realtime_ns(&mut self, value: i64) -> &mut Self { rt::int64::<8>(&mut self.s, value); self }
-    #[inline] pub fn bugreport_score(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn is_started(&mut self, value: bool) -> &mut Self { rt::bool::<11>(&mut self.s, value); self }
+    value start_realtime_ns(i64) = 8 as int64;
+    value bugreport_score(i32) = 9 as int32;
+    value bugreport_filename(&str) = 10 as string;
+    value is_started(bool) = 11 as bool;
 }
 
 rt::reader! {

@@ -6,20 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A category of track events.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventCategory {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub description: Option<String>,
-    #[pb(string, 3, repeated)] pub tags: Vec<String>,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub tags: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventCategoryWriter, "perfetto.protos.TrackEventCategory");
-impl TrackEventCategoryWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn tags(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { TrackEventCategory;
+    repeated tags = 3 as Text;
+    optional description = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { TrackEventCategoryWriter, "perfetto.protos.TrackEventCategory";
+    value name(&str) = 1 as string;
+    value description(&str) = 2 as string;
+    value tags(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -44,22 +49,19 @@ impl TrackEventCategory {
 }
 
 /// What the data source `track_event` offers.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventDescriptor {
-    #[pb(message, 1, repeated)] pub available_categories: Vec<TrackEventCategory>,
+    pub available_categories: Vec<TrackEventCategory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventDescriptorWriter, "perfetto.protos.TrackEventDescriptor");
-impl TrackEventDescriptorWriter<'_> {
-    #[inline] pub fn available_categories(&mut self) -> TrackEventCategoryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn available_categories_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { TrackEventDescriptor;
+    repeated available_categories = 1 as Nested(TrackEventCategory);
+}
+
+rt::writer! { TrackEventDescriptorWriter, "perfetto.protos.TrackEventDescriptor";
+    message available_categories(TrackEventCategoryWriter<'_>) = 1, available_categories_raw;
 }
 
 rt::reader! {

@@ -52,568 +52,306 @@ impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
 protozero::rt::enumeration!(DataSourceConfigBufferExhaustedPolicy);
 /// What one data source is asked to do: common settings first, then the source's own, of which at
 /// most one is usually set. The service passes on even what it does not know.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DataSourceConfig {
     /// Name of the data source, such as `track_event`; matched exactly.
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Index of a buffer in `TraceConfig.buffers`. The service replaces it by its own id of the
     /// buffer before a producer sees it.
-    #[pb(uint32, 2)] pub target_buffer: Option<u32>,
+    pub target_buffer: Option<u32>,
     /// Set by the service: `TraceConfig.duration_ms`.
-    #[pb(uint32, 3)] pub trace_duration_ms: Option<u32>,
+    pub trace_duration_ms: Option<u32>,
     /// Set by the service: the session's number.
-    #[pb(uint64, 4)] pub tracing_session_id: Option<u64>,
+    pub tracing_session_id: Option<u64>,
     /// Set by the service, from the config's field of this name.
-    #[pb(bool, 6)] pub enable_extra_guardrails: Option<bool>,
+    pub enable_extra_guardrails: Option<bool>,
     /// Set by the service: how long it waits for the source to stop.
-    #[pb(uint32, 7)] pub stop_timeout_ms: Option<u32>,
+    pub stop_timeout_ms: Option<u32>,
     /// Set by the service: whether a trusted user started the session.
-    #[pb(enumeration, 8)] pub session_initiator: Option<DataSourceConfigSessionInitiator>,
+    pub session_initiator: Option<DataSourceConfigSessionInitiator>,
     /// Overrules the producer's default.
-    #[pb(enumeration, 9)] pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
+    pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
     /// Scheduling of the thread that serves this source.
-    #[pb(message, 10)] pub priority_boost: Option<crate::PriorityBoostConfig>,
+    pub priority_boost: Option<crate::PriorityBoostConfig>,
     /// As `target_buffer`, by `BufferConfig.name`.
-    #[pb(string, 11)] pub target_buffer_name: Option<String>,
-    #[pb(message, 12)] pub protovm_config: Option<crate::ProtoVmConfig>,
-    #[pb(message, 100)] pub ftrace_config: Option<crate::FtraceConfig>,
+    pub target_buffer_name: Option<String>,
+    pub protovm_config: Option<crate::ProtoVmConfig>,
+    pub ftrace_config: Option<crate::FtraceConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 101)] pub chrome_config: Option<crate::ChromeConfig>,
+    pub chrome_config: Option<crate::ChromeConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 102)] pub inode_file_config: Option<crate::InodeFileConfig>,
-    #[pb(message, 103)] pub process_stats_config: Option<crate::ProcessStatsConfig>,
-    #[pb(message, 104)] pub sys_stats_config: Option<crate::SysStatsConfig>,
+    pub inode_file_config: Option<crate::InodeFileConfig>,
+    pub process_stats_config: Option<crate::ProcessStatsConfig>,
+    pub sys_stats_config: Option<crate::SysStatsConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 105)] pub heapprofd_config: Option<crate::HeapprofdConfig>,
+    pub heapprofd_config: Option<crate::HeapprofdConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 106)] pub android_power_config: Option<crate::AndroidPowerConfig>,
+    pub android_power_config: Option<crate::AndroidPowerConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 107)] pub android_log_config: Option<crate::AndroidLogConfig>,
+    pub android_log_config: Option<crate::AndroidLogConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 108)] pub gpu_counter_config: Option<crate::GpuCounterConfig>,
+    pub gpu_counter_config: Option<crate::GpuCounterConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 109)] pub packages_list_config: Option<crate::PackagesListConfig>,
+    pub packages_list_config: Option<crate::PackagesListConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 110)] pub java_hprof_config: Option<crate::JavaHprofConfig>,
+    pub java_hprof_config: Option<crate::JavaHprofConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 111)] pub perf_event_config: Option<crate::PerfEventConfig>,
+    pub perf_event_config: Option<crate::PerfEventConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 112)] pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
-    #[pb(message, 113)] pub track_event_config: Option<crate::TrackEventConfig>,
+    pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
+    pub track_event_config: Option<crate::TrackEventConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 114)] pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
-    #[pb(message, 115)] pub interceptor_config: Option<crate::InterceptorConfig>,
+    pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
+    pub interceptor_config: Option<crate::InterceptorConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 116)] pub android_game_intervention_list_config: Option<
+    pub android_game_intervention_list_config: Option<
         crate::AndroidGameInterventionListConfig,
     >,
     #[cfg(feature = "configs")]
-    #[pb(message, 117)] pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
+    pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 118)] pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
-    #[pb(message, 119)] pub system_info_config: Option<crate::SystemInfoConfig>,
+    pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
+    pub system_info_config: Option<crate::SystemInfoConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 120)] pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
+    pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 121)] pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
+    pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
     /// Set by the service, from the config's field of this name.
-    #[pb(bool, 122)] pub prefer_suspend_clock_for_duration: Option<bool>,
+    pub prefer_suspend_clock_for_duration: Option<bool>,
     #[cfg(feature = "configs")]
-    #[pb(message, 123)] pub surfaceflinger_transactions_config: Option<
+    pub surfaceflinger_transactions_config: Option<
         crate::SurfaceFlingerTransactionsConfig,
     >,
     #[cfg(feature = "configs")]
-    #[pb(message, 124)] pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
+    pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 125)] pub etw_config: Option<crate::EtwConfig>,
+    pub etw_config: Option<crate::EtwConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 126)] pub protolog_config: Option<crate::ProtoLogConfig>,
+    pub protolog_config: Option<crate::ProtoLogConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 127)] pub v8_config: Option<crate::V8Config>,
+    pub v8_config: Option<crate::V8Config>,
     #[cfg(feature = "configs")]
-    #[pb(message, 128)] pub android_input_event_config: Option<crate::AndroidInputEventConfig>,
+    pub android_input_event_config: Option<crate::AndroidInputEventConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 129)] pub pixel_modem_config: Option<crate::PixelModemConfig>,
+    pub pixel_modem_config: Option<crate::PixelModemConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 130)] pub windowmanager_config: Option<crate::WindowManagerConfig>,
+    pub windowmanager_config: Option<crate::WindowManagerConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 131)] pub chromium_system_metrics: Option<crate::ChromiumSystemMetricsConfig>,
+    pub chromium_system_metrics: Option<crate::ChromiumSystemMetricsConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 132)] pub kernel_wakelocks_config: Option<crate::KernelWakelocksConfig>,
+    pub kernel_wakelocks_config: Option<crate::KernelWakelocksConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 133)] pub gpu_renderstages_config: Option<crate::GpuRenderStagesConfig>,
+    pub gpu_renderstages_config: Option<crate::GpuRenderStagesConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 134)] pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
+    pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 135)] pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
-    #[pb(message, 136)] pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
+    pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
+    pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 137)] pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
+    pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 138)] pub user_list_config: Option<crate::AndroidUserListConfig>,
+    pub user_list_config: Option<crate::AndroidUserListConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 139)] pub inputmethod_config: Option<crate::InputMethodConfig>,
+    pub inputmethod_config: Option<crate::InputMethodConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 140)] pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
+    pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 141)] pub journald_config: Option<crate::SystemdJournaldConfig>,
+    pub journald_config: Option<crate::SystemdJournaldConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 142)] pub display_video_config: Option<crate::DisplayVideoConfig>,
+    pub display_video_config: Option<crate::DisplayVideoConfig>,
     #[cfg(feature = "configs")]
-    #[pb(message, 143)] pub chromium_stack_sampling_profiler: Option<
+    pub chromium_stack_sampling_profiler: Option<
         crate::ChromiumStackSamplingProfilerConfig,
     >,
     #[cfg(feature = "configs")]
-    #[pb(message, 144)] pub chromium_sampling_heap_profiler: Option<
+    pub chromium_sampling_heap_profiler: Option<
         crate::ChromiumSamplingHeapProfilerConfig,
     >,
     #[cfg(feature = "configs")]
-    #[pb(message, 150)] pub qnx_config: Option<crate::QnxConfig>,
+    pub qnx_config: Option<crate::QnxConfig>,
     /// A config nobody reads any more.
-    #[pb(string, 1000)] pub legacy_config: Option<String>,
+    pub legacy_config: Option<String>,
     /// What the data source of tests writes.
-    #[pb(message, 1001)] pub for_testing: Option<crate::TestConfig>,
+    pub for_testing: Option<crate::TestConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DataSourceConfigWriter, "perfetto.protos.DataSourceConfig");
-impl DataSourceConfigWriter<'_> {
+rt::owned! { DataSourceConfig;
+    optional for_testing = 1001 as Nested(crate::TestConfig);
+    optional legacy_config = 1000 as Text;
+    #[cfg(feature = "configs")] optional qnx_config = 150 as Nested(crate::QnxConfig);
+    #[cfg(feature = "configs")]
+    optional chromium_sampling_heap_profiler = 144 as Nested(crate::ChromiumSamplingHeapProfilerConfig);
+    #[cfg(feature = "configs")]
+    optional chromium_stack_sampling_profiler = 143 as Nested(crate::ChromiumStackSamplingProfilerConfig);
+    #[cfg(feature = "configs")] optional display_video_config = 142 as Nested(crate::DisplayVideoConfig);
+    #[cfg(feature = "configs")] optional journald_config = 141 as Nested(crate::SystemdJournaldConfig);
+    #[cfg(feature = "configs")] optional android_aflags_config = 140 as Nested(crate::AndroidAflagsConfig);
+    #[cfg(feature = "configs")] optional inputmethod_config = 139 as Nested(crate::InputMethodConfig);
+    #[cfg(feature = "configs")] optional user_list_config = 138 as Nested(crate::AndroidUserListConfig);
+    #[cfg(feature = "configs")] optional cpu_per_uid_config = 137 as Nested(crate::CpuPerUidConfig);
+    optional frozen_ftrace_config = 136 as Nested(crate::FrozenFtraceConfig);
+    #[cfg(feature = "configs")] optional app_wakelocks_config = 135 as Nested(crate::AppWakelocksConfig);
+    #[cfg(feature = "configs")]
+    optional chromium_histogram_samples = 134 as Nested(crate::ChromiumHistogramSamplesConfig);
+    #[cfg(feature = "configs")] optional gpu_renderstages_config = 133 as Nested(crate::GpuRenderStagesConfig);
+    #[cfg(feature = "configs")] optional kernel_wakelocks_config = 132 as Nested(crate::KernelWakelocksConfig);
+    #[cfg(feature = "configs")] optional chromium_system_metrics = 131 as Nested(crate::ChromiumSystemMetricsConfig);
+    #[cfg(feature = "configs")] optional windowmanager_config = 130 as Nested(crate::WindowManagerConfig);
+    #[cfg(feature = "configs")] optional pixel_modem_config = 129 as Nested(crate::PixelModemConfig);
+    #[cfg(feature = "configs")] optional android_input_event_config = 128 as Nested(crate::AndroidInputEventConfig);
+    #[cfg(feature = "configs")] optional v8_config = 127 as Nested(crate::V8Config);
+    #[cfg(feature = "configs")] optional protolog_config = 126 as Nested(crate::ProtoLogConfig);
+    #[cfg(feature = "configs")] optional etw_config = 125 as Nested(crate::EtwConfig);
+    #[cfg(feature = "configs")]
+    optional android_sdk_sysprop_guard_config = 124 as Nested(crate::AndroidSdkSyspropGuardConfig);
+    #[cfg(feature = "configs")]
+    optional surfaceflinger_transactions_config = 123 as Nested(crate::SurfaceFlingerTransactionsConfig);
+    optional prefer_suspend_clock_for_duration = 122 as Bool;
+    #[cfg(feature = "configs")]
+    optional surfaceflinger_layers_config = 121 as Nested(crate::SurfaceFlingerLayersConfig);
+    #[cfg(feature = "configs")] optional network_packet_trace_config = 120 as Nested(crate::NetworkPacketTraceConfig);
+    optional system_info_config = 119 as Nested(crate::SystemInfoConfig);
+    #[cfg(feature = "configs")]
+    optional android_system_property_config = 118 as Nested(crate::AndroidSystemPropertyConfig);
+    #[cfg(feature = "configs")] optional statsd_tracing_config = 117 as Nested(crate::StatsdTracingConfig);
+    #[cfg(feature = "configs")]
+    optional android_game_intervention_list_config = 116 as Nested(crate::AndroidGameInterventionListConfig);
+    optional interceptor_config = 115 as Nested(crate::InterceptorConfig);
+    #[cfg(feature = "configs")] optional android_polled_state_config = 114 as Nested(crate::AndroidPolledStateConfig);
+    optional track_event_config = 113 as Nested(crate::TrackEventConfig);
+    #[cfg(feature = "configs")] optional vulkan_memory_config = 112 as Nested(crate::VulkanMemoryConfig);
+    #[cfg(feature = "configs")] optional perf_event_config = 111 as Nested(crate::PerfEventConfig);
+    #[cfg(feature = "configs")] optional java_hprof_config = 110 as Nested(crate::JavaHprofConfig);
+    #[cfg(feature = "configs")] optional packages_list_config = 109 as Nested(crate::PackagesListConfig);
+    #[cfg(feature = "configs")] optional gpu_counter_config = 108 as Nested(crate::GpuCounterConfig);
+    #[cfg(feature = "configs")] optional android_log_config = 107 as Nested(crate::AndroidLogConfig);
+    #[cfg(feature = "configs")] optional android_power_config = 106 as Nested(crate::AndroidPowerConfig);
+    #[cfg(feature = "configs")] optional heapprofd_config = 105 as Nested(crate::HeapprofdConfig);
+    optional sys_stats_config = 104 as Nested(crate::SysStatsConfig);
+    optional process_stats_config = 103 as Nested(crate::ProcessStatsConfig);
+    #[cfg(feature = "configs")] optional inode_file_config = 102 as Nested(crate::InodeFileConfig);
+    #[cfg(feature = "configs")] optional chrome_config = 101 as Nested(crate::ChromeConfig);
+    optional ftrace_config = 100 as Nested(crate::FtraceConfig);
+    optional protovm_config = 12 as Nested(crate::ProtoVmConfig);
+    optional target_buffer_name = 11 as Text;
+    optional priority_boost = 10 as Nested(crate::PriorityBoostConfig);
+    optional buffer_exhausted_policy = 9 as Enum(DataSourceConfigBufferExhaustedPolicy);
+    optional session_initiator = 8 as Enum(DataSourceConfigSessionInitiator);
+    optional stop_timeout_ms = 7 as Uint32;
+    optional enable_extra_guardrails = 6 as Bool;
+    optional tracing_session_id = 4 as Uint64;
+    optional trace_duration_ms = 3 as Uint32;
+    optional target_buffer = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     /// Name of the data source, such as `track_event`; matched exactly.
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value name(&str) = 1 as string;
     /// Index of a buffer in `TraceConfig.buffers`.
-    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value target_buffer(u32) = 2 as uint32;
     /// Set by the service: `TraceConfig.duration_ms`.
-    #[inline] pub fn trace_duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value trace_duration_ms(u32) = 3 as uint32;
     /// Set by the service: the session's number.
-    #[inline] pub fn tracing_session_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    value tracing_session_id(u64) = 4 as uint64;
     /// Set by the service, from the config's field of this name.
-    #[inline] pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
+    value enable_extra_guardrails(bool) = 6 as bool;
     /// Set by the service: how long it waits for the source to stop.
-    #[inline] pub fn stop_timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    value stop_timeout_ms(u32) = 7 as uint32;
     /// Set by the service: whether a trusted user started the session.
-    #[inline] pub fn session_initiator(
-        &mut self,
-        value: DataSourceConfigSessionInitiator,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
+    enumeration session_initiator(DataSourceConfigSessionInitiator) = 8;
     /// Overrules the producer's default.
-    #[inline] pub fn buffer_exhausted_policy(
-        &mut self,
-        value: DataSourceConfigBufferExhaustedPolicy,
-    ) -> &mut Self {
-        rt::enumeration::<9>(&mut self.s, value.0);
-        self
-    }
+    enumeration buffer_exhausted_policy(DataSourceConfigBufferExhaustedPolicy) = 9;
     /// Scheduling of the thread that serves this source.
-    #[inline] pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
-        rt::message::<10, _>(&mut self.s)
-    }
-    #[inline] pub fn priority_boost_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
+    message priority_boost(crate::PriorityBoostConfigWriter<'_>) = 10, priority_boost_raw;
     /// As `target_buffer`, by `BufferConfig.name`.
-    #[inline] pub fn target_buffer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn protovm_config(&mut self) -> crate::ProtoVmConfigWriter<'_> { rt::message::<12, _>(&mut self.s) }
-    #[inline] pub fn protovm_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ftrace_config(&mut self) -> crate::FtraceConfigWriter<'_> { rt::message::<100, _>(&mut self.s) }
-    #[inline] pub fn ftrace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<100>(&mut self.s, body);
-        self
-    }
+    value target_buffer_name(&str) = 11 as string;
+    message protovm_config(crate::ProtoVmConfigWriter<'_>) = 12, protovm_config_raw;
+    message ftrace_config(crate::FtraceConfigWriter<'_>) = 100, ftrace_config_raw;
+    #[cfg(feature = "configs")] message chrome_config(crate::ChromeConfigWriter<'_>) = 101, chrome_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn chrome_config(&mut self) -> crate::ChromeConfigWriter<'_> { rt::message::<101, _>(&mut self.s) }
-    #[inline] pub fn chrome_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<101>(&mut self.s, body);
-        self
-    }
+    message inode_file_config(crate::InodeFileConfigWriter<'_>) = 102, inode_file_config_raw;
+    message process_stats_config(crate::ProcessStatsConfigWriter<'_>) = 103, process_stats_config_raw;
+    message sys_stats_config(crate::SysStatsConfigWriter<'_>) = 104, sys_stats_config_raw;
+    #[cfg(feature = "configs")] message heapprofd_config(crate::HeapprofdConfigWriter<'_>) = 105, heapprofd_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn inode_file_config(&mut self) -> crate::InodeFileConfigWriter<'_> {
-        rt::message::<102, _>(&mut self.s)
-    }
-    #[inline] pub fn inode_file_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<102>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn process_stats_config(&mut self) -> crate::ProcessStatsConfigWriter<'_> {
-        rt::message::<103, _>(&mut self.s)
-    }
-    #[inline] pub fn process_stats_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<103>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sys_stats_config(&mut self) -> crate::SysStatsConfigWriter<'_> {
-        rt::message::<104, _>(&mut self.s)
-    }
-    #[inline] pub fn sys_stats_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<104>(&mut self.s, body);
-        self
-    }
+    message android_power_config(crate::AndroidPowerConfigWriter<'_>) = 106, android_power_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn heapprofd_config(&mut self) -> crate::HeapprofdConfigWriter<'_> {
-        rt::message::<105, _>(&mut self.s)
-    }
-    #[inline] pub fn heapprofd_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<105>(&mut self.s, body);
-        self
-    }
+    message android_log_config(crate::AndroidLogConfigWriter<'_>) = 107, android_log_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_power_config(&mut self) -> crate::AndroidPowerConfigWriter<'_> {
-        rt::message::<106, _>(&mut self.s)
-    }
-    #[inline] pub fn android_power_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<106>(&mut self.s, body);
-        self
-    }
+    message gpu_counter_config(crate::GpuCounterConfigWriter<'_>) = 108, gpu_counter_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_log_config(&mut self) -> crate::AndroidLogConfigWriter<'_> {
-        rt::message::<107, _>(&mut self.s)
-    }
-    #[inline] pub fn android_log_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<107>(&mut self.s, body);
-        self
-    }
+    message packages_list_config(crate::PackagesListConfigWriter<'_>) = 109, packages_list_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn gpu_counter_config(&mut self) -> crate::GpuCounterConfigWriter<'_> {
-        rt::message::<108, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_counter_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<108>(&mut self.s, body);
-        self
-    }
+    message java_hprof_config(crate::JavaHprofConfigWriter<'_>) = 110, java_hprof_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn packages_list_config(&mut self) -> crate::PackagesListConfigWriter<'_> {
-        rt::message::<109, _>(&mut self.s)
-    }
-    #[inline] pub fn packages_list_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<109>(&mut self.s, body);
-        self
-    }
+    message perf_event_config(crate::PerfEventConfigWriter<'_>) = 111, perf_event_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn java_hprof_config(&mut self) -> crate::JavaHprofConfigWriter<'_> {
-        rt::message::<110, _>(&mut self.s)
-    }
-    #[inline] pub fn java_hprof_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<110>(&mut self.s, body);
-        self
-    }
+    message vulkan_memory_config(crate::VulkanMemoryConfigWriter<'_>) = 112, vulkan_memory_config_raw;
+    message track_event_config(crate::TrackEventConfigWriter<'_>) = 113, track_event_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn perf_event_config(&mut self) -> crate::PerfEventConfigWriter<'_> {
-        rt::message::<111, _>(&mut self.s)
-    }
-    #[inline] pub fn perf_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<111>(&mut self.s, body);
-        self
-    }
+    message android_polled_state_config(crate::AndroidPolledStateConfigWriter<'_>) = 114, android_polled_state_config_raw;
+    message interceptor_config(crate::InterceptorConfigWriter<'_>) = 115, interceptor_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn vulkan_memory_config(&mut self) -> crate::VulkanMemoryConfigWriter<'_> {
-        rt::message::<112, _>(&mut self.s)
-    }
-    #[inline] pub fn vulkan_memory_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<112>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn track_event_config(&mut self) -> crate::TrackEventConfigWriter<'_> {
-        rt::message::<113, _>(&mut self.s)
-    }
-    #[inline] pub fn track_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<113>(&mut self.s, body);
-        self
-    }
+    message android_game_intervention_list_config(crate::AndroidGameInterventionListConfigWriter<'_>) = 116, android_game_intervention_list_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_polled_state_config(
-        &mut self,
-    ) -> crate::AndroidPolledStateConfigWriter<'_> {
-        rt::message::<114, _>(&mut self.s)
-    }
-    #[inline] pub fn android_polled_state_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<114>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn interceptor_config(&mut self) -> crate::InterceptorConfigWriter<'_> {
-        rt::message::<115, _>(&mut self.s)
-    }
-    #[inline] pub fn interceptor_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<115>(&mut self.s, body);
-        self
-    }
+    message statsd_tracing_config(crate::StatsdTracingConfigWriter<'_>) = 117, statsd_tracing_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_game_intervention_list_config(
-        &mut self,
-    ) -> crate::AndroidGameInterventionListConfigWriter<'_> {
-        rt::message::<116, _>(&mut self.s)
-    }
-    #[inline] pub fn android_game_intervention_list_config_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<116>(&mut self.s, body);
-        self
-    }
+    message android_system_property_config(crate::AndroidSystemPropertyConfigWriter<'_>) = 118, android_system_property_config_raw;
+    message system_info_config(crate::SystemInfoConfigWriter<'_>) = 119, system_info_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn statsd_tracing_config(&mut self) -> crate::StatsdTracingConfigWriter<'_> {
-        rt::message::<117, _>(&mut self.s)
-    }
-    #[inline] pub fn statsd_tracing_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<117>(&mut self.s, body);
-        self
-    }
+    message network_packet_trace_config(crate::NetworkPacketTraceConfigWriter<'_>) = 120, network_packet_trace_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_system_property_config(
-        &mut self,
-    ) -> crate::AndroidSystemPropertyConfigWriter<'_> {
-        rt::message::<118, _>(&mut self.s)
-    }
-    #[inline] pub fn android_system_property_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<118>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn system_info_config(&mut self) -> crate::SystemInfoConfigWriter<'_> {
-        rt::message::<119, _>(&mut self.s)
-    }
-    #[inline] pub fn system_info_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<119>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "configs")]
-    #[inline] pub fn network_packet_trace_config(
-        &mut self,
-    ) -> crate::NetworkPacketTraceConfigWriter<'_> {
-        rt::message::<120, _>(&mut self.s)
-    }
-    #[inline] pub fn network_packet_trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<120>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "configs")]
-    #[inline] pub fn surfaceflinger_layers_config(
-        &mut self,
-    ) -> crate::SurfaceFlingerLayersConfigWriter<'_> {
-        rt::message::<121, _>(&mut self.s)
-    }
-    #[inline] pub fn surfaceflinger_layers_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<121>(&mut self.s, body);
-        self
-    }
+    message surfaceflinger_layers_config(crate::SurfaceFlingerLayersConfigWriter<'_>) = 121, surfaceflinger_layers_config_raw;
     /// Set by the service, from the config's field of this name.
-    #[inline] pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
-        rt::bool::<122>(&mut self.s, value);
-        self
-    }
+    value prefer_suspend_clock_for_duration(bool) = 122 as bool;
     #[cfg(feature = "configs")]
-    #[inline] pub fn surfaceflinger_transactions_config(
-        &mut self,
-    ) -> crate::SurfaceFlingerTransactionsConfigWriter<'_> {
-        rt::message::<123, _>(&mut self.s)
-    }
-    #[inline] pub fn surfaceflinger_transactions_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<123>(&mut self.s, body);
-        self
-    }
+    message surfaceflinger_transactions_config(crate::SurfaceFlingerTransactionsConfigWriter<'_>) = 123, surfaceflinger_transactions_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_sdk_sysprop_guard_config(
-        &mut self,
-    ) -> crate::AndroidSdkSyspropGuardConfigWriter<'_> {
-        rt::message::<124, _>(&mut self.s)
-    }
-    #[inline] pub fn android_sdk_sysprop_guard_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<124>(&mut self.s, body);
-        self
-    }
+    message android_sdk_sysprop_guard_config(crate::AndroidSdkSyspropGuardConfigWriter<'_>) = 124, android_sdk_sysprop_guard_config_raw;
+    #[cfg(feature = "configs")] message etw_config(crate::EtwConfigWriter<'_>) = 125, etw_config_raw;
+    #[cfg(feature = "configs")] message protolog_config(crate::ProtoLogConfigWriter<'_>) = 126, protolog_config_raw;
+    #[cfg(feature = "configs")] message v8_config(crate::V8ConfigWriter<'_>) = 127, v8_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn etw_config(&mut self) -> crate::EtwConfigWriter<'_> { rt::message::<125, _>(&mut self.s) }
-    #[inline] pub fn etw_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<125>(&mut self.s, body);
-        self
-    }
+    message android_input_event_config(crate::AndroidInputEventConfigWriter<'_>) = 128, android_input_event_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn protolog_config(&mut self) -> crate::ProtoLogConfigWriter<'_> {
-        rt::message::<126, _>(&mut self.s)
-    }
-    #[inline] pub fn protolog_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<126>(&mut self.s, body);
-        self
-    }
+    message pixel_modem_config(crate::PixelModemConfigWriter<'_>) = 129, pixel_modem_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn v8_config(&mut self) -> crate::V8ConfigWriter<'_> { rt::message::<127, _>(&mut self.s) }
-    #[inline] pub fn v8_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<127>(&mut self.s, body);
-        self
-    }
+    message windowmanager_config(crate::WindowManagerConfigWriter<'_>) = 130, windowmanager_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_input_event_config(
-        &mut self,
-    ) -> crate::AndroidInputEventConfigWriter<'_> {
-        rt::message::<128, _>(&mut self.s)
-    }
-    #[inline] pub fn android_input_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<128>(&mut self.s, body);
-        self
-    }
+    message chromium_system_metrics(crate::ChromiumSystemMetricsConfigWriter<'_>) = 131, chromium_system_metrics_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn pixel_modem_config(&mut self) -> crate::PixelModemConfigWriter<'_> {
-        rt::message::<129, _>(&mut self.s)
-    }
-    #[inline] pub fn pixel_modem_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<129>(&mut self.s, body);
-        self
-    }
+    message kernel_wakelocks_config(crate::KernelWakelocksConfigWriter<'_>) = 132, kernel_wakelocks_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn windowmanager_config(&mut self) -> crate::WindowManagerConfigWriter<'_> {
-        rt::message::<130, _>(&mut self.s)
-    }
-    #[inline] pub fn windowmanager_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<130>(&mut self.s, body);
-        self
-    }
+    message gpu_renderstages_config(crate::GpuRenderStagesConfigWriter<'_>) = 133, gpu_renderstages_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn chromium_system_metrics(
-        &mut self,
-    ) -> crate::ChromiumSystemMetricsConfigWriter<'_> {
-        rt::message::<131, _>(&mut self.s)
-    }
-    #[inline] pub fn chromium_system_metrics_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<131>(&mut self.s, body);
-        self
-    }
+    message chromium_histogram_samples(crate::ChromiumHistogramSamplesConfigWriter<'_>) = 134, chromium_histogram_samples_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn kernel_wakelocks_config(&mut self) -> crate::KernelWakelocksConfigWriter<'_> {
-        rt::message::<132, _>(&mut self.s)
-    }
-    #[inline] pub fn kernel_wakelocks_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<132>(&mut self.s, body);
-        self
-    }
+    message app_wakelocks_config(crate::AppWakelocksConfigWriter<'_>) = 135, app_wakelocks_config_raw;
+    message frozen_ftrace_config(crate::FrozenFtraceConfigWriter<'_>) = 136, frozen_ftrace_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn gpu_renderstages_config(&mut self) -> crate::GpuRenderStagesConfigWriter<'_> {
-        rt::message::<133, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_renderstages_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<133>(&mut self.s, body);
-        self
-    }
+    message cpu_per_uid_config(crate::CpuPerUidConfigWriter<'_>) = 137, cpu_per_uid_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn chromium_histogram_samples(
-        &mut self,
-    ) -> crate::ChromiumHistogramSamplesConfigWriter<'_> {
-        rt::message::<134, _>(&mut self.s)
-    }
-    #[inline] pub fn chromium_histogram_samples_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<134>(&mut self.s, body);
-        self
-    }
+    message user_list_config(crate::AndroidUserListConfigWriter<'_>) = 138, user_list_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn app_wakelocks_config(&mut self) -> crate::AppWakelocksConfigWriter<'_> {
-        rt::message::<135, _>(&mut self.s)
-    }
-    #[inline] pub fn app_wakelocks_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<135>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn frozen_ftrace_config(&mut self) -> crate::FrozenFtraceConfigWriter<'_> {
-        rt::message::<136, _>(&mut self.s)
-    }
-    #[inline] pub fn frozen_ftrace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<136>(&mut self.s, body);
-        self
-    }
+    message inputmethod_config(crate::InputMethodConfigWriter<'_>) = 139, inputmethod_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn cpu_per_uid_config(&mut self) -> crate::CpuPerUidConfigWriter<'_> {
-        rt::message::<137, _>(&mut self.s)
-    }
-    #[inline] pub fn cpu_per_uid_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<137>(&mut self.s, body);
-        self
-    }
+    message android_aflags_config(crate::AndroidAflagsConfigWriter<'_>) = 140, android_aflags_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn user_list_config(&mut self) -> crate::AndroidUserListConfigWriter<'_> {
-        rt::message::<138, _>(&mut self.s)
-    }
-    #[inline] pub fn user_list_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<138>(&mut self.s, body);
-        self
-    }
+    message journald_config(crate::SystemdJournaldConfigWriter<'_>) = 141, journald_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn inputmethod_config(&mut self) -> crate::InputMethodConfigWriter<'_> {
-        rt::message::<139, _>(&mut self.s)
-    }
-    #[inline] pub fn inputmethod_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<139>(&mut self.s, body);
-        self
-    }
+    message display_video_config(crate::DisplayVideoConfigWriter<'_>) = 142, display_video_config_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn android_aflags_config(&mut self) -> crate::AndroidAflagsConfigWriter<'_> {
-        rt::message::<140, _>(&mut self.s)
-    }
-    #[inline] pub fn android_aflags_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<140>(&mut self.s, body);
-        self
-    }
+    message chromium_stack_sampling_profiler(crate::ChromiumStackSamplingProfilerConfigWriter<'_>) = 143, chromium_stack_sampling_profiler_raw;
     #[cfg(feature = "configs")]
-    #[inline] pub fn journald_config(&mut self) -> crate::SystemdJournaldConfigWriter<'_> {
-        rt::message::<141, _>(&mut self.s)
-    }
-    #[inline] pub fn journald_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<141>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "configs")]
-    #[inline] pub fn display_video_config(&mut self) -> crate::DisplayVideoConfigWriter<'_> {
-        rt::message::<142, _>(&mut self.s)
-    }
-    #[inline] pub fn display_video_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<142>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "configs")]
-    #[inline] pub fn chromium_stack_sampling_profiler(
-        &mut self,
-    ) -> crate::ChromiumStackSamplingProfilerConfigWriter<'_> {
-        rt::message::<143, _>(&mut self.s)
-    }
-    #[inline] pub fn chromium_stack_sampling_profiler_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<143>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "configs")]
-    #[inline] pub fn chromium_sampling_heap_profiler(
-        &mut self,
-    ) -> crate::ChromiumSamplingHeapProfilerConfigWriter<'_> {
-        rt::message::<144, _>(&mut self.s)
-    }
-    #[inline] pub fn chromium_sampling_heap_profiler_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<144>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "configs")]
-    #[inline] pub fn qnx_config(&mut self) -> crate::QnxConfigWriter<'_> { rt::message::<150, _>(&mut self.s) }
-    #[inline] pub fn qnx_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<150>(&mut self.s, body);
-        self
-    }
+    message chromium_sampling_heap_profiler(crate::ChromiumSamplingHeapProfilerConfigWriter<'_>) = 144, chromium_sampling_heap_profiler_raw;
+    #[cfg(feature = "configs")] message qnx_config(crate::QnxConfigWriter<'_>) = 150, qnx_config_raw;
     /// A config nobody reads any more.
-    #[inline] pub fn legacy_config(&mut self, value: &str) -> &mut Self { rt::string::<1000>(&mut self.s, value); self }
+    value legacy_config(&str) = 1000 as string;
     /// What the data source of tests writes.
-    #[inline] pub fn for_testing(&mut self) -> crate::TestConfigWriter<'_> { rt::message::<1001, _>(&mut self.s) }
-    #[inline] pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1001>(&mut self.s, body);
-        self
-    }
+    message for_testing(crate::TestConfigWriter<'_>) = 1001, for_testing_raw;
 }
 
 rt::reader! {

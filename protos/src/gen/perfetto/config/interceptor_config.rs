@@ -6,22 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Send packets to an interceptor in the producer's process instead of a buffer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InterceptorConfig {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(message, 100)] pub console_config: Option<crate::ConsoleConfig>,
+    pub name: Option<String>,
+    pub console_config: Option<crate::ConsoleConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InterceptorConfigWriter, "perfetto.protos.InterceptorConfig");
-impl InterceptorConfigWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn console_config(&mut self) -> crate::ConsoleConfigWriter<'_> { rt::message::<100, _>(&mut self.s) }
-    #[inline] pub fn console_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<100>(&mut self.s, body);
-        self
-    }
+rt::owned! { InterceptorConfig;
+    optional console_config = 100 as Nested(crate::ConsoleConfig);
+    optional name = 1 as Text;
+}
+
+rt::writer! { InterceptorConfigWriter, "perfetto.protos.InterceptorConfig";
+    value name(&str) = 1 as string;
+    message console_config(crate::ConsoleConfigWriter<'_>) = 100, console_config_raw;
 }
 
 rt::reader! {

@@ -8,58 +8,49 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.StressTestConfig`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StressTestConfig {
-    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
-    #[pb(uint32, 2)] pub shmem_size_kb: Option<u32>,
-    #[pb(uint32, 3)] pub shmem_page_size_kb: Option<u32>,
-    #[pb(uint32, 4)] pub num_processes: Option<u32>,
-    #[pb(uint32, 5)] pub num_threads: Option<u32>,
-    #[pb(uint32, 6)] pub max_events: Option<u32>,
-    #[pb(uint32, 7)] pub nesting: Option<u32>,
-    #[pb(message, 8)] pub steady_state_timings: Option<StressTestConfigWriterTiming>,
-    #[pb(uint32, 9)] pub burst_period_ms: Option<u32>,
-    #[pb(uint32, 10)] pub burst_duration_ms: Option<u32>,
-    #[pb(message, 11)] pub burst_timings: Option<StressTestConfigWriterTiming>,
+    pub trace_config: Option<crate::TraceConfig>,
+    pub shmem_size_kb: Option<u32>,
+    pub shmem_page_size_kb: Option<u32>,
+    pub num_processes: Option<u32>,
+    pub num_threads: Option<u32>,
+    pub max_events: Option<u32>,
+    pub nesting: Option<u32>,
+    pub steady_state_timings: Option<StressTestConfigWriterTiming>,
+    pub burst_period_ms: Option<u32>,
+    pub burst_duration_ms: Option<u32>,
+    pub burst_timings: Option<StressTestConfigWriterTiming>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StressTestConfigWriter, "perfetto.protos.StressTestConfig");
-impl StressTestConfigWriter<'_> {
-    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn shmem_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn shmem_page_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn num_processes(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn num_threads(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn max_events(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn nesting(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn steady_state_timings(&mut self) -> StressTestConfigWriterTimingWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    #[inline] pub fn steady_state_timings_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn burst_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn burst_duration_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn burst_timings(&mut self) -> StressTestConfigWriterTimingWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    #[inline] pub fn burst_timings_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
+rt::owned! { StressTestConfig;
+    optional burst_timings = 11 as Nested(StressTestConfigWriterTiming);
+    optional burst_duration_ms = 10 as Uint32;
+    optional burst_period_ms = 9 as Uint32;
+    optional steady_state_timings = 8 as Nested(StressTestConfigWriterTiming);
+    optional nesting = 7 as Uint32;
+    optional max_events = 6 as Uint32;
+    optional num_threads = 5 as Uint32;
+    optional num_processes = 4 as Uint32;
+    optional shmem_page_size_kb = 3 as Uint32;
+    optional shmem_size_kb = 2 as Uint32;
+    optional trace_config = 1 as Nested(crate::TraceConfig);
+}
+
+rt::writer! { StressTestConfigWriter, "perfetto.protos.StressTestConfig";
+    message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
+    value shmem_size_kb(u32) = 2 as uint32;
+    value shmem_page_size_kb(u32) = 3 as uint32;
+    value num_processes(u32) = 4 as uint32;
+    value num_threads(u32) = 5 as uint32;
+    value max_events(u32) = 6 as uint32;
+    value nesting(u32) = 7 as uint32;
+    message steady_state_timings(StressTestConfigWriterTimingWriter<'_>) = 8, steady_state_timings_raw;
+    value burst_period_ms(u32) = 9 as uint32;
+    value burst_duration_ms(u32) = 10 as uint32;
+    message burst_timings(StressTestConfigWriterTimingWriter<'_>) = 11, burst_timings_raw;
 }
 
 rt::reader! {
@@ -98,27 +89,31 @@ impl StressTestConfig {
 }
 
 /// `perfetto.protos.StressTestConfig.WriterTiming`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StressTestConfigWriterTiming {
-    #[pb(double, 1)] pub payload_mean: Option<f64>,
-    #[pb(double, 2)] pub payload_stddev: Option<f64>,
-    #[pb(double, 3)] pub rate_mean: Option<f64>,
-    #[pb(double, 4)] pub rate_stddev: Option<f64>,
-    #[pb(uint32, 5)] pub payload_write_time_ms: Option<u32>,
+    pub payload_mean: Option<f64>,
+    pub payload_stddev: Option<f64>,
+    pub rate_mean: Option<f64>,
+    pub rate_stddev: Option<f64>,
+    pub payload_write_time_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StressTestConfigWriterTimingWriter, "perfetto.protos.StressTestConfig.WriterTiming");
-impl StressTestConfigWriterTimingWriter<'_> {
-    #[inline] pub fn payload_mean(&mut self, value: f64) -> &mut Self { rt::double::<1>(&mut self.s, value); self }
-    #[inline] pub fn payload_stddev(&mut self, value: f64) -> &mut Self { rt::double::<2>(&mut self.s, value); self }
-    #[inline] pub fn rate_mean(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
-    #[inline] pub fn rate_stddev(&mut self, value: f64) -> &mut Self { rt::double::<4>(&mut self.s, value); self }
-    #[inline] pub fn payload_write_time_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
+rt::owned! { StressTestConfigWriterTiming;
+    optional payload_write_time_ms = 5 as Uint32;
+    optional rate_stddev = 4 as Double;
+    optional rate_mean = 3 as Double;
+    optional payload_stddev = 2 as Double;
+    optional payload_mean = 1 as Double;
+}
+
+rt::writer! { StressTestConfigWriterTimingWriter, "perfetto.protos.StressTestConfig.WriterTiming";
+    value payload_mean(f64) = 1 as double;
+    value payload_stddev(f64) = 2 as double;
+    value rate_mean(f64) = 3 as double;
+    value rate_stddev(f64) = 4 as double;
+    value payload_write_time_ms(u32) = 5 as uint32;
 }
 
 rt::reader! {

@@ -6,42 +6,40 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What a test's data source writes.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestConfig {
     /// Packets to write; 0 means until stopped.
-    #[pb(uint32, 1)] pub message_count: Option<u32>,
-    #[pb(uint32, 2)] pub max_messages_per_second: Option<u32>,
+    pub message_count: Option<u32>,
+    pub max_messages_per_second: Option<u32>,
     /// First number of the generated sequence.
-    #[pb(uint32, 3)] pub seed: Option<u32>,
+    pub seed: Option<u32>,
     /// Bytes of payload in each.
-    #[pb(uint32, 4)] pub message_size: Option<u32>,
-    #[pb(bool, 5)] pub send_batch_on_register: Option<bool>,
-    #[pb(message, 6)] pub dummy_fields: Option<TestConfigDummyFields>,
+    pub message_size: Option<u32>,
+    pub send_batch_on_register: Option<bool>,
+    pub dummy_fields: Option<TestConfigDummyFields>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestConfigWriter, "perfetto.protos.TestConfig");
-impl TestConfigWriter<'_> {
+rt::owned! { TestConfig;
+    optional dummy_fields = 6 as Nested(TestConfigDummyFields);
+    optional send_batch_on_register = 5 as Bool;
+    optional message_size = 4 as Uint32;
+    optional seed = 3 as Uint32;
+    optional max_messages_per_second = 2 as Uint32;
+    optional message_count = 1 as Uint32;
+}
+
+rt::writer! { TestConfigWriter, "perfetto.protos.TestConfig";
     /// Packets to write; 0 means until stopped.
-    #[inline] pub fn message_count(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn max_messages_per_second(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    value message_count(u32) = 1 as uint32;
+    value max_messages_per_second(u32) = 2 as uint32;
     /// First number of the generated sequence.
-    #[inline] pub fn seed(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value seed(u32) = 3 as uint32;
     /// Bytes of payload in each.
-    #[inline] pub fn message_size(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn send_batch_on_register(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn dummy_fields(&mut self) -> TestConfigDummyFieldsWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn dummy_fields_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
+    value message_size(u32) = 4 as uint32;
+    value send_batch_on_register(bool) = 5 as bool;
+    message dummy_fields(TestConfigDummyFieldsWriter<'_>) = 6, dummy_fields_raw;
 }
 
 rt::reader! {
@@ -73,46 +71,58 @@ impl TestConfig {
 }
 
 /// One field per scalar type.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestConfigDummyFields {
-    #[pb(uint32, 1)] pub field_uint32: Option<u32>,
-    #[pb(int32, 2)] pub field_int32: Option<i32>,
-    #[pb(uint64, 3)] pub field_uint64: Option<u64>,
-    #[pb(int64, 4)] pub field_int64: Option<i64>,
-    #[pb(fixed64, 5)] pub field_fixed64: Option<u64>,
-    #[pb(sfixed64, 6)] pub field_sfixed64: Option<i64>,
-    #[pb(fixed32, 7)] pub field_fixed32: Option<u32>,
-    #[pb(sfixed32, 8)] pub field_sfixed32: Option<i32>,
-    #[pb(double, 9)] pub field_double: Option<f64>,
-    #[pb(float, 10)] pub field_float: Option<f32>,
-    #[pb(sint64, 11)] pub field_sint64: Option<i64>,
-    #[pb(sint32, 12)] pub field_sint32: Option<i32>,
-    #[pb(string, 13)] pub field_string: Option<String>,
-    #[pb(bytes, 14)] pub field_bytes: Option<Vec<u8>>,
+    pub field_uint32: Option<u32>,
+    pub field_int32: Option<i32>,
+    pub field_uint64: Option<u64>,
+    pub field_int64: Option<i64>,
+    pub field_fixed64: Option<u64>,
+    pub field_sfixed64: Option<i64>,
+    pub field_fixed32: Option<u32>,
+    pub field_sfixed32: Option<i32>,
+    pub field_double: Option<f64>,
+    pub field_float: Option<f32>,
+    pub field_sint64: Option<i64>,
+    pub field_sint32: Option<i32>,
+    pub field_string: Option<String>,
+    pub field_bytes: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestConfigDummyFieldsWriter, "perfetto.protos.TestConfig.DummyFields");
-impl TestConfigDummyFieldsWriter<'_> {
-    #[inline] pub fn field_uint32(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn field_int32(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn field_uint64(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn field_int64(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn field_fixed64(&mut self, value: u64) -> &mut Self { rt::fixed64::<5>(&mut self.s, value); self }
-    #[inline] pub fn field_sfixed64(&mut self, value: i64) -> &mut Self { rt::sfixed64::<6>(&mut self.s, value); self }
-    #[inline] pub fn field_fixed32(&mut self, value: u32) -> &mut Self { rt::fixed32::<7>(&mut self.s, value); self }
-    #[inline] pub fn field_sfixed32(&mut self, value: i32) -> &mut Self { rt::sfixed32::<8>(&mut self.s, value); self }
-    #[inline] pub fn field_double(&mut self, value: f64) -> &mut Self { rt::double::<9>(&mut self.s, value); self }
-    #[inline] pub fn field_float(&mut self, value: f32) -> &mut Self { rt::float::<10>(&mut self.s, value); self }
-    #[inline] pub fn field_sint64(&mut self, value: i64) -> &mut Self { rt::sint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn field_sint32(&mut self, value: i32) -> &mut Self { rt::sint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn field_string(&mut self, value: &str) -> &mut Self { rt::string::<13>(&mut self.s, value); self }
-    #[inline] pub fn field_bytes(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<14>(&mut self.s, value); self }
-    #[inline] pub fn field_bytes_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<14>(&mut self.s, parts);
-        self
-    }
+rt::owned! { TestConfigDummyFields;
+    optional field_bytes = 14 as Bytes;
+    optional field_string = 13 as Text;
+    optional field_sint32 = 12 as Sint32;
+    optional field_sint64 = 11 as Sint64;
+    optional field_float = 10 as Float;
+    optional field_double = 9 as Double;
+    optional field_sfixed32 = 8 as Sfixed32;
+    optional field_fixed32 = 7 as Fixed32;
+    optional field_sfixed64 = 6 as Sfixed64;
+    optional field_fixed64 = 5 as Fixed64;
+    optional field_int64 = 4 as Int64;
+    optional field_uint64 = 3 as Uint64;
+    optional field_int32 = 2 as Int32;
+    optional field_uint32 = 1 as Uint32;
+}
+
+rt::writer! { TestConfigDummyFieldsWriter, "perfetto.protos.TestConfig.DummyFields";
+    value field_uint32(u32) = 1 as uint32;
+    value field_int32(i32) = 2 as int32;
+    value field_uint64(u64) = 3 as uint64;
+    value field_int64(i64) = 4 as int64;
+    value field_fixed64(u64) = 5 as fixed64;
+    value field_sfixed64(i64) = 6 as sfixed64;
+    value field_fixed32(u32) = 7 as fixed32;
+    value field_sfixed32(i32) = 8 as sfixed32;
+    value field_double(f64) = 9 as double;
+    value field_float(f32) = 10 as float;
+    value field_sint64(i64) = 11 as sint64;
+    value field_sint32(i32) = 12 as sint32;
+    value field_string(&str) = 13 as string;
+    bytes field_bytes = 14, field_bytes_gather;
 }
 
 rt::reader! {

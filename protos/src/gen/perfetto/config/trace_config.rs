@@ -207,299 +207,206 @@ impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
 
 protozero::rt::enumeration!(TraceConfigTraceFilterStringFilterPolicy);
 /// What a consumer asks for: buffers, data sources, and how long, where to and under what limits.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfig {
     /// Referred to by index.
-    #[pb(message, 1, repeated)] pub buffers: Vec<TraceConfigBufferConfig>,
+    pub buffers: Vec<TraceConfigBufferConfig>,
     /// What to start.
-    #[pb(message, 2, repeated)] pub data_sources: Vec<TraceConfigDataSource>,
+    pub data_sources: Vec<TraceConfigDataSource>,
     /// The session stops by itself after this time; 0 means never.
-    #[pb(uint32, 3)] pub duration_ms: Option<u32>,
+    pub duration_ms: Option<u32>,
     /// Limits for recordings in the field: size of buffers and length of the session.
-    #[pb(bool, 4)] pub enable_extra_guardrails: Option<bool>,
-    #[pb(enumeration, 5)] pub lockdown_mode: Option<TraceConfigLockdownModeOperation>,
+    pub enable_extra_guardrails: Option<bool>,
+    pub lockdown_mode: Option<TraceConfigLockdownModeOperation>,
     /// Shared memory of particular producers.
-    #[pb(message, 6, repeated)] pub producers: Vec<TraceConfigProducerConfig>,
-    #[pb(message, 7)] pub statsd_metadata: Option<TraceConfigStatsdMetadata>,
+    pub producers: Vec<TraceConfigProducerConfig>,
+    pub statsd_metadata: Option<TraceConfigStatsdMetadata>,
     /// The service writes the trace into a file as it goes; the consumer's descriptor comes with
     /// EnableTracing, or see `output_path`.
-    #[pb(bool, 8)] pub write_into_file: Option<bool>,
+    pub write_into_file: Option<bool>,
     /// Between writes; 5 s by default, 100 ms at least.
-    #[pb(uint32, 9)] pub file_write_period_ms: Option<u32>,
+    pub file_write_period_ms: Option<u32>,
     /// The session ends before the file gets larger; 0 means no limit.
-    #[pb(uint64, 10)] pub max_file_size_bytes: Option<u64>,
-    #[pb(message, 11)] pub guardrail_overrides: Option<TraceConfigGuardrailOverrides>,
+    pub max_file_size_bytes: Option<u64>,
+    pub guardrail_overrides: Option<TraceConfigGuardrailOverrides>,
     /// Wait for StartTracing after EnableTracing.
-    #[pb(bool, 12)] pub deferred_start: Option<bool>,
+    pub deferred_start: Option<bool>,
     /// Between flushes of all data sources, for long sessions.
-    #[pb(uint32, 13)] pub flush_period_ms: Option<u32>,
+    pub flush_period_ms: Option<u32>,
     /// How long a flush waits for producers; 5 s by default.
-    #[pb(uint32, 14)] pub flush_timeout_ms: Option<u32>,
+    pub flush_timeout_ms: Option<u32>,
     /// Android: tell the tracing app about the end.
-    #[pb(bool, 16)] pub notify_traceur: Option<bool>,
+    pub notify_traceur: Option<bool>,
     /// Triggers of this session.
-    #[pb(message, 17)] pub trigger_config: Option<TraceConfigTriggerConfig>,
+    pub trigger_config: Option<TraceConfigTriggerConfig>,
     /// The command line fires these triggers instead of recording.
-    #[pb(string, 18, repeated)] pub activate_triggers: Vec<String>,
+    pub activate_triggers: Vec<String>,
     #[deprecated]
-    #[pb(bool, 19)] pub allow_user_build_tracing: Option<bool>,
+    pub allow_user_build_tracing: Option<bool>,
     /// What the service writes by itself.
-    #[pb(message, 20)] pub builtin_data_sources: Option<TraceConfigBuiltinDataSource>,
+    pub builtin_data_sources: Option<TraceConfigBuiltinDataSource>,
     /// Periodic restarts of interned data.
-    #[pb(message, 21)] pub incremental_state_config: Option<TraceConfigIncrementalStateConfig>,
+    pub incremental_state_config: Option<TraceConfigIncrementalStateConfig>,
     /// Refuse the session if one of this name exists.
-    #[pb(string, 22)] pub unique_session_name: Option<String>,
+    pub unique_session_name: Option<String>,
     /// How long data sources may take to stop; 5 s by default.
-    #[pb(uint32, 23)] pub data_source_stop_timeout_ms: Option<u32>,
+    pub data_source_stop_timeout_ms: Option<u32>,
     /// Deprecated way to ask for deflate.
     #[deprecated]
-    #[pb(enumeration, 24)] pub compression_type: Option<TraceConfigCompressionType>,
-    #[pb(message, 25)] pub incident_report_config: Option<TraceConfigIncidentReportConfig>,
+    pub compression_type: Option<TraceConfigCompressionType>,
+    pub incident_report_config: Option<TraceConfigIncidentReportConfig>,
     /// Upper half of the trace's UUID, as a signed number.
     #[deprecated]
-    #[pb(int64, 27)] pub trace_uuid_msb: Option<i64>,
+    pub trace_uuid_msb: Option<i64>,
     /// Lower half.
     #[deprecated]
-    #[pb(int64, 28)] pub trace_uuid_lsb: Option<i64>,
+    pub trace_uuid_lsb: Option<i64>,
     /// The service creates this file; it must not exist.
-    #[pb(string, 29)] pub output_path: Option<String>,
+    pub output_path: Option<String>,
     /// If positive, a bug report may take a copy of this session; the largest wins.
-    #[pb(int32, 30)] pub bugreport_score: Option<i32>,
-    #[pb(enumeration, 31)] pub statsd_logging: Option<TraceConfigStatsdLogging>,
+    pub bugreport_score: Option<i32>,
+    pub statsd_logging: Option<TraceConfigStatsdLogging>,
     /// Filter of packets.
-    #[pb(message, 33)] pub trace_filter: Option<TraceConfigTraceFilter>,
-    #[pb(message, 34)] pub android_report_config: Option<TraceConfigAndroidReportConfig>,
-    #[pb(message, 35)] pub cmd_trace_start_delay: Option<TraceConfigCmdTraceStartDelay>,
+    pub trace_filter: Option<TraceConfigTraceFilter>,
+    pub android_report_config: Option<TraceConfigAndroidReportConfig>,
+    pub cmd_trace_start_delay: Option<TraceConfigCmdTraceStartDelay>,
     /// Time in suspend counts towards the duration.
-    #[pb(bool, 36)] pub prefer_suspend_clock_for_duration: Option<bool>,
+    pub prefer_suspend_clock_for_duration: Option<bool>,
     /// Name of that copy.
-    #[pb(string, 38)] pub bugreport_filename: Option<String>,
+    pub bugreport_filename: Option<String>,
     /// How many sessions may run together.
-    #[pb(message, 39, repeated)] pub session_semaphores: Vec<TraceConfigSessionSemaphore>,
-    #[pb(message, 40)] pub priority_boost: Option<crate::PriorityBoostConfig>,
+    pub session_semaphores: Vec<TraceConfigSessionSemaphore>,
+    pub priority_boost: Option<crate::PriorityBoostConfig>,
     /// If positive, all other sessions are ended first; refused if one of the same or a higher value
     /// exists.
-    #[pb(uint32, 41)] pub exclusive_prio: Option<u32>,
+    pub exclusive_prio: Option<u32>,
     /// Data sources of connected machines too, not of this one alone.
-    #[pb(bool, 43)] pub trace_all_machines: Option<bool>,
-    #[pb(enumeration, 44)] pub write_flush_mode: Option<TraceConfigWriteFlushMode>,
-    #[pb(enumeration, 45)] pub fflush_post_write: Option<TraceConfigFFlushMode>,
-    #[pb(message, 47)] pub compression: Option<TraceConfigCompressionConfig>,
-    #[pb(message, 48)] pub trace_attributes: Option<crate::TraceAttributes>,
+    pub trace_all_machines: Option<bool>,
+    pub write_flush_mode: Option<TraceConfigWriteFlushMode>,
+    pub fflush_post_write: Option<TraceConfigFFlushMode>,
+    pub compression: Option<TraceConfigCompressionConfig>,
+    pub trace_attributes: Option<crate::TraceAttributes>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigWriter, "perfetto.protos.TraceConfig");
-impl TraceConfigWriter<'_> {
+rt::owned! { TraceConfig;
+    optional trace_attributes = 48 as Nested(crate::TraceAttributes);
+    optional compression = 47 as Nested(TraceConfigCompressionConfig);
+    optional fflush_post_write = 45 as Enum(TraceConfigFFlushMode);
+    optional write_flush_mode = 44 as Enum(TraceConfigWriteFlushMode);
+    optional trace_all_machines = 43 as Bool;
+    optional exclusive_prio = 41 as Uint32;
+    optional priority_boost = 40 as Nested(crate::PriorityBoostConfig);
+    repeated session_semaphores = 39 as Nested(TraceConfigSessionSemaphore);
+    optional bugreport_filename = 38 as Text;
+    optional prefer_suspend_clock_for_duration = 36 as Bool;
+    optional cmd_trace_start_delay = 35 as Nested(TraceConfigCmdTraceStartDelay);
+    optional android_report_config = 34 as Nested(TraceConfigAndroidReportConfig);
+    optional trace_filter = 33 as Nested(TraceConfigTraceFilter);
+    optional statsd_logging = 31 as Enum(TraceConfigStatsdLogging);
+    optional bugreport_score = 30 as Int32;
+    optional output_path = 29 as Text;
+    optional trace_uuid_lsb = 28 as Int64;
+    optional trace_uuid_msb = 27 as Int64;
+    optional incident_report_config = 25 as Nested(TraceConfigIncidentReportConfig);
+    optional compression_type = 24 as Enum(TraceConfigCompressionType);
+    optional data_source_stop_timeout_ms = 23 as Uint32;
+    optional unique_session_name = 22 as Text;
+    optional incremental_state_config = 21 as Nested(TraceConfigIncrementalStateConfig);
+    optional builtin_data_sources = 20 as Nested(TraceConfigBuiltinDataSource);
+    optional allow_user_build_tracing = 19 as Bool;
+    repeated activate_triggers = 18 as Text;
+    optional trigger_config = 17 as Nested(TraceConfigTriggerConfig);
+    optional notify_traceur = 16 as Bool;
+    optional flush_timeout_ms = 14 as Uint32;
+    optional flush_period_ms = 13 as Uint32;
+    optional deferred_start = 12 as Bool;
+    optional guardrail_overrides = 11 as Nested(TraceConfigGuardrailOverrides);
+    optional max_file_size_bytes = 10 as Uint64;
+    optional file_write_period_ms = 9 as Uint32;
+    optional write_into_file = 8 as Bool;
+    optional statsd_metadata = 7 as Nested(TraceConfigStatsdMetadata);
+    repeated producers = 6 as Nested(TraceConfigProducerConfig);
+    optional lockdown_mode = 5 as Enum(TraceConfigLockdownModeOperation);
+    optional enable_extra_guardrails = 4 as Bool;
+    optional duration_ms = 3 as Uint32;
+    repeated data_sources = 2 as Nested(TraceConfigDataSource);
+    repeated buffers = 1 as Nested(TraceConfigBufferConfig);
+}
+
+rt::writer! { TraceConfigWriter, "perfetto.protos.TraceConfig";
     /// Referred to by index.
-    #[inline] pub fn buffers(&mut self) -> TraceConfigBufferConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    message buffers(TraceConfigBufferConfigWriter<'_>) = 1, buffers_raw;
     /// What to start.
-    #[inline] pub fn data_sources(&mut self) -> TraceConfigDataSourceWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    message data_sources(TraceConfigDataSourceWriter<'_>) = 2, data_sources_raw;
     /// The session stops by itself after this time; 0 means never.
-    #[inline] pub fn duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value duration_ms(u32) = 3 as uint32;
     /// Limits for recordings in the field: size of buffers and length of the session.
-    #[inline] pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn lockdown_mode(
-        &mut self,
-        value: TraceConfigLockdownModeOperation,
-    ) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
+    value enable_extra_guardrails(bool) = 4 as bool;
+    enumeration lockdown_mode(TraceConfigLockdownModeOperation) = 5;
     /// Shared memory of particular producers.
-    #[inline] pub fn producers(&mut self) -> TraceConfigProducerConfigWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn statsd_metadata(&mut self) -> TraceConfigStatsdMetadataWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn statsd_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+    message producers(TraceConfigProducerConfigWriter<'_>) = 6, producers_raw;
+    message statsd_metadata(TraceConfigStatsdMetadataWriter<'_>) = 7, statsd_metadata_raw;
     /// The service writes the trace into a file as it goes; the consumer's descriptor comes with EnableTracing, or see `output_path`.
-    #[inline] pub fn write_into_file(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    value write_into_file(bool) = 8 as bool;
     /// Between writes; 5 s by default, 100 ms at least.
-    #[inline] pub fn file_write_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<9>(&mut self.s, value);
-        self
-    }
+    value file_write_period_ms(u32) = 9 as uint32;
     /// The session ends before the file gets larger; 0 means no limit.
-    #[inline] pub fn max_file_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn guardrail_overrides(&mut self) -> TraceConfigGuardrailOverridesWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    #[inline] pub fn guardrail_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
+    value max_file_size_bytes(u64) = 10 as uint64;
+    message guardrail_overrides(TraceConfigGuardrailOverridesWriter<'_>) = 11, guardrail_overrides_raw;
     /// Wait for StartTracing after EnableTracing.
-    #[inline] pub fn deferred_start(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
+    value deferred_start(bool) = 12 as bool;
     /// Between flushes of all data sources, for long sessions.
-    #[inline] pub fn flush_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+    value flush_period_ms(u32) = 13 as uint32;
     /// How long a flush waits for producers; 5 s by default.
-    #[inline] pub fn flush_timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
+    value flush_timeout_ms(u32) = 14 as uint32;
     /// Android: tell the tracing app about the end.
-    #[inline] pub fn notify_traceur(&mut self, value: bool) -> &mut Self { rt::bool::<16>(&mut self.s, value); self }
+    value notify_traceur(bool) = 16 as bool;
     /// Triggers of this session.
-    #[inline] pub fn trigger_config(&mut self) -> TraceConfigTriggerConfigWriter<'_> {
-        rt::message::<17, _>(&mut self.s)
-    }
-    #[inline] pub fn trigger_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<17>(&mut self.s, body);
-        self
-    }
+    message trigger_config(TraceConfigTriggerConfigWriter<'_>) = 17, trigger_config_raw;
     /// The command line fires these triggers instead of recording.
-    #[inline] pub fn activate_triggers(&mut self, value: &str) -> &mut Self {
-        rt::string::<18>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn allow_user_build_tracing(&mut self, value: bool) -> &mut Self {
-        rt::bool::<19>(&mut self.s, value);
-        self
-    }
+    value activate_triggers(&str) = 18 as string;
+    value allow_user_build_tracing(bool) = 19 as bool;
     /// What the service writes by itself.
-    #[inline] pub fn builtin_data_sources(&mut self) -> TraceConfigBuiltinDataSourceWriter<'_> {
-        rt::message::<20, _>(&mut self.s)
-    }
-    #[inline] pub fn builtin_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<20>(&mut self.s, body);
-        self
-    }
+    message builtin_data_sources(TraceConfigBuiltinDataSourceWriter<'_>) = 20, builtin_data_sources_raw;
     /// Periodic restarts of interned data.
-    #[inline] pub fn incremental_state_config(
-        &mut self,
-    ) -> TraceConfigIncrementalStateConfigWriter<'_> {
-        rt::message::<21, _>(&mut self.s)
-    }
-    #[inline] pub fn incremental_state_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<21>(&mut self.s, body);
-        self
-    }
+    message incremental_state_config(TraceConfigIncrementalStateConfigWriter<'_>) = 21, incremental_state_config_raw;
     /// Refuse the session if one of this name exists.
-    #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<22>(&mut self.s, value);
-        self
-    }
+    value unique_session_name(&str) = 22 as string;
     /// How long data sources may take to stop; 5 s by default.
-    #[inline] pub fn data_source_stop_timeout_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<23>(&mut self.s, value);
-        self
-    }
+    value data_source_stop_timeout_ms(u32) = 23 as uint32;
     /// Deprecated way to ask for deflate.
-    #[inline] pub fn compression_type(&mut self, value: TraceConfigCompressionType) -> &mut Self {
-        rt::enumeration::<24>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn incident_report_config(
-        &mut self,
-    ) -> TraceConfigIncidentReportConfigWriter<'_> {
-        rt::message::<25, _>(&mut self.s)
-    }
-    #[inline] pub fn incident_report_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<25>(&mut self.s, body);
-        self
-    }
+    enumeration compression_type(TraceConfigCompressionType) = 24;
+    message incident_report_config(TraceConfigIncidentReportConfigWriter<'_>) = 25, incident_report_config_raw;
     /// Upper half of the trace's UUID, as a signed number.
-    #[inline] pub fn trace_uuid_msb(&mut self, value: i64) -> &mut Self { rt::int64::<27>(&mut self.s, value); self }
+    value trace_uuid_msb(i64) = 27 as int64;
     /// Lower half.
-    #[inline] pub fn trace_uuid_lsb(&mut self, value: i64) -> &mut Self { rt::int64::<28>(&mut self.s, value); self }
+    value trace_uuid_lsb(i64) = 28 as int64;
     /// The service creates this file; it must not exist.
-    #[inline] pub fn output_path(&mut self, value: &str) -> &mut Self { rt::string::<29>(&mut self.s, value); self }
+    value output_path(&str) = 29 as string;
     /// If positive, a bug report may take a copy of this session; the largest wins.
-    #[inline] pub fn bugreport_score(&mut self, value: i32) -> &mut Self { rt::int32::<30>(&mut self.s, value); self }
-    #[inline] pub fn statsd_logging(&mut self, value: TraceConfigStatsdLogging) -> &mut Self {
-        rt::enumeration::<31>(&mut self.s, value.0);
-        self
-    }
+    value bugreport_score(i32) = 30 as int32;
+    enumeration statsd_logging(TraceConfigStatsdLogging) = 31;
     /// Filter of packets.
-    #[inline] pub fn trace_filter(&mut self) -> TraceConfigTraceFilterWriter<'_> { rt::message::<33, _>(&mut self.s) }
-    #[inline] pub fn trace_filter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<33>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn android_report_config(&mut self) -> TraceConfigAndroidReportConfigWriter<'_> {
-        rt::message::<34, _>(&mut self.s)
-    }
-    #[inline] pub fn android_report_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<34>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cmd_trace_start_delay(&mut self) -> TraceConfigCmdTraceStartDelayWriter<'_> {
-        rt::message::<35, _>(&mut self.s)
-    }
-    #[inline] pub fn cmd_trace_start_delay_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<35>(&mut self.s, body);
-        self
-    }
+    message trace_filter(TraceConfigTraceFilterWriter<'_>) = 33, trace_filter_raw;
+    message android_report_config(TraceConfigAndroidReportConfigWriter<'_>) = 34, android_report_config_raw;
+    message cmd_trace_start_delay(TraceConfigCmdTraceStartDelayWriter<'_>) = 35, cmd_trace_start_delay_raw;
     /// Time in suspend counts towards the duration.
-    #[inline] pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
-        rt::bool::<36>(&mut self.s, value);
-        self
-    }
+    value prefer_suspend_clock_for_duration(bool) = 36 as bool;
     /// Name of that copy.
-    #[inline] pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
-        rt::string::<38>(&mut self.s, value);
-        self
-    }
+    value bugreport_filename(&str) = 38 as string;
     /// How many sessions may run together.
-    #[inline] pub fn session_semaphores(&mut self) -> TraceConfigSessionSemaphoreWriter<'_> {
-        rt::message::<39, _>(&mut self.s)
-    }
-    #[inline] pub fn session_semaphores_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<39>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
-        rt::message::<40, _>(&mut self.s)
-    }
-    #[inline] pub fn priority_boost_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<40>(&mut self.s, body);
-        self
-    }
+    message session_semaphores(TraceConfigSessionSemaphoreWriter<'_>) = 39, session_semaphores_raw;
+    message priority_boost(crate::PriorityBoostConfigWriter<'_>) = 40, priority_boost_raw;
     /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
-    #[inline] pub fn exclusive_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<41>(&mut self.s, value); self }
+    value exclusive_prio(u32) = 41 as uint32;
     /// Data sources of connected machines too, not of this one alone.
-    #[inline] pub fn trace_all_machines(&mut self, value: bool) -> &mut Self {
-        rt::bool::<43>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn write_flush_mode(&mut self, value: TraceConfigWriteFlushMode) -> &mut Self {
-        rt::enumeration::<44>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn fflush_post_write(&mut self, value: TraceConfigFFlushMode) -> &mut Self {
-        rt::enumeration::<45>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn compression(&mut self) -> TraceConfigCompressionConfigWriter<'_> {
-        rt::message::<47, _>(&mut self.s)
-    }
-    #[inline] pub fn compression_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<47>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trace_attributes(&mut self) -> crate::TraceAttributesWriter<'_> {
-        rt::message::<48, _>(&mut self.s)
-    }
-    #[inline] pub fn trace_attributes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<48>(&mut self.s, body);
-        self
-    }
+    value trace_all_machines(bool) = 43 as bool;
+    enumeration write_flush_mode(TraceConfigWriteFlushMode) = 44;
+    enumeration fflush_post_write(TraceConfigFFlushMode) = 45;
+    message compression(TraceConfigCompressionConfigWriter<'_>) = 47, compression_raw;
+    message trace_attributes(crate::TraceAttributesWriter<'_>) = 48, trace_attributes_raw;
 }
 
 rt::reader! {
@@ -675,46 +582,42 @@ impl TraceConfig {
 }
 
 /// A buffer of the service.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigBufferConfig {
     /// KiB, rounded up to whole pages.
-    #[pb(uint32, 1)] pub size_kb: Option<u32>,
-    #[pb(enumeration, 4)] pub fill_policy: Option<TraceConfigBufferConfigFillPolicy>,
+    pub size_kb: Option<u32>,
+    pub fill_policy: Option<TraceConfigBufferConfigFillPolicy>,
     /// A clone takes the content away from the session instead of copying it.
-    #[pb(bool, 5)] pub transfer_on_clone: Option<bool>,
+    pub transfer_on_clone: Option<bool>,
     /// A clone starts with this buffer empty.
-    #[pb(bool, 6)] pub clear_before_clone: Option<bool>,
+    pub clear_before_clone: Option<bool>,
     /// For `DataSourceConfig.target_buffer_name`; unique in the config.
-    #[pb(string, 7)] pub name: Option<String>,
-    #[pb(enumeration, 8)] pub experimental_mode: Option<TraceConfigBufferConfigExperimentalMode>,
+    pub name: Option<String>,
+    pub experimental_mode: Option<TraceConfigBufferConfigExperimentalMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigBufferConfigWriter, "perfetto.protos.TraceConfig.BufferConfig");
-impl TraceConfigBufferConfigWriter<'_> {
+rt::owned! { TraceConfigBufferConfig;
+    optional experimental_mode = 8 as Enum(TraceConfigBufferConfigExperimentalMode);
+    optional name = 7 as Text;
+    optional clear_before_clone = 6 as Bool;
+    optional transfer_on_clone = 5 as Bool;
+    optional fill_policy = 4 as Enum(TraceConfigBufferConfigFillPolicy);
+    optional size_kb = 1 as Uint32;
+}
+
+rt::writer! { TraceConfigBufferConfigWriter, "perfetto.protos.TraceConfig.BufferConfig";
     /// KiB, rounded up to whole pages.
-    #[inline] pub fn size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fill_policy(
-        &mut self,
-        value: TraceConfigBufferConfigFillPolicy,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
+    value size_kb(u32) = 1 as uint32;
+    enumeration fill_policy(TraceConfigBufferConfigFillPolicy) = 4;
     /// A clone takes the content away from the session instead of copying it.
-    #[inline] pub fn transfer_on_clone(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    value transfer_on_clone(bool) = 5 as bool;
     /// A clone starts with this buffer empty.
-    #[inline] pub fn clear_before_clone(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    value clear_before_clone(bool) = 6 as bool;
     /// For `DataSourceConfig.target_buffer_name`; unique in the config.
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn experimental_mode(
-        &mut self,
-        value: TraceConfigBufferConfigExperimentalMode,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
+    value name(&str) = 7 as string;
+    enumeration experimental_mode(TraceConfigBufferConfigExperimentalMode) = 8;
 }
 
 rt::reader! {
@@ -755,40 +658,36 @@ impl TraceConfigBufferConfig {
 }
 
 /// A data source to start, and in which producers.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigDataSource {
     /// What it is told.
-    #[pb(message, 1)] pub config: Option<crate::DataSourceConfig>,
+    pub config: Option<crate::DataSourceConfig>,
     /// Only in producers with one of these names; none means in all.
-    #[pb(string, 2, repeated)] pub producer_name_filter: Vec<String>,
+    pub producer_name_filter: Vec<String>,
     /// Likewise, by regular expression over the whole name.
-    #[pb(string, 3, repeated)] pub producer_name_regex_filter: Vec<String>,
+    pub producer_name_regex_filter: Vec<String>,
     /// Only on machines with one of these names.
-    #[pb(string, 4, repeated)] pub machine_name_filter: Vec<String>,
+    pub machine_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigDataSourceWriter, "perfetto.protos.TraceConfig.DataSource");
-impl TraceConfigDataSourceWriter<'_> {
+rt::owned! { TraceConfigDataSource;
+    repeated machine_name_filter = 4 as Text;
+    repeated producer_name_regex_filter = 3 as Text;
+    repeated producer_name_filter = 2 as Text;
+    optional config = 1 as Nested(crate::DataSourceConfig);
+}
+
+rt::writer! { TraceConfigDataSourceWriter, "perfetto.protos.TraceConfig.DataSource";
     /// What it is told.
-    #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    message config(crate::DataSourceConfigWriter<'_>) = 1, config_raw;
     /// Only in producers with one of these names; none means in all.
-    #[inline] pub fn producer_name_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    value producer_name_filter(&str) = 2 as string;
     /// Likewise, by regular expression over the whole name.
-    #[inline] pub fn producer_name_regex_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    value producer_name_regex_filter(&str) = 3 as string;
     /// Only on machines with one of these names.
-    #[inline] pub fn machine_name_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
+    value machine_name_filter(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -819,78 +718,60 @@ impl TraceConfigDataSource {
 }
 
 /// What the service writes by itself.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigBuiltinDataSource {
     /// No clock snapshots.
-    #[pb(bool, 1)] pub disable_clock_snapshotting: Option<bool>,
+    pub disable_clock_snapshotting: Option<bool>,
     /// The config does not become a packet.
-    #[pb(bool, 2)] pub disable_trace_config: Option<bool>,
+    pub disable_trace_config: Option<bool>,
     /// No SystemInfo.
-    #[pb(bool, 3)] pub disable_system_info: Option<bool>,
+    pub disable_system_info: Option<bool>,
     /// No TracingServiceEvent.
-    #[pb(bool, 4)] pub disable_service_events: Option<bool>,
+    pub disable_service_events: Option<bool>,
     /// The clock a reader should convert to; BOOTTIME by default.
-    #[pb(enumeration, 5)] pub primary_trace_clock: Option<crate::BuiltinClock>,
+    pub primary_trace_clock: Option<crate::BuiltinClock>,
     /// Between clock snapshots; 10 s by default, 1 s at least.
-    #[pb(uint32, 6)] pub snapshot_interval_ms: Option<u32>,
-    #[pb(bool, 7)] pub prefer_suspend_clock_for_snapshot: Option<bool>,
+    pub snapshot_interval_ms: Option<u32>,
+    pub prefer_suspend_clock_for_snapshot: Option<bool>,
     /// No WriterStats in the trace's statistics.
-    #[pb(bool, 8)] pub disable_chunk_usage_histograms: Option<bool>,
-    #[pb(bool, 9)] pub disable_extension_descriptors: Option<bool>,
-    #[pb(bool, 10)] pub enable_concurrent_session_events: Option<bool>,
+    pub disable_chunk_usage_histograms: Option<bool>,
+    pub disable_extension_descriptors: Option<bool>,
+    pub enable_concurrent_session_events: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigBuiltinDataSourceWriter, "perfetto.protos.TraceConfig.BuiltinDataSource");
-impl TraceConfigBuiltinDataSourceWriter<'_> {
+rt::owned! { TraceConfigBuiltinDataSource;
+    optional enable_concurrent_session_events = 10 as Bool;
+    optional disable_extension_descriptors = 9 as Bool;
+    optional disable_chunk_usage_histograms = 8 as Bool;
+    optional prefer_suspend_clock_for_snapshot = 7 as Bool;
+    optional snapshot_interval_ms = 6 as Uint32;
+    optional primary_trace_clock = 5 as Enum(crate::BuiltinClock);
+    optional disable_service_events = 4 as Bool;
+    optional disable_system_info = 3 as Bool;
+    optional disable_trace_config = 2 as Bool;
+    optional disable_clock_snapshotting = 1 as Bool;
+}
+
+rt::writer! { TraceConfigBuiltinDataSourceWriter, "perfetto.protos.TraceConfig.BuiltinDataSource";
     /// No clock snapshots.
-    #[inline] pub fn disable_clock_snapshotting(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+    value disable_clock_snapshotting(bool) = 1 as bool;
     /// The config does not become a packet.
-    #[inline] pub fn disable_trace_config(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value disable_trace_config(bool) = 2 as bool;
     /// No SystemInfo.
-    #[inline] pub fn disable_system_info(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    value disable_system_info(bool) = 3 as bool;
     /// No TracingServiceEvent.
-    #[inline] pub fn disable_service_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
+    value disable_service_events(bool) = 4 as bool;
     /// The clock a reader should convert to; BOOTTIME by default.
-    #[inline] pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
+    enumeration primary_trace_clock(crate::BuiltinClock) = 5;
     /// Between clock snapshots; 10 s by default, 1 s at least.
-    #[inline] pub fn snapshot_interval_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn prefer_suspend_clock_for_snapshot(&mut self, value: bool) -> &mut Self {
-        rt::bool::<7>(&mut self.s, value);
-        self
-    }
+    value snapshot_interval_ms(u32) = 6 as uint32;
+    value prefer_suspend_clock_for_snapshot(bool) = 7 as bool;
     /// No WriterStats in the trace's statistics.
-    #[inline] pub fn disable_chunk_usage_histograms(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn disable_extension_descriptors(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn enable_concurrent_session_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
+    value disable_chunk_usage_histograms(bool) = 8 as bool;
+    value disable_extension_descriptors(bool) = 9 as bool;
+    value enable_concurrent_session_events(bool) = 10 as bool;
 }
 
 rt::reader! {
@@ -934,24 +815,29 @@ impl TraceConfigBuiltinDataSource {
 }
 
 /// Size of one producer's shared memory.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigProducerConfig {
-    #[pb(string, 1)] pub producer_name: Option<String>,
+    pub producer_name: Option<String>,
     /// KiB; the service clamps it.
-    #[pb(uint32, 2)] pub shm_size_kb: Option<u32>,
+    pub shm_size_kb: Option<u32>,
     /// KiB; a multiple of 4.
-    #[pb(uint32, 3)] pub page_size_kb: Option<u32>,
+    pub page_size_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigProducerConfigWriter, "perfetto.protos.TraceConfig.ProducerConfig");
-impl TraceConfigProducerConfigWriter<'_> {
-    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { TraceConfigProducerConfig;
+    optional page_size_kb = 3 as Uint32;
+    optional shm_size_kb = 2 as Uint32;
+    optional producer_name = 1 as Text;
+}
+
+rt::writer! { TraceConfigProducerConfigWriter, "perfetto.protos.TraceConfig.ProducerConfig";
+    value producer_name(&str) = 1 as string;
     /// KiB; the service clamps it.
-    #[inline] pub fn shm_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value shm_size_kb(u32) = 2 as uint32;
     /// KiB; a multiple of 4.
-    #[inline] pub fn page_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value page_size_kb(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -976,34 +862,28 @@ impl TraceConfigProducerConfig {
 }
 
 /// Android: what in statsd started the session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigStatsdMetadata {
-    #[pb(int64, 1)] pub triggering_alert_id: Option<i64>,
-    #[pb(int32, 2)] pub triggering_config_uid: Option<i32>,
-    #[pb(int64, 3)] pub triggering_config_id: Option<i64>,
-    #[pb(int64, 4)] pub triggering_subscription_id: Option<i64>,
+    pub triggering_alert_id: Option<i64>,
+    pub triggering_config_uid: Option<i32>,
+    pub triggering_config_id: Option<i64>,
+    pub triggering_subscription_id: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigStatsdMetadataWriter, "perfetto.protos.TraceConfig.StatsdMetadata");
-impl TraceConfigStatsdMetadataWriter<'_> {
-    #[inline] pub fn triggering_alert_id(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn triggering_config_uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn triggering_config_id(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn triggering_subscription_id(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
+rt::owned! { TraceConfigStatsdMetadata;
+    optional triggering_subscription_id = 4 as Int64;
+    optional triggering_config_id = 3 as Int64;
+    optional triggering_config_uid = 2 as Int32;
+    optional triggering_alert_id = 1 as Int64;
+}
+
+rt::writer! { TraceConfigStatsdMetadataWriter, "perfetto.protos.TraceConfig.StatsdMetadata";
+    value triggering_alert_id(i64) = 1 as int64;
+    value triggering_config_uid(i32) = 2 as int32;
+    value triggering_config_id(i64) = 3 as int64;
+    value triggering_subscription_id(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -1028,25 +908,23 @@ impl TraceConfigStatsdMetadata {
 }
 
 /// Limits of Android's uploader to lift.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigGuardrailOverrides {
     #[deprecated]
-    #[pb(uint64, 1)] pub max_upload_per_day_bytes: Option<u64>,
-    #[pb(uint32, 2)] pub max_tracing_buffer_size_kb: Option<u32>,
+    pub max_upload_per_day_bytes: Option<u64>,
+    pub max_tracing_buffer_size_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigGuardrailOverridesWriter, "perfetto.protos.TraceConfig.GuardrailOverrides");
-impl TraceConfigGuardrailOverridesWriter<'_> {
-    #[inline] pub fn max_upload_per_day_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn max_tracing_buffer_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { TraceConfigGuardrailOverrides;
+    optional max_tracing_buffer_size_kb = 2 as Uint32;
+    optional max_upload_per_day_bytes = 1 as Uint64;
+}
+
+rt::writer! { TraceConfigGuardrailOverridesWriter, "perfetto.protos.TraceConfig.GuardrailOverrides";
+    value max_upload_per_day_bytes(u64) = 1 as uint64;
+    value max_tracing_buffer_size_kb(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -1067,39 +945,30 @@ impl TraceConfigGuardrailOverrides {
 }
 
 /// Events from outside that start, stop or clone the session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigTriggerConfig {
-    #[pb(enumeration, 1)] pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
-    #[pb(message, 2, repeated)] pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
+    pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
+    pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
     /// The session ends after this time even without a trigger.
-    #[pb(uint32, 3)] pub trigger_timeout_ms: Option<u32>,
-    #[pb(bool, 5)] pub use_clone_snapshot_if_available: Option<bool>,
+    pub trigger_timeout_ms: Option<u32>,
+    pub use_clone_snapshot_if_available: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigTriggerConfigWriter, "perfetto.protos.TraceConfig.TriggerConfig");
-impl TraceConfigTriggerConfigWriter<'_> {
-    #[inline] pub fn trigger_mode(
-        &mut self,
-        value: TraceConfigTriggerConfigTriggerMode,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn triggers(&mut self) -> TraceConfigTriggerConfigTriggerWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn triggers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { TraceConfigTriggerConfig;
+    optional use_clone_snapshot_if_available = 5 as Bool;
+    optional trigger_timeout_ms = 3 as Uint32;
+    repeated triggers = 2 as Nested(TraceConfigTriggerConfigTrigger);
+    optional trigger_mode = 1 as Enum(TraceConfigTriggerConfigTriggerMode);
+}
+
+rt::writer! { TraceConfigTriggerConfigWriter, "perfetto.protos.TraceConfig.TriggerConfig";
+    enumeration trigger_mode(TraceConfigTriggerConfigTriggerMode) = 1;
+    message triggers(TraceConfigTriggerConfigTriggerWriter<'_>) = 2, triggers_raw;
     /// The session ends after this time even without a trigger.
-    #[inline] pub fn trigger_timeout_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn use_clone_snapshot_if_available(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    value trigger_timeout_ms(u32) = 3 as uint32;
+    value use_clone_snapshot_if_available(bool) = 5 as bool;
 }
 
 rt::reader! {
@@ -1131,35 +1000,39 @@ impl TraceConfigTriggerConfig {
 }
 
 /// A trigger by name.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigTriggerConfigTrigger {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Only from producers whose whole name matches.
-    #[pb(string, 2)] pub producer_name_regex: Option<String>,
+    pub producer_name_regex: Option<String>,
     /// From the trigger to its effect; in START_TRACING mode how long to record then.
-    #[pb(uint32, 3)] pub stop_delay_ms: Option<u32>,
+    pub stop_delay_ms: Option<u32>,
     /// More within a day are ignored; 0 means no limit.
-    #[pb(uint32, 4)] pub max_per_24_h: Option<u32>,
+    pub max_per_24_h: Option<u32>,
     /// Chance to ignore it, from 0 to 1.
-    #[pb(double, 5)] pub skip_probability: Option<f64>,
+    pub skip_probability: Option<f64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigTriggerConfigTriggerWriter, "perfetto.protos.TraceConfig.TriggerConfig.Trigger");
-impl TraceConfigTriggerConfigTriggerWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { TraceConfigTriggerConfigTrigger;
+    optional skip_probability = 5 as Double;
+    optional max_per_24_h = 4 as Uint32;
+    optional stop_delay_ms = 3 as Uint32;
+    optional producer_name_regex = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { TraceConfigTriggerConfigTriggerWriter, "perfetto.protos.TraceConfig.TriggerConfig.Trigger";
+    value name(&str) = 1 as string;
     /// Only from producers whose whole name matches.
-    #[inline] pub fn producer_name_regex(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    value producer_name_regex(&str) = 2 as string;
     /// From the trigger to its effect; in START_TRACING mode how long to record then.
-    #[inline] pub fn stop_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value stop_delay_ms(u32) = 3 as uint32;
     /// More within a day are ignored; 0 means no limit.
-    #[inline] pub fn max_per_24_h(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    value max_per_24_h(u32) = 4 as uint32;
     /// Chance to ignore it, from 0 to 1.
-    #[inline] pub fn skip_probability(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
+    value skip_probability(f64) = 5 as double;
 }
 
 rt::reader! {
@@ -1190,18 +1063,21 @@ impl TraceConfigTriggerConfigTrigger {
 }
 
 /// Makes long traces readable from the middle.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigIncrementalStateConfig {
     /// How often data sources are told to write interned data anew.
-    #[pb(uint32, 1)] pub clear_period_ms: Option<u32>,
+    pub clear_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigIncrementalStateConfigWriter, "perfetto.protos.TraceConfig.IncrementalStateConfig");
-impl TraceConfigIncrementalStateConfigWriter<'_> {
+rt::owned! { TraceConfigIncrementalStateConfig;
+    optional clear_period_ms = 1 as Uint32;
+}
+
+rt::writer! { TraceConfigIncrementalStateConfigWriter, "perfetto.protos.TraceConfig.IncrementalStateConfig";
     /// How often data sources are told to write interned data anew.
-    #[inline] pub fn clear_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value clear_period_ms(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -1222,22 +1098,22 @@ impl TraceConfigIncrementalStateConfig {
 }
 
 /// How packets are compressed in the trace.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfig {
-    #[pb(message, 1)] pub deflate: Option<TraceConfigCompressionConfigDeflate>,
-    #[pb(message, 2)] pub zstd: Option<TraceConfigCompressionConfigZstd>,
+    pub deflate: Option<TraceConfigCompressionConfigDeflate>,
+    pub zstd: Option<TraceConfigCompressionConfigZstd>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigCompressionConfigWriter, "perfetto.protos.TraceConfig.CompressionConfig");
-impl TraceConfigCompressionConfigWriter<'_> {
-    #[inline] pub fn deflate(&mut self) -> TraceConfigCompressionConfigDeflateWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn deflate_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn zstd(&mut self) -> TraceConfigCompressionConfigZstdWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn zstd_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { TraceConfigCompressionConfig;
+    optional zstd = 2 as Nested(TraceConfigCompressionConfigZstd);
+    optional deflate = 1 as Nested(TraceConfigCompressionConfigDeflate);
+}
+
+rt::writer! { TraceConfigCompressionConfigWriter, "perfetto.protos.TraceConfig.CompressionConfig";
+    message deflate(TraceConfigCompressionConfigDeflateWriter<'_>) = 1, deflate_raw;
+    message zstd(TraceConfigCompressionConfigZstdWriter<'_>) = 2, zstd_raw;
 }
 
 rt::reader! {
@@ -1258,14 +1134,17 @@ impl TraceConfigCompressionConfig {
 }
 
 /// zlib.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfigDeflate {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigCompressionConfigDeflateWriter, "perfetto.protos.TraceConfig.CompressionConfig.Deflate");
-impl TraceConfigCompressionConfigDeflateWriter<'_> {}
+rt::owned! { TraceConfigCompressionConfigDeflate;
+}
+
+rt::writer! { TraceConfigCompressionConfigDeflateWriter, "perfetto.protos.TraceConfig.CompressionConfig.Deflate";
+}
 
 rt::reader! {
     "perfetto.protos.TraceConfig.CompressionConfig.Deflate": TraceConfigCompressionConfigDeflateReader, TraceConfigCompressionConfigDeflateField, TraceConfigCompressionConfigDeflateTable;
@@ -1281,16 +1160,19 @@ impl TraceConfigCompressionConfigDeflate {
 }
 
 /// Zstandard.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigCompressionConfigZstd {
-    #[pb(int32, 1)] pub level: Option<i32>,
+    pub level: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigCompressionConfigZstdWriter, "perfetto.protos.TraceConfig.CompressionConfig.Zstd");
-impl TraceConfigCompressionConfigZstdWriter<'_> {
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { TraceConfigCompressionConfigZstd;
+    optional level = 1 as Int32;
+}
+
+rt::writer! { TraceConfigCompressionConfigZstdWriter, "perfetto.protos.TraceConfig.CompressionConfig.Zstd";
+    value level(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -1310,31 +1192,32 @@ impl TraceConfigCompressionConfigZstd {
 }
 
 /// Android: hand the trace to incidentd or DropBox.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigIncidentReportConfig {
-    #[pb(string, 1)] pub destination_package: Option<String>,
-    #[pb(string, 2)] pub destination_class: Option<String>,
-    #[pb(int32, 3)] pub privacy_level: Option<i32>,
+    pub destination_package: Option<String>,
+    pub destination_class: Option<String>,
+    pub privacy_level: Option<i32>,
     #[deprecated]
-    #[pb(bool, 4)] pub skip_dropbox: Option<bool>,
-    #[pb(bool, 5)] pub skip_incidentd: Option<bool>,
+    pub skip_dropbox: Option<bool>,
+    pub skip_incidentd: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigIncidentReportConfigWriter, "perfetto.protos.TraceConfig.IncidentReportConfig");
-impl TraceConfigIncidentReportConfigWriter<'_> {
-    #[inline] pub fn destination_package(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn destination_class(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn privacy_level(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn skip_dropbox(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn skip_incidentd(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+rt::owned! { TraceConfigIncidentReportConfig;
+    optional skip_incidentd = 5 as Bool;
+    optional skip_dropbox = 4 as Bool;
+    optional privacy_level = 3 as Int32;
+    optional destination_class = 2 as Text;
+    optional destination_package = 1 as Text;
+}
+
+rt::writer! { TraceConfigIncidentReportConfigWriter, "perfetto.protos.TraceConfig.IncidentReportConfig";
+    value destination_package(&str) = 1 as string;
+    value destination_class(&str) = 2 as string;
+    value privacy_level(i32) = 3 as int32;
+    value skip_dropbox(bool) = 4 as bool;
+    value skip_incidentd(bool) = 5 as bool;
 }
 
 rt::reader! {
@@ -1361,59 +1244,35 @@ impl TraceConfigIncidentReportConfig {
 }
 
 /// Removes what the config does not allow from packets as they are read.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigTraceFilter {
     /// Program of allowed fields; for all versions.
-    #[pb(bytes, 1)] pub bytecode: Option<Vec<u8>>,
+    pub bytecode: Option<Vec<u8>>,
     /// Preferred to `bytecode` by services that can filter strings.
-    #[pb(bytes, 2)] pub bytecode_v2: Option<Vec<u8>>,
-    #[pb(message, 3)] pub string_filter_chain: Option<TraceConfigTraceFilterStringFilterChain>,
-    #[pb(bytes, 4)] pub bytecode_overlay_v54: Option<Vec<u8>>,
-    #[pb(message, 5)] pub string_filter_chain_v54: Option<TraceConfigTraceFilterStringFilterChain>,
+    pub bytecode_v2: Option<Vec<u8>>,
+    pub string_filter_chain: Option<TraceConfigTraceFilterStringFilterChain>,
+    pub bytecode_overlay_v54: Option<Vec<u8>>,
+    pub string_filter_chain_v54: Option<TraceConfigTraceFilterStringFilterChain>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigTraceFilterWriter, "perfetto.protos.TraceConfig.TraceFilter");
-impl TraceConfigTraceFilterWriter<'_> {
+rt::owned! { TraceConfigTraceFilter;
+    optional string_filter_chain_v54 = 5 as Nested(TraceConfigTraceFilterStringFilterChain);
+    optional bytecode_overlay_v54 = 4 as Bytes;
+    optional string_filter_chain = 3 as Nested(TraceConfigTraceFilterStringFilterChain);
+    optional bytecode_v2 = 2 as Bytes;
+    optional bytecode = 1 as Bytes;
+}
+
+rt::writer! { TraceConfigTraceFilterWriter, "perfetto.protos.TraceConfig.TraceFilter";
     /// Program of allowed fields; for all versions.
-    #[inline] pub fn bytecode(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn bytecode_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
+    bytes bytecode = 1, bytecode_gather;
     /// Preferred to `bytecode` by services that can filter strings.
-    #[inline] pub fn bytecode_v2(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn bytecode_v2_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn string_filter_chain(
-        &mut self,
-    ) -> TraceConfigTraceFilterStringFilterChainWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn string_filter_chain_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn bytecode_overlay_v54(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn bytecode_overlay_v54_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<4>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn string_filter_chain_v54(
-        &mut self,
-    ) -> TraceConfigTraceFilterStringFilterChainWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn string_filter_chain_v54_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
+    bytes bytecode_v2 = 2, bytecode_v2_gather;
+    message string_filter_chain(TraceConfigTraceFilterStringFilterChainWriter<'_>) = 3, string_filter_chain_raw;
+    bytes bytecode_overlay_v54 = 4, bytecode_overlay_v54_gather;
+    message string_filter_chain_v54(TraceConfigTraceFilterStringFilterChainWriter<'_>) = 5, string_filter_chain_v54_raw;
 }
 
 rt::reader! {
@@ -1450,36 +1309,31 @@ impl TraceConfigTraceFilter {
 }
 
 /// A pattern and what happens to strings that match.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigTraceFilterStringFilterRule {
-    #[pb(enumeration, 1)] pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
-    #[pb(string, 2)] pub regex_pattern: Option<String>,
-    #[pb(string, 3)] pub atrace_payload_starts_with: Option<String>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(enumeration, 5, repeated)] pub semantic_type: Vec<crate::SemanticType>,
+    pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
+    pub regex_pattern: Option<String>,
+    pub atrace_payload_starts_with: Option<String>,
+    pub name: Option<String>,
+    pub semantic_type: Vec<crate::SemanticType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigTraceFilterStringFilterRuleWriter, "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule");
-impl TraceConfigTraceFilterStringFilterRuleWriter<'_> {
-    #[inline] pub fn policy(
-        &mut self,
-        value: TraceConfigTraceFilterStringFilterPolicy,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn regex_pattern(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn atrace_payload_starts_with(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn semantic_type(&mut self, value: crate::SemanticType) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { TraceConfigTraceFilterStringFilterRule;
+    unpacked_enums semantic_type + unknown_fields = 5 as Enum(crate::SemanticType);
+    optional name = 4 as Text;
+    optional atrace_payload_starts_with = 3 as Text;
+    optional regex_pattern = 2 as Text;
+    optional policy = 1 as Enum(TraceConfigTraceFilterStringFilterPolicy);
+}
+
+rt::writer! { TraceConfigTraceFilterStringFilterRuleWriter, "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule";
+    enumeration policy(TraceConfigTraceFilterStringFilterPolicy) = 1;
+    value regex_pattern(&str) = 2 as string;
+    value atrace_payload_starts_with(&str) = 3 as string;
+    value name(&str) = 4 as string;
+    enumeration semantic_type(crate::SemanticType) = 5;
 }
 
 rt::reader! {
@@ -1512,19 +1366,19 @@ impl TraceConfigTraceFilterStringFilterRule {
 }
 
 /// Rules, first match first.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigTraceFilterStringFilterChain {
-    #[pb(message, 1, repeated)] pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
+    pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigTraceFilterStringFilterChainWriter, "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain");
-impl TraceConfigTraceFilterStringFilterChainWriter<'_> {
-    #[inline] pub fn rules(&mut self) -> TraceConfigTraceFilterStringFilterRuleWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { TraceConfigTraceFilterStringFilterChain;
+    repeated rules = 1 as Nested(TraceConfigTraceFilterStringFilterRule);
+}
+
+rt::writer! { TraceConfigTraceFilterStringFilterChainWriter, "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain";
+    message rules(TraceConfigTraceFilterStringFilterRuleWriter<'_>) = 1, rules_raw;
 }
 
 rt::reader! {
@@ -1544,31 +1398,28 @@ impl TraceConfigTraceFilterStringFilterChain {
 }
 
 /// Android: hand the trace to a reporting service.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigAndroidReportConfig {
-    #[pb(string, 1)] pub reporter_service_package: Option<String>,
-    #[pb(string, 2)] pub reporter_service_class: Option<String>,
-    #[pb(bool, 3)] pub skip_report: Option<bool>,
-    #[pb(bool, 4)] pub use_pipe_in_framework_for_testing: Option<bool>,
+    pub reporter_service_package: Option<String>,
+    pub reporter_service_class: Option<String>,
+    pub skip_report: Option<bool>,
+    pub use_pipe_in_framework_for_testing: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigAndroidReportConfigWriter, "perfetto.protos.TraceConfig.AndroidReportConfig");
-impl TraceConfigAndroidReportConfigWriter<'_> {
-    #[inline] pub fn reporter_service_package(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn reporter_service_class(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn skip_report(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn use_pipe_in_framework_for_testing(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
+rt::owned! { TraceConfigAndroidReportConfig;
+    optional use_pipe_in_framework_for_testing = 4 as Bool;
+    optional skip_report = 3 as Bool;
+    optional reporter_service_class = 2 as Text;
+    optional reporter_service_package = 1 as Text;
+}
+
+rt::writer! { TraceConfigAndroidReportConfigWriter, "perfetto.protos.TraceConfig.AndroidReportConfig";
+    value reporter_service_package(&str) = 1 as string;
+    value reporter_service_class(&str) = 2 as string;
+    value skip_report(bool) = 3 as bool;
+    value use_pipe_in_framework_for_testing(bool) = 4 as bool;
 }
 
 rt::reader! {
@@ -1593,18 +1444,22 @@ impl TraceConfigAndroidReportConfig {
 }
 
 /// The command line waits a random time in this range before it starts.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigCmdTraceStartDelay {
-    #[pb(uint32, 1)] pub min_delay_ms: Option<u32>,
-    #[pb(uint32, 2)] pub max_delay_ms: Option<u32>,
+    pub min_delay_ms: Option<u32>,
+    pub max_delay_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigCmdTraceStartDelayWriter, "perfetto.protos.TraceConfig.CmdTraceStartDelay");
-impl TraceConfigCmdTraceStartDelayWriter<'_> {
-    #[inline] pub fn min_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn max_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { TraceConfigCmdTraceStartDelay;
+    optional max_delay_ms = 2 as Uint32;
+    optional min_delay_ms = 1 as Uint32;
+}
+
+rt::writer! { TraceConfigCmdTraceStartDelayWriter, "perfetto.protos.TraceConfig.CmdTraceStartDelay";
+    value min_delay_ms(u32) = 1 as uint32;
+    value max_delay_ms(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -1625,23 +1480,24 @@ impl TraceConfigCmdTraceStartDelay {
 }
 
 /// A session is refused if too many others hold a semaphore of the same name.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceConfigSessionSemaphore {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Others that may hold it at the same time; the smallest of all sessions counts.
-    #[pb(uint64, 2)] pub max_other_session_count: Option<u64>,
+    pub max_other_session_count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceConfigSessionSemaphoreWriter, "perfetto.protos.TraceConfig.SessionSemaphore");
-impl TraceConfigSessionSemaphoreWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { TraceConfigSessionSemaphore;
+    optional max_other_session_count = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { TraceConfigSessionSemaphoreWriter, "perfetto.protos.TraceConfig.SessionSemaphore";
+    value name(&str) = 1 as string;
     /// Others that may hold it at the same time; the smallest of all sessions counts.
-    #[inline] pub fn max_other_session_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    value max_other_session_count(u64) = 2 as uint64;
 }
 
 rt::reader! {

@@ -6,27 +6,24 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Starts a session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EnableTracingRequest {
-    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<crate::TraceConfig>,
     /// Never set by real consumers: the service uses it to be told of the end of an attached session.
-    #[pb(bool, 2)] pub attach_notification_only: Option<bool>,
+    pub attach_notification_only: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EnableTracingRequestWriter, "perfetto.protos.EnableTracingRequest");
-impl EnableTracingRequestWriter<'_> {
-    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { EnableTracingRequest;
+    optional attach_notification_only = 2 as Bool;
+    optional trace_config = 1 as Nested(crate::TraceConfig);
+}
+
+rt::writer! { EnableTracingRequestWriter, "perfetto.protos.EnableTracingRequest";
+    message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
     /// Never set by real consumers: the service uses it to be told of the end of an attached session.
-    #[inline] pub fn attach_notification_only(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value attach_notification_only(bool) = 2 as bool;
 }
 
 rt::reader! {
@@ -48,29 +45,37 @@ impl EnableTracingRequest {
 }
 
 /// The session is over.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EnableTracingResponse {
     /// At most one of these.
-    #[pb(oneof, 1)] pub state: Option<EnableTracingResponseState>,
+    pub state: Option<EnableTracingResponseState>,
     /// Why the session was refused; empty if it was not.
-    #[pb(string, 3)] pub error: Option<String>,
+    pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { EnableTracingResponse;
+    optional error = 3 as Text;
+    oneof state = 1;
 }
 
 /// `perfetto.protos.EnableTracingResponse.state`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum EnableTracingResponseState {
     /// Recording ended; true in every reply.
-    #[pb(bool, 1)] Disabled(bool),
+    Disabled(bool),
 }
 
-rt::writer!(EnableTracingResponseWriter, "perfetto.protos.EnableTracingResponse");
-impl EnableTracingResponseWriter<'_> {
+rt::oneof! { EnableTracingResponseState;
+    Disabled = 1 as Bool;
+}
+
+rt::writer! { EnableTracingResponseWriter, "perfetto.protos.EnableTracingResponse";
     /// Recording ended; true in every reply.
-    #[inline] pub fn disabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    value disabled(bool) = 1 as bool;
     /// Why the session was refused; empty if it was not.
-    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    value error(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -95,14 +100,17 @@ impl EnableTracingResponse {
 }
 
 /// Starts a deferred session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StartTracingRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StartTracingRequestWriter, "perfetto.protos.StartTracingRequest");
-impl StartTracingRequestWriter<'_> {}
+rt::owned! { StartTracingRequest;
+}
+
+rt::writer! { StartTracingRequestWriter, "perfetto.protos.StartTracingRequest";
+}
 
 rt::reader! {
     "perfetto.protos.StartTracingRequest": StartTracingRequestReader, StartTracingRequestField, StartTracingRequestTable;
@@ -118,14 +126,17 @@ impl StartTracingRequest {
 }
 
 /// It was started.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StartTracingResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StartTracingResponseWriter, "perfetto.protos.StartTracingResponse");
-impl StartTracingResponseWriter<'_> {}
+rt::owned! { StartTracingResponse;
+}
+
+rt::writer! { StartTracingResponseWriter, "perfetto.protos.StartTracingResponse";
+}
 
 rt::reader! {
     "perfetto.protos.StartTracingResponse": StartTracingResponseReader, StartTracingResponseField, StartTracingResponseTable;
@@ -141,20 +152,19 @@ impl StartTracingResponse {
 }
 
 /// The changed config.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChangeTraceConfigRequest {
-    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<crate::TraceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChangeTraceConfigRequestWriter, "perfetto.protos.ChangeTraceConfigRequest");
-impl ChangeTraceConfigRequestWriter<'_> {
-    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChangeTraceConfigRequest;
+    optional trace_config = 1 as Nested(crate::TraceConfig);
+}
+
+rt::writer! { ChangeTraceConfigRequestWriter, "perfetto.protos.ChangeTraceConfigRequest";
+    message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
 }
 
 rt::reader! {
@@ -174,14 +184,17 @@ impl ChangeTraceConfigRequest {
 }
 
 /// It was taken or ignored.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChangeTraceConfigResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChangeTraceConfigResponseWriter, "perfetto.protos.ChangeTraceConfigResponse");
-impl ChangeTraceConfigResponseWriter<'_> {}
+rt::owned! { ChangeTraceConfigResponse;
+}
+
+rt::writer! { ChangeTraceConfigResponseWriter, "perfetto.protos.ChangeTraceConfigResponse";
+}
 
 rt::reader! {
     "perfetto.protos.ChangeTraceConfigResponse": ChangeTraceConfigResponseReader, ChangeTraceConfigResponseField, ChangeTraceConfigResponseTable;
@@ -197,14 +210,17 @@ impl ChangeTraceConfigResponse {
 }
 
 /// Stops the session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DisableTracingRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DisableTracingRequestWriter, "perfetto.protos.DisableTracingRequest");
-impl DisableTracingRequestWriter<'_> {}
+rt::owned! { DisableTracingRequest;
+}
+
+rt::writer! { DisableTracingRequestWriter, "perfetto.protos.DisableTracingRequest";
+}
 
 rt::reader! {
     "perfetto.protos.DisableTracingRequest": DisableTracingRequestReader, DisableTracingRequestField, DisableTracingRequestTable;
@@ -220,14 +236,17 @@ impl DisableTracingRequest {
 }
 
 /// Stopping began.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DisableTracingResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DisableTracingResponseWriter, "perfetto.protos.DisableTracingResponse");
-impl DisableTracingResponseWriter<'_> {}
+rt::owned! { DisableTracingResponse;
+}
+
+rt::writer! { DisableTracingResponseWriter, "perfetto.protos.DisableTracingResponse";
+}
 
 rt::reader! {
     "perfetto.protos.DisableTracingResponse": DisableTracingResponseReader, DisableTracingResponseField, DisableTracingResponseTable;
@@ -243,14 +262,17 @@ impl DisableTracingResponse {
 }
 
 /// Reads what was recorded.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadBuffersRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ReadBuffersRequestWriter, "perfetto.protos.ReadBuffersRequest");
-impl ReadBuffersRequestWriter<'_> {}
+rt::owned! { ReadBuffersRequest;
+}
+
+rt::writer! { ReadBuffersRequestWriter, "perfetto.protos.ReadBuffersRequest";
+}
 
 rt::reader! {
     "perfetto.protos.ReadBuffersRequest": ReadBuffersRequestReader, ReadBuffersRequestField, ReadBuffersRequestTable;
@@ -266,17 +288,19 @@ impl ReadBuffersRequest {
 }
 
 /// Some slices; more replies may follow.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadBuffersResponse {
-    #[pb(message, 2, repeated)] pub slices: Vec<ReadBuffersResponseSlice>,
+    pub slices: Vec<ReadBuffersResponseSlice>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ReadBuffersResponseWriter, "perfetto.protos.ReadBuffersResponse");
-impl ReadBuffersResponseWriter<'_> {
-    #[inline] pub fn slices(&mut self) -> ReadBuffersResponseSliceWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn slices_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { ReadBuffersResponse;
+    repeated slices = 2 as Nested(ReadBuffersResponseSlice);
+}
+
+rt::writer! { ReadBuffersResponseWriter, "perfetto.protos.ReadBuffersResponse";
+    message slices(ReadBuffersResponseSliceWriter<'_>) = 2, slices_raw;
 }
 
 rt::reader! {
@@ -296,29 +320,26 @@ impl ReadBuffersResponse {
 }
 
 /// A piece of a packet, as it lay in the buffer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadBuffersResponseSlice {
     /// Bytes of a TracePacket, without the tag and length it has in a file.
-    #[pb(bytes, 1)] pub data: Option<Vec<u8>>,
+    pub data: Option<Vec<u8>>,
     /// The packet ends here.
-    #[pb(bool, 2)] pub last_slice_for_packet: Option<bool>,
+    pub last_slice_for_packet: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ReadBuffersResponseSliceWriter, "perfetto.protos.ReadBuffersResponse.Slice");
-impl ReadBuffersResponseSliceWriter<'_> {
+rt::owned! { ReadBuffersResponseSlice;
+    optional last_slice_for_packet = 2 as Bool;
+    optional data = 1 as Bytes;
+}
+
+rt::writer! { ReadBuffersResponseSliceWriter, "perfetto.protos.ReadBuffersResponse.Slice";
     /// Bytes of a TracePacket, without the tag and length it has in a file.
-    #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
+    bytes data = 1, data_gather;
     /// The packet ends here.
-    #[inline] pub fn last_slice_for_packet(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value last_slice_for_packet(bool) = 2 as bool;
 }
 
 rt::reader! {
@@ -341,18 +362,21 @@ impl ReadBuffersResponseSlice {
 }
 
 /// Ends the session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FreeBuffersRequest {
     /// Ignored: all buffers go.
-    #[pb(uint32, 1, repeated)] pub buffer_ids: Vec<u32>,
+    pub buffer_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FreeBuffersRequestWriter, "perfetto.protos.FreeBuffersRequest");
-impl FreeBuffersRequestWriter<'_> {
+rt::owned! { FreeBuffersRequest;
+    unpacked buffer_ids = 1 as Uint32;
+}
+
+rt::writer! { FreeBuffersRequestWriter, "perfetto.protos.FreeBuffersRequest";
     /// Ignored: all buffers go.
-    #[inline] pub fn buffer_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value buffer_ids(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -373,14 +397,17 @@ impl FreeBuffersRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FreeBuffersResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FreeBuffersResponseWriter, "perfetto.protos.FreeBuffersResponse");
-impl FreeBuffersResponseWriter<'_> {}
+rt::owned! { FreeBuffersResponse;
+}
+
+rt::writer! { FreeBuffersResponseWriter, "perfetto.protos.FreeBuffersResponse";
+}
 
 rt::reader! {
     "perfetto.protos.FreeBuffersResponse": FreeBuffersResponseReader, FreeBuffersResponseField, FreeBuffersResponseTable;
@@ -396,22 +423,26 @@ impl FreeBuffersResponse {
 }
 
 /// Flushes the session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlushRequest {
     /// 0 means the session's own timeout.
-    #[pb(uint32, 1)] pub timeout_ms: Option<u32>,
+    pub timeout_ms: Option<u32>,
     /// Who asks and why, in bits; passed on to producers.
-    #[pb(uint64, 2)] pub flags: Option<u64>,
+    pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FlushRequestWriter, "perfetto.protos.FlushRequest");
-impl FlushRequestWriter<'_> {
+rt::owned! { FlushRequest;
+    optional flags = 2 as Uint64;
+    optional timeout_ms = 1 as Uint32;
+}
+
+rt::writer! { FlushRequestWriter, "perfetto.protos.FlushRequest";
     /// 0 means the session's own timeout.
-    #[inline] pub fn timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value timeout_ms(u32) = 1 as uint32;
     /// Who asks and why, in bits; passed on to producers.
-    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value flags(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -434,14 +465,17 @@ impl FlushRequest {
 }
 
 /// All producers answered in time. If one did not, the call fails.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlushResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FlushResponseWriter, "perfetto.protos.FlushResponse");
-impl FlushResponseWriter<'_> {}
+rt::owned! { FlushResponse;
+}
+
+rt::writer! { FlushResponseWriter, "perfetto.protos.FlushResponse";
+}
 
 rt::reader! {
     "perfetto.protos.FlushResponse": FlushResponseReader, FlushResponseField, FlushResponseTable;
@@ -457,18 +491,21 @@ impl FlushResponse {
 }
 
 /// Leaves the session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DetachRequest {
     /// Chosen by the consumer, unique among sessions of its user.
-    #[pb(string, 1)] pub key: Option<String>,
+    pub key: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DetachRequestWriter, "perfetto.protos.DetachRequest");
-impl DetachRequestWriter<'_> {
+rt::owned! { DetachRequest;
+    optional key = 1 as Text;
+}
+
+rt::writer! { DetachRequestWriter, "perfetto.protos.DetachRequest";
     /// Chosen by the consumer, unique among sessions of its user.
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value key(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -489,14 +526,17 @@ impl DetachRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DetachResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DetachResponseWriter, "perfetto.protos.DetachResponse");
-impl DetachResponseWriter<'_> {}
+rt::owned! { DetachResponse;
+}
+
+rt::writer! { DetachResponseWriter, "perfetto.protos.DetachResponse";
+}
 
 rt::reader! {
     "perfetto.protos.DetachResponse": DetachResponseReader, DetachResponseField, DetachResponseTable;
@@ -512,18 +552,21 @@ impl DetachResponse {
 }
 
 /// Takes a session over.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AttachRequest {
     /// As given to Detach.
-    #[pb(string, 1)] pub key: Option<String>,
+    pub key: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AttachRequestWriter, "perfetto.protos.AttachRequest");
-impl AttachRequestWriter<'_> {
+rt::owned! { AttachRequest;
+    optional key = 1 as Text;
+}
+
+rt::writer! { AttachRequestWriter, "perfetto.protos.AttachRequest";
     /// As given to Detach.
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value key(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -544,22 +587,21 @@ impl AttachRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AttachResponse {
     /// The config of the session.
-    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
+    pub trace_config: Option<crate::TraceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AttachResponseWriter, "perfetto.protos.AttachResponse");
-impl AttachResponseWriter<'_> {
+rt::owned! { AttachResponse;
+    optional trace_config = 1 as Nested(crate::TraceConfig);
+}
+
+rt::writer! { AttachResponseWriter, "perfetto.protos.AttachResponse";
     /// The config of the session.
-    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
 }
 
 rt::reader! {
@@ -580,14 +622,17 @@ impl AttachResponse {
 }
 
 /// Asks for counters.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetTraceStatsRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetTraceStatsRequestWriter, "perfetto.protos.GetTraceStatsRequest");
-impl GetTraceStatsRequestWriter<'_> {}
+rt::owned! { GetTraceStatsRequest;
+}
+
+rt::writer! { GetTraceStatsRequestWriter, "perfetto.protos.GetTraceStatsRequest";
+}
 
 rt::reader! {
     "perfetto.protos.GetTraceStatsRequest": GetTraceStatsRequestReader, GetTraceStatsRequestField, GetTraceStatsRequestTable;
@@ -603,20 +648,19 @@ impl GetTraceStatsRequest {
 }
 
 /// Counters.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetTraceStatsResponse {
-    #[pb(message, 1)] pub trace_stats: Option<crate::TraceStats>,
+    pub trace_stats: Option<crate::TraceStats>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetTraceStatsResponseWriter, "perfetto.protos.GetTraceStatsResponse");
-impl GetTraceStatsResponseWriter<'_> {
-    #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { GetTraceStatsResponse;
+    optional trace_stats = 1 as Nested(crate::TraceStats);
+}
+
+rt::writer! { GetTraceStatsResponseWriter, "perfetto.protos.GetTraceStatsResponse";
+    message trace_stats(crate::TraceStatsWriter<'_>) = 1, trace_stats_raw;
 }
 
 rt::reader! {
@@ -636,22 +680,19 @@ impl GetTraceStatsResponse {
 }
 
 /// Replaces the set of events the consumer wants to be told of; it may be empty.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObserveEventsRequest {
-    #[pb(enumeration, 1, repeated)] pub events_to_observe: Vec<crate::ObservableEventsType>,
+    pub events_to_observe: Vec<crate::ObservableEventsType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObserveEventsRequestWriter, "perfetto.protos.ObserveEventsRequest");
-impl ObserveEventsRequestWriter<'_> {
-    #[inline] pub fn events_to_observe(
-        &mut self,
-        value: crate::ObservableEventsType,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ObserveEventsRequest;
+    unpacked_enums events_to_observe + unknown_fields = 1 as Enum(crate::ObservableEventsType);
+}
+
+rt::writer! { ObserveEventsRequestWriter, "perfetto.protos.ObserveEventsRequest";
+    enumeration events_to_observe(crate::ObservableEventsType) = 1;
 }
 
 rt::reader! {
@@ -674,17 +715,19 @@ impl ObserveEventsRequest {
 }
 
 /// Something happened.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObserveEventsResponse {
-    #[pb(message, 1)] pub events: Option<crate::ObservableEvents>,
+    pub events: Option<crate::ObservableEvents>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObserveEventsResponseWriter, "perfetto.protos.ObserveEventsResponse");
-impl ObserveEventsResponseWriter<'_> {
-    #[inline] pub fn events(&mut self) -> crate::ObservableEventsWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn events_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { ObserveEventsResponse;
+    optional events = 1 as Nested(crate::ObservableEvents);
+}
+
+rt::writer! { ObserveEventsResponseWriter, "perfetto.protos.ObserveEventsResponse";
+    message events(crate::ObservableEventsWriter<'_>) = 1, events_raw;
 }
 
 rt::reader! {
@@ -704,18 +747,21 @@ impl ObserveEventsResponse {
 }
 
 /// Asks for the service's state.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryServiceStateRequest {
     /// Leave out producers and data sources.
-    #[pb(bool, 1)] pub sessions_only: Option<bool>,
+    pub sessions_only: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(QueryServiceStateRequestWriter, "perfetto.protos.QueryServiceStateRequest");
-impl QueryServiceStateRequestWriter<'_> {
+rt::owned! { QueryServiceStateRequest;
+    optional sessions_only = 1 as Bool;
+}
+
+rt::writer! { QueryServiceStateRequestWriter, "perfetto.protos.QueryServiceStateRequest";
     /// Leave out producers and data sources.
-    #[inline] pub fn sessions_only(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    value sessions_only(bool) = 1 as bool;
 }
 
 rt::reader! {
@@ -736,22 +782,19 @@ impl QueryServiceStateRequest {
 }
 
 /// A part of the state; parts of several replies are to be merged.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryServiceStateResponse {
-    #[pb(message, 1)] pub service_state: Option<crate::TracingServiceState>,
+    pub service_state: Option<crate::TracingServiceState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(QueryServiceStateResponseWriter, "perfetto.protos.QueryServiceStateResponse");
-impl QueryServiceStateResponseWriter<'_> {
-    #[inline] pub fn service_state(&mut self) -> crate::TracingServiceStateWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn service_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { QueryServiceStateResponse;
+    optional service_state = 1 as Nested(crate::TracingServiceState);
+}
+
+rt::writer! { QueryServiceStateResponseWriter, "perfetto.protos.QueryServiceStateResponse";
+    message service_state(crate::TracingServiceStateWriter<'_>) = 1, service_state_raw;
 }
 
 rt::reader! {
@@ -771,14 +814,17 @@ impl QueryServiceStateResponse {
 }
 
 /// Asks for capabilities.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryCapabilitiesRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(QueryCapabilitiesRequestWriter, "perfetto.protos.QueryCapabilitiesRequest");
-impl QueryCapabilitiesRequestWriter<'_> {}
+rt::owned! { QueryCapabilitiesRequest;
+}
+
+rt::writer! { QueryCapabilitiesRequestWriter, "perfetto.protos.QueryCapabilitiesRequest";
+}
 
 rt::reader! {
     "perfetto.protos.QueryCapabilitiesRequest": QueryCapabilitiesRequestReader, QueryCapabilitiesRequestField, QueryCapabilitiesRequestTable;
@@ -794,22 +840,19 @@ impl QueryCapabilitiesRequest {
 }
 
 /// Capabilities.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryCapabilitiesResponse {
-    #[pb(message, 1)] pub capabilities: Option<crate::TracingServiceCapabilities>,
+    pub capabilities: Option<crate::TracingServiceCapabilities>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(QueryCapabilitiesResponseWriter, "perfetto.protos.QueryCapabilitiesResponse");
-impl QueryCapabilitiesResponseWriter<'_> {
-    #[inline] pub fn capabilities(&mut self) -> crate::TracingServiceCapabilitiesWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn capabilities_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { QueryCapabilitiesResponse;
+    optional capabilities = 1 as Nested(crate::TracingServiceCapabilities);
+}
+
+rt::writer! { QueryCapabilitiesResponseWriter, "perfetto.protos.QueryCapabilitiesResponse";
+    message capabilities(crate::TracingServiceCapabilitiesWriter<'_>) = 1, capabilities_raw;
 }
 
 rt::reader! {
@@ -829,14 +872,17 @@ impl QueryCapabilitiesResponse {
 }
 
 /// Asks for a bug report's trace.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SaveTraceForBugreportRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SaveTraceForBugreportRequestWriter, "perfetto.protos.SaveTraceForBugreportRequest");
-impl SaveTraceForBugreportRequestWriter<'_> {}
+rt::owned! { SaveTraceForBugreportRequest;
+}
+
+rt::writer! { SaveTraceForBugreportRequestWriter, "perfetto.protos.SaveTraceForBugreportRequest";
+}
 
 rt::reader! {
     "perfetto.protos.SaveTraceForBugreportRequest": SaveTraceForBugreportRequestReader, SaveTraceForBugreportRequestField, SaveTraceForBugreportRequestTable;
@@ -852,18 +898,22 @@ impl SaveTraceForBugreportRequest {
 }
 
 /// Whether there was one, and where it went.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SaveTraceForBugreportResponse {
-    #[pb(bool, 1)] pub success: Option<bool>,
-    #[pb(string, 2)] pub msg: Option<String>,
+    pub success: Option<bool>,
+    pub msg: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SaveTraceForBugreportResponseWriter, "perfetto.protos.SaveTraceForBugreportResponse");
-impl SaveTraceForBugreportResponseWriter<'_> {
-    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { SaveTraceForBugreportResponse;
+    optional msg = 2 as Text;
+    optional success = 1 as Bool;
+}
+
+rt::writer! { SaveTraceForBugreportResponseWriter, "perfetto.protos.SaveTraceForBugreportResponse";
+    value success(bool) = 1 as bool;
+    value msg(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -884,63 +934,60 @@ impl SaveTraceForBugreportResponse {
 }
 
 /// Copies a session, named by one of its ids.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CloneSessionRequest {
     /// At most one of these.
-    #[pb(oneof, 1, 4)] pub selector: Option<CloneSessionRequestSelector>,
+    pub selector: Option<CloneSessionRequestSelector>,
     /// Copy unfiltered.
-    #[pb(bool, 2)] pub skip_trace_filter: Option<bool>,
+    pub skip_trace_filter: Option<bool>,
     /// Only sessions with a positive bug report score may be copied.
-    #[pb(bool, 3)] pub for_bugreport: Option<bool>,
-    #[pb(string, 5)] pub clone_trigger_name: Option<String>,
-    #[pb(string, 6)] pub clone_trigger_producer_name: Option<String>,
-    #[pb(int32, 7)] pub clone_trigger_trusted_producer_uid: Option<i32>,
-    #[pb(uint64, 8)] pub clone_trigger_boot_time_ns: Option<u64>,
-    #[pb(uint64, 9)] pub clone_trigger_delay_ms: Option<u64>,
+    pub for_bugreport: Option<bool>,
+    pub clone_trigger_name: Option<String>,
+    pub clone_trigger_producer_name: Option<String>,
+    pub clone_trigger_trusted_producer_uid: Option<i32>,
+    pub clone_trigger_boot_time_ns: Option<u64>,
+    pub clone_trigger_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { CloneSessionRequest;
+    optional clone_trigger_delay_ms = 9 as Uint64;
+    optional clone_trigger_boot_time_ns = 8 as Uint64;
+    optional clone_trigger_trusted_producer_uid = 7 as Int32;
+    optional clone_trigger_producer_name = 6 as Text;
+    optional clone_trigger_name = 5 as Text;
+    optional for_bugreport = 3 as Bool;
+    optional skip_trace_filter = 2 as Bool;
+    oneof selector = 1 | 4;
 }
 
 /// `perfetto.protos.CloneSessionRequest.selector`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum CloneSessionRequestSelector {
     /// All ones means the session with the best bug report score.
-    #[pb(uint64, 1)] SessionId(u64),
-    #[pb(string, 4)] UniqueSessionName(String),
+    SessionId(u64),
+    UniqueSessionName(String),
 }
 
-rt::writer!(CloneSessionRequestWriter, "perfetto.protos.CloneSessionRequest");
-impl CloneSessionRequestWriter<'_> {
+rt::oneof! { CloneSessionRequestSelector;
+    SessionId = 1 as Uint64;
+    UniqueSessionName = 4 as Text;
+}
+
+rt::writer! { CloneSessionRequestWriter, "perfetto.protos.CloneSessionRequest";
     /// All ones means the session with the best bug report score.
-    #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
+    value session_id(u64) = 1 as uint64;
+    value unique_session_name(&str) = 4 as string;
     /// Copy unfiltered.
-    #[inline] pub fn skip_trace_filter(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    value skip_trace_filter(bool) = 2 as bool;
     /// Only sessions with a positive bug report score may be copied.
-    #[inline] pub fn for_bugreport(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn clone_trigger_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn clone_trigger_producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn clone_trigger_trusted_producer_uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn clone_trigger_boot_time_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn clone_trigger_delay_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
+    value for_bugreport(bool) = 3 as bool;
+    value clone_trigger_name(&str) = 5 as string;
+    value clone_trigger_producer_name(&str) = 6 as string;
+    value clone_trigger_trusted_producer_uid(i32) = 7 as int32;
+    value clone_trigger_boot_time_ns(u64) = 8 as uint64;
+    value clone_trigger_delay_ms(u64) = 9 as uint64;
 }
 
 rt::reader! {
@@ -980,29 +1027,33 @@ impl CloneSessionRequest {
 }
 
 /// Whether it worked, and the copy's UUID.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CloneSessionResponse {
-    #[pb(bool, 1)] pub success: Option<bool>,
-    #[pb(string, 2)] pub error: Option<String>,
-    #[pb(int64, 3)] pub uuid_msb: Option<i64>,
-    #[pb(int64, 4)] pub uuid_lsb: Option<i64>,
+    pub success: Option<bool>,
+    pub error: Option<String>,
+    pub uuid_msb: Option<i64>,
+    pub uuid_lsb: Option<i64>,
     /// The original went into a file, so the copy holds only what had not been written yet.
-    #[pb(bool, 5)] pub was_write_into_file: Option<bool>,
+    pub was_write_into_file: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CloneSessionResponseWriter, "perfetto.protos.CloneSessionResponse");
-impl CloneSessionResponseWriter<'_> {
-    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn uuid_msb(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn uuid_lsb(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { CloneSessionResponse;
+    optional was_write_into_file = 5 as Bool;
+    optional uuid_lsb = 4 as Int64;
+    optional uuid_msb = 3 as Int64;
+    optional error = 2 as Text;
+    optional success = 1 as Bool;
+}
+
+rt::writer! { CloneSessionResponseWriter, "perfetto.protos.CloneSessionResponse";
+    value success(bool) = 1 as bool;
+    value error(&str) = 2 as string;
+    value uuid_msb(i64) = 3 as int64;
+    value uuid_lsb(i64) = 4 as int64;
     /// The original went into a file, so the copy holds only what had not been written yet.
-    #[inline] pub fn was_write_into_file(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    value was_write_into_file(bool) = 5 as bool;
 }
 
 rt::reader! {

@@ -27,55 +27,49 @@ impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMo
 
 protozero::rt::enumeration!(InitializeConnectionRequestProducerSMBScrapingMode);
 /// Introduces a producer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitializeConnectionRequest {
     /// Wished page size; the config of a session may overrule it.
-    #[pb(uint32, 1)] pub shared_memory_page_size_hint_bytes: Option<u32>,
+    pub shared_memory_page_size_hint_bytes: Option<u32>,
     /// Wished size of the shared memory.
-    #[pb(uint32, 2)] pub shared_memory_size_hint_bytes: Option<u32>,
+    pub shared_memory_size_hint_bytes: Option<u32>,
     /// Free text; names with `@` are kept for the service.
-    #[pb(string, 3)] pub producer_name: Option<String>,
-    #[pb(enumeration, 4)] pub smb_scraping_mode: Option<InitializeConnectionRequestProducerSMBScrapingMode>,
+    pub producer_name: Option<String>,
+    pub smb_scraping_mode: Option<InitializeConnectionRequestProducerSMBScrapingMode>,
     /// A descriptor of shared memory comes along, for tracing that began before the connection.
-    #[pb(bool, 6)] pub producer_provided_shmem: Option<bool>,
+    pub producer_provided_shmem: Option<bool>,
     /// Windows: name of that memory.
-    #[pb(string, 7)] pub shm_key_windows: Option<String>,
+    pub shm_key_windows: Option<String>,
     /// Version of the producer's library, for diagnosis.
-    #[pb(string, 8)] pub sdk_version: Option<String>,
+    pub sdk_version: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InitializeConnectionRequestWriter, "perfetto.protos.InitializeConnectionRequest");
-impl InitializeConnectionRequestWriter<'_> {
+rt::owned! { InitializeConnectionRequest;
+    optional sdk_version = 8 as Text;
+    optional shm_key_windows = 7 as Text;
+    optional producer_provided_shmem = 6 as Bool;
+    optional smb_scraping_mode = 4 as Enum(InitializeConnectionRequestProducerSMBScrapingMode);
+    optional producer_name = 3 as Text;
+    optional shared_memory_size_hint_bytes = 2 as Uint32;
+    optional shared_memory_page_size_hint_bytes = 1 as Uint32;
+}
+
+rt::writer! { InitializeConnectionRequestWriter, "perfetto.protos.InitializeConnectionRequest";
     /// Wished page size; the config of a session may overrule it.
-    #[inline] pub fn shared_memory_page_size_hint_bytes(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    value shared_memory_page_size_hint_bytes(u32) = 1 as uint32;
     /// Wished size of the shared memory.
-    #[inline] pub fn shared_memory_size_hint_bytes(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    value shared_memory_size_hint_bytes(u32) = 2 as uint32;
     /// Free text; names with `@` are kept for the service.
-    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn smb_scraping_mode(
-        &mut self,
-        value: InitializeConnectionRequestProducerSMBScrapingMode,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
+    value producer_name(&str) = 3 as string;
+    enumeration smb_scraping_mode(InitializeConnectionRequestProducerSMBScrapingMode) = 4;
     /// A descriptor of shared memory comes along, for tracing that began before the connection.
-    #[inline] pub fn producer_provided_shmem(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
+    value producer_provided_shmem(bool) = 6 as bool;
     /// Windows: name of that memory.
-    #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    value shm_key_windows(&str) = 7 as string;
     /// Version of the producer's library, for diagnosis.
-    #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+    value sdk_version(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -116,35 +110,31 @@ impl InitializeConnectionRequest {
 }
 
 /// What the service made of it.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitializeConnectionResponse {
     /// The producer's memory was accepted.
-    #[pb(bool, 1)] pub using_shmem_provided_by_producer: Option<bool>,
+    pub using_shmem_provided_by_producer: Option<bool>,
     /// Chunks that were not committed yet may be patched in place.
-    #[pb(bool, 2)] pub direct_smb_patching_supported: Option<bool>,
+    pub direct_smb_patching_supported: Option<bool>,
     /// There is no shared memory: chunks travel in CommitData.
-    #[pb(bool, 3)] pub use_shmem_emulation: Option<bool>,
+    pub use_shmem_emulation: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InitializeConnectionResponseWriter, "perfetto.protos.InitializeConnectionResponse");
-impl InitializeConnectionResponseWriter<'_> {
+rt::owned! { InitializeConnectionResponse;
+    optional use_shmem_emulation = 3 as Bool;
+    optional direct_smb_patching_supported = 2 as Bool;
+    optional using_shmem_provided_by_producer = 1 as Bool;
+}
+
+rt::writer! { InitializeConnectionResponseWriter, "perfetto.protos.InitializeConnectionResponse";
     /// The producer's memory was accepted.
-    #[inline] pub fn using_shmem_provided_by_producer(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+    value using_shmem_provided_by_producer(bool) = 1 as bool;
     /// Chunks that were not committed yet may be patched in place.
-    #[inline] pub fn direct_smb_patching_supported(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value direct_smb_patching_supported(bool) = 2 as bool;
     /// There is no shared memory: chunks travel in CommitData.
-    #[inline] pub fn use_shmem_emulation(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    value use_shmem_emulation(bool) = 3 as bool;
 }
 
 rt::reader! {
@@ -170,22 +160,19 @@ impl InitializeConnectionResponse {
 }
 
 /// Offers a data source.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegisterDataSourceRequest {
-    #[pb(message, 1)] pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegisterDataSourceRequestWriter, "perfetto.protos.RegisterDataSourceRequest");
-impl RegisterDataSourceRequestWriter<'_> {
-    #[inline] pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn data_source_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { RegisterDataSourceRequest;
+    optional data_source_descriptor = 1 as Nested(crate::DataSourceDescriptor);
+}
+
+rt::writer! { RegisterDataSourceRequestWriter, "perfetto.protos.RegisterDataSourceRequest";
+    message data_source_descriptor(crate::DataSourceDescriptorWriter<'_>) = 1, data_source_descriptor_raw;
 }
 
 rt::reader! {
@@ -205,18 +192,21 @@ impl RegisterDataSourceRequest {
 }
 
 /// Taken, or not.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegisterDataSourceResponse {
     /// Why not; empty if it was taken.
-    #[pb(string, 1)] pub error: Option<String>,
+    pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegisterDataSourceResponseWriter, "perfetto.protos.RegisterDataSourceResponse");
-impl RegisterDataSourceResponseWriter<'_> {
+rt::owned! { RegisterDataSourceResponse;
+    optional error = 1 as Text;
+}
+
+rt::writer! { RegisterDataSourceResponseWriter, "perfetto.protos.RegisterDataSourceResponse";
     /// Why not; empty if it was taken.
-    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value error(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -237,22 +227,19 @@ impl RegisterDataSourceResponse {
 }
 
 /// A changed description; name and id must be those of a registered one.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UpdateDataSourceRequest {
-    #[pb(message, 1)] pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UpdateDataSourceRequestWriter, "perfetto.protos.UpdateDataSourceRequest");
-impl UpdateDataSourceRequestWriter<'_> {
-    #[inline] pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn data_source_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { UpdateDataSourceRequest;
+    optional data_source_descriptor = 1 as Nested(crate::DataSourceDescriptor);
+}
+
+rt::writer! { UpdateDataSourceRequestWriter, "perfetto.protos.UpdateDataSourceRequest";
+    message data_source_descriptor(crate::DataSourceDescriptorWriter<'_>) = 1, data_source_descriptor_raw;
 }
 
 rt::reader! {
@@ -272,14 +259,17 @@ impl UpdateDataSourceRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UpdateDataSourceResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UpdateDataSourceResponseWriter, "perfetto.protos.UpdateDataSourceResponse");
-impl UpdateDataSourceResponseWriter<'_> {}
+rt::owned! { UpdateDataSourceResponse;
+}
+
+rt::writer! { UpdateDataSourceResponseWriter, "perfetto.protos.UpdateDataSourceResponse";
+}
 
 rt::reader! {
     "perfetto.protos.UpdateDataSourceResponse": UpdateDataSourceResponseReader, UpdateDataSourceResponseField, UpdateDataSourceResponseTable;
@@ -295,16 +285,19 @@ impl UpdateDataSourceResponse {
 }
 
 /// Takes a data source back.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UnregisterDataSourceRequest {
-    #[pb(string, 1)] pub data_source_name: Option<String>,
+    pub data_source_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UnregisterDataSourceRequestWriter, "perfetto.protos.UnregisterDataSourceRequest");
-impl UnregisterDataSourceRequestWriter<'_> {
-    #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { UnregisterDataSourceRequest;
+    optional data_source_name = 1 as Text;
+}
+
+rt::writer! { UnregisterDataSourceRequestWriter, "perfetto.protos.UnregisterDataSourceRequest";
+    value data_source_name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -324,14 +317,17 @@ impl UnregisterDataSourceRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UnregisterDataSourceResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UnregisterDataSourceResponseWriter, "perfetto.protos.UnregisterDataSourceResponse");
-impl UnregisterDataSourceResponseWriter<'_> {}
+rt::owned! { UnregisterDataSourceResponse;
+}
+
+rt::writer! { UnregisterDataSourceResponseWriter, "perfetto.protos.UnregisterDataSourceResponse";
+}
 
 rt::reader! {
     "perfetto.protos.UnregisterDataSourceResponse": UnregisterDataSourceResponseReader, UnregisterDataSourceResponseField, UnregisterDataSourceResponseTable;
@@ -347,18 +343,22 @@ impl UnregisterDataSourceResponse {
 }
 
 /// A writer and its buffer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegisterTraceWriterRequest {
-    #[pb(uint32, 1)] pub trace_writer_id: Option<u32>,
-    #[pb(uint32, 2)] pub target_buffer: Option<u32>,
+    pub trace_writer_id: Option<u32>,
+    pub target_buffer: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegisterTraceWriterRequestWriter, "perfetto.protos.RegisterTraceWriterRequest");
-impl RegisterTraceWriterRequestWriter<'_> {
-    #[inline] pub fn trace_writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { RegisterTraceWriterRequest;
+    optional target_buffer = 2 as Uint32;
+    optional trace_writer_id = 1 as Uint32;
+}
+
+rt::writer! { RegisterTraceWriterRequestWriter, "perfetto.protos.RegisterTraceWriterRequest";
+    value trace_writer_id(u32) = 1 as uint32;
+    value target_buffer(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -379,14 +379,17 @@ impl RegisterTraceWriterRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegisterTraceWriterResponseWriter, "perfetto.protos.RegisterTraceWriterResponse");
-impl RegisterTraceWriterResponseWriter<'_> {}
+rt::owned! { RegisterTraceWriterResponse;
+}
+
+rt::writer! { RegisterTraceWriterResponseWriter, "perfetto.protos.RegisterTraceWriterResponse";
+}
 
 rt::reader! {
     "perfetto.protos.RegisterTraceWriterResponse": RegisterTraceWriterResponseReader, RegisterTraceWriterResponseField, RegisterTraceWriterResponseTable;
@@ -402,16 +405,19 @@ impl RegisterTraceWriterResponse {
 }
 
 /// A writer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UnregisterTraceWriterRequest {
-    #[pb(uint32, 1)] pub trace_writer_id: Option<u32>,
+    pub trace_writer_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UnregisterTraceWriterRequestWriter, "perfetto.protos.UnregisterTraceWriterRequest");
-impl UnregisterTraceWriterRequestWriter<'_> {
-    #[inline] pub fn trace_writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { UnregisterTraceWriterRequest;
+    optional trace_writer_id = 1 as Uint32;
+}
+
+rt::writer! { UnregisterTraceWriterRequestWriter, "perfetto.protos.UnregisterTraceWriterRequest";
+    value trace_writer_id(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -431,14 +437,17 @@ impl UnregisterTraceWriterRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UnregisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UnregisterTraceWriterResponseWriter, "perfetto.protos.UnregisterTraceWriterResponse");
-impl UnregisterTraceWriterResponseWriter<'_> {}
+rt::owned! { UnregisterTraceWriterResponse;
+}
+
+rt::writer! { UnregisterTraceWriterResponseWriter, "perfetto.protos.UnregisterTraceWriterResponse";
+}
 
 rt::reader! {
     "perfetto.protos.UnregisterTraceWriterResponse": UnregisterTraceWriterResponseReader, UnregisterTraceWriterResponseField, UnregisterTraceWriterResponseTable;
@@ -454,14 +463,17 @@ impl UnregisterTraceWriterResponse {
 }
 
 /// The service has looked at the chunks.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CommitDataResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CommitDataResponseWriter, "perfetto.protos.CommitDataResponse");
-impl CommitDataResponseWriter<'_> {}
+rt::owned! { CommitDataResponse;
+}
+
+rt::writer! { CommitDataResponseWriter, "perfetto.protos.CommitDataResponse";
+}
 
 rt::reader! {
     "perfetto.protos.CommitDataResponse": CommitDataResponseReader, CommitDataResponseField, CommitDataResponseTable;
@@ -477,18 +489,21 @@ impl CommitDataResponse {
 }
 
 /// An instance runs.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStartedRequest {
     /// The instance's id, as in StartDataSource.
-    #[pb(uint64, 1)] pub data_source_id: Option<u64>,
+    pub data_source_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NotifyDataSourceStartedRequestWriter, "perfetto.protos.NotifyDataSourceStartedRequest");
-impl NotifyDataSourceStartedRequestWriter<'_> {
+rt::owned! { NotifyDataSourceStartedRequest;
+    optional data_source_id = 1 as Uint64;
+}
+
+rt::writer! { NotifyDataSourceStartedRequestWriter, "perfetto.protos.NotifyDataSourceStartedRequest";
     /// The instance's id, as in StartDataSource.
-    #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    value data_source_id(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -509,14 +524,17 @@ impl NotifyDataSourceStartedRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStartedResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NotifyDataSourceStartedResponseWriter, "perfetto.protos.NotifyDataSourceStartedResponse");
-impl NotifyDataSourceStartedResponseWriter<'_> {}
+rt::owned! { NotifyDataSourceStartedResponse;
+}
+
+rt::writer! { NotifyDataSourceStartedResponseWriter, "perfetto.protos.NotifyDataSourceStartedResponse";
+}
 
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStartedResponse": NotifyDataSourceStartedResponseReader, NotifyDataSourceStartedResponseField, NotifyDataSourceStartedResponseTable;
@@ -532,18 +550,21 @@ impl NotifyDataSourceStartedResponse {
 }
 
 /// An instance has ended.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStoppedRequest {
     /// The instance's id, as in StopDataSource.
-    #[pb(uint64, 1)] pub data_source_id: Option<u64>,
+    pub data_source_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NotifyDataSourceStoppedRequestWriter, "perfetto.protos.NotifyDataSourceStoppedRequest");
-impl NotifyDataSourceStoppedRequestWriter<'_> {
+rt::owned! { NotifyDataSourceStoppedRequest;
+    optional data_source_id = 1 as Uint64;
+}
+
+rt::writer! { NotifyDataSourceStoppedRequestWriter, "perfetto.protos.NotifyDataSourceStoppedRequest";
     /// The instance's id, as in StopDataSource.
-    #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    value data_source_id(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -564,14 +585,17 @@ impl NotifyDataSourceStoppedRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NotifyDataSourceStoppedResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NotifyDataSourceStoppedResponseWriter, "perfetto.protos.NotifyDataSourceStoppedResponse");
-impl NotifyDataSourceStoppedResponseWriter<'_> {}
+rt::owned! { NotifyDataSourceStoppedResponse;
+}
+
+rt::writer! { NotifyDataSourceStoppedResponseWriter, "perfetto.protos.NotifyDataSourceStoppedResponse";
+}
 
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStoppedResponse": NotifyDataSourceStoppedResponseReader, NotifyDataSourceStoppedResponseField, NotifyDataSourceStoppedResponseTable;
@@ -587,16 +611,19 @@ impl NotifyDataSourceStoppedResponse {
 }
 
 /// Names of triggers.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ActivateTriggersRequest {
-    #[pb(string, 1, repeated)] pub trigger_names: Vec<String>,
+    pub trigger_names: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ActivateTriggersRequestWriter, "perfetto.protos.ActivateTriggersRequest");
-impl ActivateTriggersRequestWriter<'_> {
-    #[inline] pub fn trigger_names(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { ActivateTriggersRequest;
+    repeated trigger_names = 1 as Text;
+}
+
+rt::writer! { ActivateTriggersRequestWriter, "perfetto.protos.ActivateTriggersRequest";
+    value trigger_names(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -616,14 +643,17 @@ impl ActivateTriggersRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ActivateTriggersResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ActivateTriggersResponseWriter, "perfetto.protos.ActivateTriggersResponse");
-impl ActivateTriggersResponseWriter<'_> {}
+rt::owned! { ActivateTriggersResponse;
+}
+
+rt::writer! { ActivateTriggersResponseWriter, "perfetto.protos.ActivateTriggersResponse";
+}
 
 rt::reader! {
     "perfetto.protos.ActivateTriggersResponse": ActivateTriggersResponseReader, ActivateTriggersResponseField, ActivateTriggersResponseTable;
@@ -639,14 +669,17 @@ impl ActivateTriggersResponse {
 }
 
 /// Asks for commands.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandRequestWriter, "perfetto.protos.GetAsyncCommandRequest");
-impl GetAsyncCommandRequestWriter<'_> {}
+rt::owned! { GetAsyncCommandRequest;
+}
+
+rt::writer! { GetAsyncCommandRequestWriter, "perfetto.protos.GetAsyncCommandRequest";
+}
 
 rt::reader! {
     "perfetto.protos.GetAsyncCommandRequest": GetAsyncCommandRequestReader, GetAsyncCommandRequestField, GetAsyncCommandRequestTable;
@@ -662,72 +695,45 @@ impl GetAsyncCommandRequest {
 }
 
 /// A command of the service.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponse {
     /// The command.
-    #[pb(oneof, 1, 2, 3, 5, 6, 7)] pub cmd: Option<GetAsyncCommandResponseCmd>,
+    pub cmd: Option<GetAsyncCommandResponseCmd>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GetAsyncCommandResponse;
+    oneof cmd = 1 | 2 | 3 | 5 | 6 | 7;
 }
 
 /// The command.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GetAsyncCommandResponseCmd {
-    #[pb(message, 1)] StartDataSource(GetAsyncCommandResponseStartDataSource),
-    #[pb(message, 2)] StopDataSource(GetAsyncCommandResponseStopDataSource),
-    #[pb(message, 3)] SetupTracing(GetAsyncCommandResponseSetupTracing),
-    #[pb(message, 5)] Flush(GetAsyncCommandResponseFlush),
-    #[pb(message, 6)] SetupDataSource(GetAsyncCommandResponseSetupDataSource),
-    #[pb(message, 7)] ClearIncrementalState(GetAsyncCommandResponseClearIncrementalState),
+    StartDataSource(GetAsyncCommandResponseStartDataSource),
+    StopDataSource(GetAsyncCommandResponseStopDataSource),
+    SetupTracing(GetAsyncCommandResponseSetupTracing),
+    Flush(GetAsyncCommandResponseFlush),
+    SetupDataSource(GetAsyncCommandResponseSetupDataSource),
+    ClearIncrementalState(GetAsyncCommandResponseClearIncrementalState),
 }
 
-rt::writer!(GetAsyncCommandResponseWriter, "perfetto.protos.GetAsyncCommandResponse");
-impl GetAsyncCommandResponseWriter<'_> {
-    #[inline] pub fn start_data_source(
-        &mut self,
-    ) -> GetAsyncCommandResponseStartDataSourceWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn start_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn stop_data_source(
-        &mut self,
-    ) -> GetAsyncCommandResponseStopDataSourceWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn stop_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn setup_tracing(&mut self) -> GetAsyncCommandResponseSetupTracingWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn setup_tracing_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn flush(&mut self) -> GetAsyncCommandResponseFlushWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn flush_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    #[inline] pub fn setup_data_source(
-        &mut self,
-    ) -> GetAsyncCommandResponseSetupDataSourceWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn setup_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clear_incremental_state(
-        &mut self,
-    ) -> GetAsyncCommandResponseClearIncrementalStateWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn clear_incremental_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+rt::oneof! { GetAsyncCommandResponseCmd;
+    StartDataSource = 1 as Nested(GetAsyncCommandResponseStartDataSource);
+    StopDataSource = 2 as Nested(GetAsyncCommandResponseStopDataSource);
+    SetupTracing = 3 as Nested(GetAsyncCommandResponseSetupTracing);
+    Flush = 5 as Nested(GetAsyncCommandResponseFlush);
+    SetupDataSource = 6 as Nested(GetAsyncCommandResponseSetupDataSource);
+    ClearIncrementalState = 7 as Nested(GetAsyncCommandResponseClearIncrementalState);
+}
+
+rt::writer! { GetAsyncCommandResponseWriter, "perfetto.protos.GetAsyncCommandResponse";
+    message start_data_source(GetAsyncCommandResponseStartDataSourceWriter<'_>) = 1, start_data_source_raw;
+    message stop_data_source(GetAsyncCommandResponseStopDataSourceWriter<'_>) = 2, stop_data_source_raw;
+    message setup_tracing(GetAsyncCommandResponseSetupTracingWriter<'_>) = 3, setup_tracing_raw;
+    message flush(GetAsyncCommandResponseFlushWriter<'_>) = 5, flush_raw;
+    message setup_data_source(GetAsyncCommandResponseSetupDataSourceWriter<'_>) = 6, setup_data_source_raw;
+    message clear_incremental_state(GetAsyncCommandResponseClearIncrementalStateWriter<'_>) = 7, clear_incremental_state_raw;
 }
 
 rt::reader! {
@@ -777,21 +783,24 @@ impl GetAsyncCommandResponse {
 }
 
 /// Prepare an instance; StartDataSource follows.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseSetupDataSource {
     /// Unique over the life of the service.
-    #[pb(uint64, 1)] pub new_instance_id: Option<u64>,
-    #[pb(message, 2)] pub config: Option<crate::DataSourceConfig>,
+    pub new_instance_id: Option<u64>,
+    pub config: Option<crate::DataSourceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandResponseSetupDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.SetupDataSource");
-impl GetAsyncCommandResponseSetupDataSourceWriter<'_> {
+rt::owned! { GetAsyncCommandResponseSetupDataSource;
+    optional config = 2 as Nested(crate::DataSourceConfig);
+    optional new_instance_id = 1 as Uint64;
+}
+
+rt::writer! { GetAsyncCommandResponseSetupDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.SetupDataSource";
     /// Unique over the life of the service.
-    #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    value new_instance_id(u64) = 1 as uint64;
+    message config(crate::DataSourceConfigWriter<'_>) = 2, config_raw;
 }
 
 rt::reader! {
@@ -813,21 +822,24 @@ impl GetAsyncCommandResponseSetupDataSource {
 }
 
 /// Start an instance.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseStartDataSource {
     /// As in SetupDataSource.
-    #[pb(uint64, 1)] pub new_instance_id: Option<u64>,
-    #[pb(message, 2)] pub config: Option<crate::DataSourceConfig>,
+    pub new_instance_id: Option<u64>,
+    pub config: Option<crate::DataSourceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandResponseStartDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.StartDataSource");
-impl GetAsyncCommandResponseStartDataSourceWriter<'_> {
+rt::owned! { GetAsyncCommandResponseStartDataSource;
+    optional config = 2 as Nested(crate::DataSourceConfig);
+    optional new_instance_id = 1 as Uint64;
+}
+
+rt::writer! { GetAsyncCommandResponseStartDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.StartDataSource";
     /// As in SetupDataSource.
-    #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    value new_instance_id(u64) = 1 as uint64;
+    message config(crate::DataSourceConfigWriter<'_>) = 2, config_raw;
 }
 
 rt::reader! {
@@ -849,16 +861,19 @@ impl GetAsyncCommandResponseStartDataSource {
 }
 
 /// Stop an instance.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseStopDataSource {
-    #[pb(uint64, 1)] pub instance_id: Option<u64>,
+    pub instance_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandResponseStopDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.StopDataSource");
-impl GetAsyncCommandResponseStopDataSourceWriter<'_> {
-    #[inline] pub fn instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { GetAsyncCommandResponseStopDataSource;
+    optional instance_id = 1 as Uint64;
+}
+
+rt::writer! { GetAsyncCommandResponseStopDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.StopDataSource";
+    value instance_id(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -878,25 +893,26 @@ impl GetAsyncCommandResponseStopDataSource {
 }
 
 /// The shared memory, whose descriptor comes along; sent once, before the first instance.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseSetupTracing {
     /// Size of a page, KiB.
-    #[pb(uint32, 1)] pub shared_buffer_page_size_kb: Option<u32>,
+    pub shared_buffer_page_size_kb: Option<u32>,
     /// Windows: name of the memory.
-    #[pb(string, 2)] pub shm_key_windows: Option<String>,
+    pub shm_key_windows: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandResponseSetupTracingWriter, "perfetto.protos.GetAsyncCommandResponse.SetupTracing");
-impl GetAsyncCommandResponseSetupTracingWriter<'_> {
+rt::owned! { GetAsyncCommandResponseSetupTracing;
+    optional shm_key_windows = 2 as Text;
+    optional shared_buffer_page_size_kb = 1 as Uint32;
+}
+
+rt::writer! { GetAsyncCommandResponseSetupTracingWriter, "perfetto.protos.GetAsyncCommandResponse.SetupTracing";
     /// Size of a page, KiB.
-    #[inline] pub fn shared_buffer_page_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    value shared_buffer_page_size_kb(u32) = 1 as uint32;
     /// Windows: name of the memory.
-    #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    value shm_key_windows(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -919,24 +935,29 @@ impl GetAsyncCommandResponseSetupTracing {
 }
 
 /// Commit everything these instances hold, then answer with `CommitDataRequest.flush_request_id`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseFlush {
-    #[pb(uint64, 1, repeated)] pub data_source_ids: Vec<u64>,
+    pub data_source_ids: Vec<u64>,
     /// Rising; an answer counts for all flushes up to it.
-    #[pb(uint64, 2)] pub request_id: Option<u64>,
+    pub request_id: Option<u64>,
     /// As in FlushRequest.
-    #[pb(uint64, 3)] pub flags: Option<u64>,
+    pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandResponseFlushWriter, "perfetto.protos.GetAsyncCommandResponse.Flush");
-impl GetAsyncCommandResponseFlushWriter<'_> {
-    #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { GetAsyncCommandResponseFlush;
+    optional flags = 3 as Uint64;
+    optional request_id = 2 as Uint64;
+    unpacked data_source_ids = 1 as Uint64;
+}
+
+rt::writer! { GetAsyncCommandResponseFlushWriter, "perfetto.protos.GetAsyncCommandResponse.Flush";
+    value data_source_ids(u64) = 1 as uint64;
     /// Rising; an answer counts for all flushes up to it.
-    #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value request_id(u64) = 2 as uint64;
     /// As in FlushRequest.
-    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    value flags(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -963,16 +984,19 @@ impl GetAsyncCommandResponseFlush {
 }
 
 /// Start interned data of these instances anew.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GetAsyncCommandResponseClearIncrementalState {
-    #[pb(uint64, 1, repeated)] pub data_source_ids: Vec<u64>,
+    pub data_source_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GetAsyncCommandResponseClearIncrementalStateWriter, "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState");
-impl GetAsyncCommandResponseClearIncrementalStateWriter<'_> {
-    #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { GetAsyncCommandResponseClearIncrementalState;
+    unpacked data_source_ids = 1 as Uint64;
+}
+
+rt::writer! { GetAsyncCommandResponseClearIncrementalStateWriter, "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState";
+    value data_source_ids(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -992,14 +1016,17 @@ impl GetAsyncCommandResponseClearIncrementalState {
 }
 
 /// Asks for an answer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncRequestWriter, "perfetto.protos.SyncRequest");
-impl SyncRequestWriter<'_> {}
+rt::owned! { SyncRequest;
+}
+
+rt::writer! { SyncRequestWriter, "perfetto.protos.SyncRequest";
+}
 
 rt::reader! {
     "perfetto.protos.SyncRequest": SyncRequestReader, SyncRequestField, SyncRequestTable;
@@ -1015,14 +1042,17 @@ impl SyncRequest {
 }
 
 /// The answer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncResponseWriter, "perfetto.protos.SyncResponse");
-impl SyncResponseWriter<'_> {}
+rt::owned! { SyncResponse;
+}
+
+rt::writer! { SyncResponseWriter, "perfetto.protos.SyncResponse";
+}
 
 rt::reader! {
     "perfetto.protos.SyncResponse": SyncResponseReader, SyncResponseField, SyncResponseTable;

@@ -24,20 +24,19 @@ impl protozero::Enumeration for SyncClockRequestPhase {
 
 protozero::rt::enumeration!(SyncClockRequestPhase);
 /// The other machine.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitRelayRequest {
-    #[pb(message, 1)] pub system_info: Option<crate::SystemInfo>,
+    pub system_info: Option<crate::SystemInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InitRelayRequestWriter, "perfetto.protos.InitRelayRequest");
-impl InitRelayRequestWriter<'_> {
-    #[inline] pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { InitRelayRequest;
+    optional system_info = 1 as Nested(crate::SystemInfo);
+}
+
+rt::writer! { InitRelayRequestWriter, "perfetto.protos.InitRelayRequest";
+    message system_info(crate::SystemInfoWriter<'_>) = 1, system_info_raw;
 }
 
 rt::reader! {
@@ -57,14 +56,17 @@ impl InitRelayRequest {
 }
 
 /// Done.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitRelayResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InitRelayResponseWriter, "perfetto.protos.InitRelayResponse");
-impl InitRelayResponseWriter<'_> {}
+rt::owned! { InitRelayResponse;
+}
+
+rt::writer! { InitRelayResponseWriter, "perfetto.protos.InitRelayResponse";
+}
 
 rt::reader! {
     "perfetto.protos.InitRelayResponse": InitRelayResponseReader, InitRelayResponseField, InitRelayResponseTable;
@@ -80,22 +82,22 @@ impl InitRelayResponse {
 }
 
 /// Clocks of the other machine, read at the same moment.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncClockRequest {
-    #[pb(enumeration, 1)] pub phase: Option<SyncClockRequestPhase>,
-    #[pb(message, 2, repeated)] pub clocks: Vec<SyncClockRequestClock>,
+    pub phase: Option<SyncClockRequestPhase>,
+    pub clocks: Vec<SyncClockRequestClock>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncClockRequestWriter, "perfetto.protos.SyncClockRequest");
-impl SyncClockRequestWriter<'_> {
-    #[inline] pub fn phase(&mut self, value: SyncClockRequestPhase) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn clocks(&mut self) -> SyncClockRequestClockWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { SyncClockRequest;
+    repeated clocks = 2 as Nested(SyncClockRequestClock);
+    optional phase = 1 as Enum(SyncClockRequestPhase);
+}
+
+rt::writer! { SyncClockRequestWriter, "perfetto.protos.SyncClockRequest";
+    enumeration phase(SyncClockRequestPhase) = 1;
+    message clocks(SyncClockRequestClockWriter<'_>) = 2, clocks_raw;
 }
 
 rt::reader! {
@@ -118,18 +120,22 @@ impl SyncClockRequest {
 }
 
 /// A clock and what it showed.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncClockRequestClock {
-    #[pb(uint32, 1)] pub clock_id: Option<u32>,
-    #[pb(uint64, 2)] pub timestamp: Option<u64>,
+    pub clock_id: Option<u32>,
+    pub timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncClockRequestClockWriter, "perfetto.protos.SyncClockRequest.Clock");
-impl SyncClockRequestClockWriter<'_> {
-    #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SyncClockRequestClock;
+    optional timestamp = 2 as Uint64;
+    optional clock_id = 1 as Uint32;
+}
+
+rt::writer! { SyncClockRequestClockWriter, "perfetto.protos.SyncClockRequest.Clock";
+    value clock_id(u32) = 1 as uint32;
+    value timestamp(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -150,14 +156,17 @@ impl SyncClockRequestClock {
 }
 
 /// The service read its clocks.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncClockResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncClockResponseWriter, "perfetto.protos.SyncClockResponse");
-impl SyncClockResponseWriter<'_> {}
+rt::owned! { SyncClockResponse;
+}
+
+rt::writer! { SyncClockResponseWriter, "perfetto.protos.SyncClockResponse";
+}
 
 rt::reader! {
     "perfetto.protos.SyncClockResponse": SyncClockResponseReader, SyncClockResponseField, SyncClockResponseTable;

@@ -6,75 +6,55 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What stands in every frame on a socket, behind four bytes of little-endian length.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrame {
     /// Ignored.
-    #[pb(bytes, 1, repeated)] pub data_for_testing: Vec<Vec<u8>>,
+    pub data_for_testing: Vec<Vec<u8>>,
     /// Chosen by the client, rising; a reply repeats it.
-    #[pb(uint64, 2)] pub request_id: Option<u64>,
+    pub request_id: Option<u64>,
     /// What the frame says.
-    #[pb(oneof, 3, 4, 5, 6, 7, 8)] pub msg: Option<IPCFrameMsg>,
+    pub msg: Option<IPCFrameMsg>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { IPCFrame;
+    oneof msg = 3 | 4 | 5 | 6 | 7 | 8;
+    optional request_id = 2 as Uint64;
+    repeated data_for_testing = 1 as Bytes;
 }
 
 /// What the frame says.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum IPCFrameMsg {
-    #[pb(message, 3)] MsgBindService(IPCFrameBindService),
-    #[pb(message, 4)] MsgBindServiceReply(IPCFrameBindServiceReply),
-    #[pb(message, 5)] MsgInvokeMethod(IPCFrameInvokeMethod),
-    #[pb(message, 6)] MsgInvokeMethodReply(IPCFrameInvokeMethodReply),
-    #[pb(message, 7)] MsgRequestError(IPCFrameRequestError),
-    #[pb(message, 8)] SetPeerIdentity(IPCFrameSetPeerIdentity),
+    MsgBindService(IPCFrameBindService),
+    MsgBindServiceReply(IPCFrameBindServiceReply),
+    MsgInvokeMethod(IPCFrameInvokeMethod),
+    MsgInvokeMethodReply(IPCFrameInvokeMethodReply),
+    MsgRequestError(IPCFrameRequestError),
+    SetPeerIdentity(IPCFrameSetPeerIdentity),
 }
 
-rt::writer!(IPCFrameWriter, "perfetto.protos.IPCFrame");
-impl IPCFrameWriter<'_> {
+rt::oneof! { IPCFrameMsg;
+    MsgBindService = 3 as Nested(IPCFrameBindService);
+    MsgBindServiceReply = 4 as Nested(IPCFrameBindServiceReply);
+    MsgInvokeMethod = 5 as Nested(IPCFrameInvokeMethod);
+    MsgInvokeMethodReply = 6 as Nested(IPCFrameInvokeMethodReply);
+    MsgRequestError = 7 as Nested(IPCFrameRequestError);
+    SetPeerIdentity = 8 as Nested(IPCFrameSetPeerIdentity);
+}
+
+rt::writer! { IPCFrameWriter, "perfetto.protos.IPCFrame";
     /// Ignored.
-    #[inline] pub fn data_for_testing(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn data_for_testing_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
+    bytes data_for_testing = 1, data_for_testing_gather;
     /// Chosen by the client, rising; a reply repeats it.
-    #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn msg_bind_service(&mut self) -> IPCFrameBindServiceWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn msg_bind_service_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn msg_bind_service_reply(&mut self) -> IPCFrameBindServiceReplyWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn msg_bind_service_reply_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn msg_invoke_method(&mut self) -> IPCFrameInvokeMethodWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn msg_invoke_method_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn msg_invoke_method_reply(&mut self) -> IPCFrameInvokeMethodReplyWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn msg_invoke_method_reply_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn msg_request_error(&mut self) -> IPCFrameRequestErrorWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn msg_request_error_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn set_peer_identity(&mut self) -> IPCFrameSetPeerIdentityWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    #[inline] pub fn set_peer_identity_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
+    value request_id(u64) = 2 as uint64;
+    message msg_bind_service(IPCFrameBindServiceWriter<'_>) = 3, msg_bind_service_raw;
+    message msg_bind_service_reply(IPCFrameBindServiceReplyWriter<'_>) = 4, msg_bind_service_reply_raw;
+    message msg_invoke_method(IPCFrameInvokeMethodWriter<'_>) = 5, msg_invoke_method_raw;
+    message msg_invoke_method_reply(IPCFrameInvokeMethodReplyWriter<'_>) = 6, msg_invoke_method_reply_raw;
+    message msg_request_error(IPCFrameRequestErrorWriter<'_>) = 7, msg_request_error_raw;
+    message set_peer_identity(IPCFrameSetPeerIdentityWriter<'_>) = 8, set_peer_identity_raw;
 }
 
 rt::reader! {
@@ -116,16 +96,19 @@ impl IPCFrame {
 }
 
 /// Asks for a service by name.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameBindService {
-    #[pb(string, 1)] pub service_name: Option<String>,
+    pub service_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameBindServiceWriter, "perfetto.protos.IPCFrame.BindService");
-impl IPCFrameBindServiceWriter<'_> {
-    #[inline] pub fn service_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { IPCFrameBindService;
+    optional service_name = 1 as Text;
+}
+
+rt::writer! { IPCFrameBindServiceWriter, "perfetto.protos.IPCFrame.BindService";
+    value service_name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -145,25 +128,27 @@ impl IPCFrameBindService {
 }
 
 /// Whether there is one, and the numbers of its methods.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameBindServiceReply {
-    #[pb(bool, 1)] pub success: Option<bool>,
+    pub success: Option<bool>,
     /// To be used in InvokeMethod.
-    #[pb(uint32, 2)] pub service_id: Option<u32>,
-    #[pb(message, 3, repeated)] pub methods: Vec<IPCFrameBindServiceReplyMethodInfo>,
+    pub service_id: Option<u32>,
+    pub methods: Vec<IPCFrameBindServiceReplyMethodInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameBindServiceReplyWriter, "perfetto.protos.IPCFrame.BindServiceReply");
-impl IPCFrameBindServiceReplyWriter<'_> {
-    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+rt::owned! { IPCFrameBindServiceReply;
+    repeated methods = 3 as Nested(IPCFrameBindServiceReplyMethodInfo);
+    optional service_id = 2 as Uint32;
+    optional success = 1 as Bool;
+}
+
+rt::writer! { IPCFrameBindServiceReplyWriter, "perfetto.protos.IPCFrame.BindServiceReply";
+    value success(bool) = 1 as bool;
     /// To be used in InvokeMethod.
-    #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn methods(&mut self) -> IPCFrameBindServiceReplyMethodInfoWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn methods_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    value service_id(u32) = 2 as uint32;
+    message methods(IPCFrameBindServiceReplyMethodInfoWriter<'_>) = 3, methods_raw;
 }
 
 rt::reader! {
@@ -189,18 +174,22 @@ impl IPCFrameBindServiceReply {
 }
 
 /// A method.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameBindServiceReplyMethodInfo {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub id: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameBindServiceReplyMethodInfoWriter, "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo");
-impl IPCFrameBindServiceReplyMethodInfoWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { IPCFrameBindServiceReplyMethodInfo;
+    optional name = 2 as Text;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { IPCFrameBindServiceReplyMethodInfoWriter, "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo";
+    value id(u32) = 1 as uint32;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -221,30 +210,32 @@ impl IPCFrameBindServiceReplyMethodInfo {
 }
 
 /// A call.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameInvokeMethod {
-    #[pb(uint32, 1)] pub service_id: Option<u32>,
-    #[pb(uint32, 2)] pub method_id: Option<u32>,
+    pub service_id: Option<u32>,
+    pub method_id: Option<u32>,
     /// The request message, encoded.
-    #[pb(bytes, 3)] pub args_proto: Option<Vec<u8>>,
+    pub args_proto: Option<Vec<u8>>,
     /// The client does not want an answer; none may be sent.
-    #[pb(bool, 4)] pub drop_reply: Option<bool>,
+    pub drop_reply: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameInvokeMethodWriter, "perfetto.protos.IPCFrame.InvokeMethod");
-impl IPCFrameInvokeMethodWriter<'_> {
-    #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn method_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { IPCFrameInvokeMethod;
+    optional drop_reply = 4 as Bool;
+    optional args_proto = 3 as Bytes;
+    optional method_id = 2 as Uint32;
+    optional service_id = 1 as Uint32;
+}
+
+rt::writer! { IPCFrameInvokeMethodWriter, "perfetto.protos.IPCFrame.InvokeMethod";
+    value service_id(u32) = 1 as uint32;
+    value method_id(u32) = 2 as uint32;
     /// The request message, encoded.
-    #[inline] pub fn args_proto(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn args_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
+    bytes args_proto = 3, args_proto_gather;
     /// The client does not want an answer; none may be sent.
-    #[inline] pub fn drop_reply(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    value drop_reply(bool) = 4 as bool;
 }
 
 rt::reader! {
@@ -271,30 +262,31 @@ impl IPCFrameInvokeMethod {
 }
 
 /// An answer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameInvokeMethodReply {
     /// False if the method failed or does not exist; there is no message then.
-    #[pb(bool, 1)] pub success: Option<bool>,
+    pub success: Option<bool>,
     /// More answers to the same request follow.
-    #[pb(bool, 2)] pub has_more: Option<bool>,
+    pub has_more: Option<bool>,
     /// The response message, encoded.
-    #[pb(bytes, 3)] pub reply_proto: Option<Vec<u8>>,
+    pub reply_proto: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameInvokeMethodReplyWriter, "perfetto.protos.IPCFrame.InvokeMethodReply");
-impl IPCFrameInvokeMethodReplyWriter<'_> {
+rt::owned! { IPCFrameInvokeMethodReply;
+    optional reply_proto = 3 as Bytes;
+    optional has_more = 2 as Bool;
+    optional success = 1 as Bool;
+}
+
+rt::writer! { IPCFrameInvokeMethodReplyWriter, "perfetto.protos.IPCFrame.InvokeMethodReply";
     /// False if the method failed or does not exist; there is no message then.
-    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    value success(bool) = 1 as bool;
     /// More answers to the same request follow.
-    #[inline] pub fn has_more(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    value has_more(bool) = 2 as bool;
     /// The response message, encoded.
-    #[inline] pub fn reply_proto(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn reply_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
+    bytes reply_proto = 3, reply_proto_gather;
 }
 
 rt::reader! {
@@ -320,16 +312,19 @@ impl IPCFrameInvokeMethodReply {
 }
 
 /// The frame could not be understood at all.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameRequestError {
-    #[pb(string, 1)] pub error: Option<String>,
+    pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameRequestErrorWriter, "perfetto.protos.IPCFrame.RequestError");
-impl IPCFrameRequestErrorWriter<'_> {
-    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { IPCFrameRequestError;
+    optional error = 1 as Text;
+}
+
+rt::writer! { IPCFrameRequestErrorWriter, "perfetto.protos.IPCFrame.RequestError";
+    value error(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -349,24 +344,30 @@ impl IPCFrameRequestError {
 }
 
 /// A relay says whose connection it forwards.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IPCFrameSetPeerIdentity {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(int32, 2)] pub uid: Option<i32>,
+    pub pid: Option<i32>,
+    pub uid: Option<i32>,
     /// Something stable about the machine, such as a hash of its boot id.
-    #[pb(string, 3)] pub machine_id_hint: Option<String>,
-    #[pb(string, 4)] pub machine_name: Option<String>,
+    pub machine_id_hint: Option<String>,
+    pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IPCFrameSetPeerIdentityWriter, "perfetto.protos.IPCFrame.SetPeerIdentity");
-impl IPCFrameSetPeerIdentityWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { IPCFrameSetPeerIdentity;
+    optional machine_name = 4 as Text;
+    optional machine_id_hint = 3 as Text;
+    optional uid = 2 as Int32;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { IPCFrameSetPeerIdentityWriter, "perfetto.protos.IPCFrame.SetPeerIdentity";
+    value pid(i32) = 1 as int32;
+    value uid(i32) = 2 as int32;
     /// Something stable about the machine, such as a hash of its boot id.
-    #[inline] pub fn machine_id_hint(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    value machine_id_hint(&str) = 3 as string;
+    value machine_name(&str) = 4 as string;
 }
 
 rt::reader! {

@@ -50,22 +50,22 @@ impl protozero::Enumeration for VmInstructionAbortLevel {
 
 protozero::rt::enumeration!(VmInstructionAbortLevel);
 /// Instructions that merge patches of a state into one message.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmProgram {
-    #[pb(uint32, 1)] pub version: Option<u32>,
-    #[pb(message, 2, repeated)] pub instructions: Vec<VmInstruction>,
+    pub version: Option<u32>,
+    pub instructions: Vec<VmInstruction>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VmProgramWriter, "perfetto.protos.VmProgram");
-impl VmProgramWriter<'_> {
-    #[inline] pub fn version(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn instructions(&mut self) -> VmInstructionWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn instructions_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { VmProgram;
+    repeated instructions = 2 as Nested(VmInstruction);
+    optional version = 1 as Uint32;
+}
+
+rt::writer! { VmProgramWriter, "perfetto.protos.VmProgram";
+    value version(u32) = 1 as uint32;
+    message instructions(VmInstructionWriter<'_>) = 2, instructions_raw;
 }
 
 rt::reader! {
@@ -88,47 +88,48 @@ impl VmProgram {
 }
 
 /// One instruction, with those that run inside it.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmInstruction {
     /// What it does.
-    #[pb(oneof, 1, 2, 3, 4, 5)] pub operation: Option<VmInstructionOperation>,
-    #[pb(enumeration, 6)] pub abort_level: Option<VmInstructionAbortLevel>,
-    #[pb(message, 7, repeated)] pub nested_instructions: Vec<VmInstruction>,
+    pub operation: Option<VmInstructionOperation>,
+    pub abort_level: Option<VmInstructionAbortLevel>,
+    pub nested_instructions: Vec<VmInstruction>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { VmInstruction;
+    repeated nested_instructions = 7 as Nested(VmInstruction);
+    optional abort_level = 6 as Enum(VmInstructionAbortLevel);
+    oneof operation = 1 | 2 | 3 | 4 | 5;
 }
 
 /// What it does.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum VmInstructionOperation {
-    #[pb(message, 1)] Select(VmOpSelect),
-    #[pb(message, 2)] RegLoad(VmOpRegLoad),
-    #[pb(message, 3)] Merge(VmOpMerge),
-    #[pb(message, 4)] Set(VmOpSet),
-    #[pb(message, 5)] Del(VmOpDel),
+    Select(VmOpSelect),
+    RegLoad(VmOpRegLoad),
+    Merge(VmOpMerge),
+    Set(VmOpSet),
+    Del(VmOpDel),
 }
 
-rt::writer!(VmInstructionWriter, "perfetto.protos.VmInstruction");
-impl VmInstructionWriter<'_> {
-    #[inline] pub fn select(&mut self) -> VmOpSelectWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn select_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn reg_load(&mut self) -> VmOpRegLoadWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn reg_load_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn merge(&mut self) -> VmOpMergeWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn merge_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    #[inline] pub fn set(&mut self) -> VmOpSetWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn set_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
-    #[inline] pub fn del(&mut self) -> VmOpDelWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn del_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    #[inline] pub fn abort_level(&mut self, value: VmInstructionAbortLevel) -> &mut Self {
-        rt::enumeration::<6>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn nested_instructions(&mut self) -> VmInstructionWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn nested_instructions_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+rt::oneof! { VmInstructionOperation;
+    Select = 1 as Nested(VmOpSelect);
+    RegLoad = 2 as Nested(VmOpRegLoad);
+    Merge = 3 as Nested(VmOpMerge);
+    Set = 4 as Nested(VmOpSet);
+    Del = 5 as Nested(VmOpDel);
+}
+
+rt::writer! { VmInstructionWriter, "perfetto.protos.VmInstruction";
+    message select(VmOpSelectWriter<'_>) = 1, select_raw;
+    message reg_load(VmOpRegLoadWriter<'_>) = 2, reg_load_raw;
+    message merge(VmOpMergeWriter<'_>) = 3, merge_raw;
+    message set(VmOpSetWriter<'_>) = 4, set_raw;
+    message del(VmOpDelWriter<'_>) = 5, del_raw;
+    enumeration abort_level(VmInstructionAbortLevel) = 6;
+    message nested_instructions(VmInstructionWriter<'_>) = 7, nested_instructions_raw;
 }
 
 rt::reader! {
@@ -163,30 +164,25 @@ impl VmInstruction {
 }
 
 /// Moves a cursor to a field below.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmOpSelect {
-    #[pb(enumeration, 1)] pub cursor: Option<VmCursorEnum>,
-    #[pb(message, 2, repeated)] pub relative_path: Vec<VmOpSelectPathComponent>,
-    #[pb(bool, 3)] pub create_if_not_exist: Option<bool>,
+    pub cursor: Option<VmCursorEnum>,
+    pub relative_path: Vec<VmOpSelectPathComponent>,
+    pub create_if_not_exist: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VmOpSelectWriter, "perfetto.protos.VmOpSelect");
-impl VmOpSelectWriter<'_> {
-    #[inline] pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn relative_path(&mut self) -> VmOpSelectPathComponentWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn relative_path_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn create_if_not_exist(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { VmOpSelect;
+    optional create_if_not_exist = 3 as Bool;
+    repeated relative_path = 2 as Nested(VmOpSelectPathComponent);
+    optional cursor = 1 as Enum(VmCursorEnum);
+}
+
+rt::writer! { VmOpSelectWriter, "perfetto.protos.VmOpSelect";
+    enumeration cursor(VmCursorEnum) = 1;
+    message relative_path(VmOpSelectPathComponentWriter<'_>) = 2, relative_path_raw;
+    value create_if_not_exist(bool) = 3 as bool;
 }
 
 rt::reader! {
@@ -211,36 +207,45 @@ impl VmOpSelect {
 }
 
 /// One step of the way.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmOpSelectPathComponent {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3)] pub field: Option<VmOpSelectPathComponentField_>,
-    #[pb(bool, 5)] pub is_repeated: Option<bool>,
-    #[pb(uint32, 6)] pub register_to_match: Option<u32>,
-    #[pb(uint32, 7)] pub store_foreach_index_into_register: Option<u32>,
+    pub field: Option<VmOpSelectPathComponentField_>,
+    pub is_repeated: Option<bool>,
+    pub register_to_match: Option<u32>,
+    pub store_foreach_index_into_register: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { VmOpSelectPathComponent;
+    optional store_foreach_index_into_register = 7 as Uint32;
+    optional register_to_match = 6 as Uint32;
+    optional is_repeated = 5 as Bool;
+    oneof field = 1 | 2 | 3;
 }
 
 /// `perfetto.protos.VmOpSelect.PathComponent.field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum VmOpSelectPathComponentField_ {
-    #[pb(uint32, 1)] FieldId(u32),
-    #[pb(uint32, 2)] ArrayIndex(u32),
-    #[pb(uint32, 3)] MapKeyFieldId(u32),
+    FieldId(u32),
+    ArrayIndex(u32),
+    MapKeyFieldId(u32),
 }
 
-rt::writer!(VmOpSelectPathComponentWriter, "perfetto.protos.VmOpSelect.PathComponent");
-impl VmOpSelectPathComponentWriter<'_> {
-    #[inline] pub fn field_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn array_index(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn map_key_field_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn is_repeated(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn register_to_match(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn store_foreach_index_into_register(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<7>(&mut self.s, value);
-        self
-    }
+rt::oneof! { VmOpSelectPathComponentField_;
+    FieldId = 1 as Uint32;
+    ArrayIndex = 2 as Uint32;
+    MapKeyFieldId = 3 as Uint32;
+}
+
+rt::writer! { VmOpSelectPathComponentWriter, "perfetto.protos.VmOpSelect.PathComponent";
+    value field_id(u32) = 1 as uint32;
+    value array_index(u32) = 2 as uint32;
+    value map_key_field_id(u32) = 3 as uint32;
+    value is_repeated(bool) = 5 as bool;
+    value register_to_match(u32) = 6 as uint32;
+    value store_foreach_index_into_register(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -271,21 +276,22 @@ impl VmOpSelectPathComponent {
 }
 
 /// Loads a scalar into a register.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmOpRegLoad {
-    #[pb(enumeration, 1)] pub cursor: Option<VmCursorEnum>,
-    #[pb(uint32, 2)] pub dst_register: Option<u32>,
+    pub cursor: Option<VmCursorEnum>,
+    pub dst_register: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VmOpRegLoadWriter, "perfetto.protos.VmOpRegLoad");
-impl VmOpRegLoadWriter<'_> {
-    #[inline] pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn dst_register(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { VmOpRegLoad;
+    optional dst_register = 2 as Uint32;
+    optional cursor = 1 as Enum(VmCursorEnum);
+}
+
+rt::writer! { VmOpRegLoadWriter, "perfetto.protos.VmOpRegLoad";
+    enumeration cursor(VmCursorEnum) = 1;
+    value dst_register(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -306,18 +312,22 @@ impl VmOpRegLoad {
 }
 
 /// Merges the patch's message into the state's.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmOpMerge {
-    #[pb(bool, 1)] pub skip_submessages: Option<bool>,
-    #[pb(bool, 2)] pub del_if_src_empty: Option<bool>,
+    pub skip_submessages: Option<bool>,
+    pub del_if_src_empty: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VmOpMergeWriter, "perfetto.protos.VmOpMerge");
-impl VmOpMergeWriter<'_> {
-    #[inline] pub fn skip_submessages(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn del_if_src_empty(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+rt::owned! { VmOpMerge;
+    optional del_if_src_empty = 2 as Bool;
+    optional skip_submessages = 1 as Bool;
+}
+
+rt::writer! { VmOpMergeWriter, "perfetto.protos.VmOpMerge";
+    value skip_submessages(bool) = 1 as bool;
+    value del_if_src_empty(bool) = 2 as bool;
 }
 
 rt::reader! {
@@ -338,14 +348,17 @@ impl VmOpMerge {
 }
 
 /// Replaces the state's field by the patch's.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmOpSet {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VmOpSetWriter, "perfetto.protos.VmOpSet");
-impl VmOpSetWriter<'_> {}
+rt::owned! { VmOpSet;
+}
+
+rt::writer! { VmOpSetWriter, "perfetto.protos.VmOpSet";
+}
 
 rt::reader! {
     "perfetto.protos.VmOpSet": VmOpSetReader, VmOpSetField, VmOpSetTable;
@@ -361,14 +374,17 @@ impl VmOpSet {
 }
 
 /// Deletes the state's field.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VmOpDel {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VmOpDelWriter, "perfetto.protos.VmOpDel");
-impl VmOpDelWriter<'_> {}
+rt::owned! { VmOpDel;
+}
+
+rt::writer! { VmOpDelWriter, "perfetto.protos.VmOpDel";
+}
 
 rt::reader! {
     "perfetto.protos.VmOpDel": VmOpDelReader, VmOpDelField, VmOpDelTable;

@@ -37,24 +37,24 @@ impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
 
 protozero::rt::enumeration!(ClockSnapshotClockBuiltinClocks);
 /// Several clocks read at the same moment; what converts timestamps between them.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClockSnapshot {
-    #[pb(message, 1, repeated)] pub clocks: Vec<ClockSnapshotClock>,
+    pub clocks: Vec<ClockSnapshotClock>,
     /// The clock a reader should convert to.
-    #[pb(enumeration, 2)] pub primary_trace_clock: Option<crate::BuiltinClock>,
+    pub primary_trace_clock: Option<crate::BuiltinClock>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClockSnapshotWriter, "perfetto.protos.ClockSnapshot");
-impl ClockSnapshotWriter<'_> {
-    #[inline] pub fn clocks(&mut self) -> ClockSnapshotClockWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { ClockSnapshot;
+    optional primary_trace_clock = 2 as Enum(crate::BuiltinClock);
+    repeated clocks = 1 as Nested(ClockSnapshotClock);
+}
+
+rt::writer! { ClockSnapshotWriter, "perfetto.protos.ClockSnapshot";
+    message clocks(ClockSnapshotClockWriter<'_>) = 1, clocks_raw;
     /// The clock a reader should convert to.
-    #[inline] pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+    enumeration primary_trace_clock(crate::BuiltinClock) = 2;
 }
 
 rt::reader! {
@@ -78,33 +78,36 @@ impl ClockSnapshot {
 }
 
 /// A clock and what it showed.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClockSnapshotClock {
     /// A BuiltinClock, or from 64 on a clock of the sequence.
-    #[pb(uint32, 1)] pub clock_id: Option<u32>,
+    pub clock_id: Option<u32>,
     /// In units of `unit_multiplier_ns`.
-    #[pb(uint64, 2)] pub timestamp: Option<u64>,
+    pub timestamp: Option<u64>,
     /// Packets on this clock count from the packet before, of the same sequence.
-    #[pb(bool, 3)] pub is_incremental: Option<bool>,
+    pub is_incremental: Option<bool>,
     /// Nanoseconds per unit; 0 counts as 1.
-    #[pb(uint64, 4)] pub unit_multiplier_ns: Option<u64>,
+    pub unit_multiplier_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClockSnapshotClockWriter, "perfetto.protos.ClockSnapshot.Clock");
-impl ClockSnapshotClockWriter<'_> {
+rt::owned! { ClockSnapshotClock;
+    optional unit_multiplier_ns = 4 as Uint64;
+    optional is_incremental = 3 as Bool;
+    optional timestamp = 2 as Uint64;
+    optional clock_id = 1 as Uint32;
+}
+
+rt::writer! { ClockSnapshotClockWriter, "perfetto.protos.ClockSnapshot.Clock";
     /// A BuiltinClock, or from 64 on a clock of the sequence.
-    #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value clock_id(u32) = 1 as uint32;
     /// In units of `unit_multiplier_ns`.
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value timestamp(u64) = 2 as uint64;
     /// Packets on this clock count from the packet before, of the same sequence.
-    #[inline] pub fn is_incremental(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    value is_incremental(bool) = 3 as bool;
     /// Nanoseconds per unit; 0 counts as 1.
-    #[inline] pub fn unit_multiplier_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    value unit_multiplier_ns(u64) = 4 as uint64;
 }
 
 rt::reader! {

@@ -6,40 +6,38 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Schemas of extension fields, so that a reader can show what it was not built with.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ExtensionDescriptor {
     /// At most one of these.
-    #[pb(oneof, 1, 2)] pub descriptor: Option<ExtensionDescriptorDescriptor>,
-    #[pb(string, 3)] pub file_name: Option<String>,
+    pub descriptor: Option<ExtensionDescriptorDescriptor>,
+    pub file_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { ExtensionDescriptor;
+    optional file_name = 3 as Text;
+    oneof descriptor = 1 | 2;
 }
 
 /// `perfetto.protos.ExtensionDescriptor.descriptor`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ExtensionDescriptorDescriptor {
-    #[pb(message, 1)] ExtensionSet(crate::FileDescriptorSet),
+    ExtensionSet(crate::FileDescriptorSet),
     /// An encoded FileDescriptorSet, compressed.
-    #[pb(bytes, 2)] ExtensionSetGzip(Vec<u8>),
+    ExtensionSetGzip(Vec<u8>),
 }
 
-rt::writer!(ExtensionDescriptorWriter, "perfetto.protos.ExtensionDescriptor");
-impl ExtensionDescriptorWriter<'_> {
-    #[inline] pub fn extension_set(&mut self) -> crate::FileDescriptorSetWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn extension_set_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::oneof! { ExtensionDescriptorDescriptor;
+    ExtensionSet = 1 as Nested(crate::FileDescriptorSet);
+    ExtensionSetGzip = 2 as Bytes;
+}
+
+rt::writer! { ExtensionDescriptorWriter, "perfetto.protos.ExtensionDescriptor";
+    message extension_set(crate::FileDescriptorSetWriter<'_>) = 1, extension_set_raw;
     /// An encoded FileDescriptorSet, compressed.
-    #[inline] pub fn extension_set_gzip(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn extension_set_gzip_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    bytes extension_set_gzip = 2, extension_set_gzip_gather;
+    value file_name(&str) = 3 as string;
 }
 
 rt::reader! {

@@ -53,34 +53,25 @@ protozero::rt::enumeration!(
     MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits
 );
 /// `perfetto.protos.MemoryTrackerSnapshot`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshot {
-    #[pb(uint64, 1)] pub global_dump_id: Option<u64>,
-    #[pb(enumeration, 2)] pub level_of_detail: Option<MemoryTrackerSnapshotLevelOfDetail>,
-    #[pb(message, 3, repeated)] pub process_memory_dumps: Vec<MemoryTrackerSnapshotProcessSnapshot>,
+    pub global_dump_id: Option<u64>,
+    pub level_of_detail: Option<MemoryTrackerSnapshotLevelOfDetail>,
+    pub process_memory_dumps: Vec<MemoryTrackerSnapshotProcessSnapshot>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MemoryTrackerSnapshotWriter, "perfetto.protos.MemoryTrackerSnapshot");
-impl MemoryTrackerSnapshotWriter<'_> {
-    #[inline] pub fn global_dump_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn level_of_detail(
-        &mut self,
-        value: MemoryTrackerSnapshotLevelOfDetail,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn process_memory_dumps(
-        &mut self,
-    ) -> MemoryTrackerSnapshotProcessSnapshotWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn process_memory_dumps_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { MemoryTrackerSnapshot;
+    repeated process_memory_dumps = 3 as Nested(MemoryTrackerSnapshotProcessSnapshot);
+    optional level_of_detail = 2 as Enum(MemoryTrackerSnapshotLevelOfDetail);
+    optional global_dump_id = 1 as Uint64;
+}
+
+rt::writer! { MemoryTrackerSnapshotWriter, "perfetto.protos.MemoryTrackerSnapshot";
+    value global_dump_id(u64) = 1 as uint64;
+    enumeration level_of_detail(MemoryTrackerSnapshotLevelOfDetail) = 2;
+    message process_memory_dumps(MemoryTrackerSnapshotProcessSnapshotWriter<'_>) = 3, process_memory_dumps_raw;
 }
 
 rt::reader! {
@@ -113,36 +104,25 @@ impl MemoryTrackerSnapshot {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshot {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(message, 2, repeated)] pub allocator_dumps: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryNode>,
-    #[pb(message, 3, repeated)] pub memory_edges: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryEdge>,
+    pub pid: Option<i32>,
+    pub allocator_dumps: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryNode>,
+    pub memory_edges: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryEdge>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MemoryTrackerSnapshotProcessSnapshotWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot");
-impl MemoryTrackerSnapshotProcessSnapshotWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn allocator_dumps(
-        &mut self,
-    ) -> MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn allocator_dumps_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn memory_edges(
-        &mut self,
-    ) -> MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn memory_edges_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { MemoryTrackerSnapshotProcessSnapshot;
+    repeated memory_edges = 3 as Nested(MemoryTrackerSnapshotProcessSnapshotMemoryEdge);
+    repeated allocator_dumps = 2 as Nested(MemoryTrackerSnapshotProcessSnapshotMemoryNode);
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { MemoryTrackerSnapshotProcessSnapshotWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot";
+    value pid(i32) = 1 as int32;
+    message allocator_dumps(MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'_>) = 2, allocator_dumps_raw;
+    message memory_edges(MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'_>) = 3, memory_edges_raw;
 }
 
 rt::reader! {
@@ -175,29 +155,31 @@ impl MemoryTrackerSnapshotProcessSnapshot {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNode {
-    #[pb(uint64, 1)] pub id: Option<u64>,
-    #[pb(string, 2)] pub absolute_name: Option<String>,
-    #[pb(bool, 3)] pub weak: Option<bool>,
-    #[pb(uint64, 4)] pub size_bytes: Option<u64>,
-    #[pb(message, 5, repeated)] pub entries: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry>,
+    pub id: Option<u64>,
+    pub absolute_name: Option<String>,
+    pub weak: Option<bool>,
+    pub size_bytes: Option<u64>,
+    pub entries: Vec<MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode");
-impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn absolute_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn weak(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn size_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn entries(
-        &mut self,
-    ) -> MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn entries_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+rt::owned! { MemoryTrackerSnapshotProcessSnapshotMemoryNode;
+    repeated entries = 5 as Nested(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry);
+    optional size_bytes = 4 as Uint64;
+    optional weak = 3 as Bool;
+    optional absolute_name = 2 as Text;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode";
+    value id(u64) = 1 as uint64;
+    value absolute_name(&str) = 2 as string;
+    value weak(bool) = 3 as bool;
+    value size_bytes(u64) = 4 as uint64;
+    message entries(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_>) = 5, entries_raw;
 }
 
 rt::reader! {
@@ -230,30 +212,30 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNode {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(enumeration, 2)] pub units: Option<
+    pub name: Option<String>,
+    pub units: Option<
         MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits,
     >,
-    #[pb(uint64, 3)] pub value_uint64: Option<u64>,
-    #[pb(string, 4)] pub value_string: Option<String>,
+    pub value_uint64: Option<u64>,
+    pub value_string: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry");
-impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn units(
-        &mut self,
-        value: MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn value_uint64(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn value_string(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry;
+    optional value_string = 4 as Text;
+    optional value_uint64 = 3 as Uint64;
+    optional units = 2 as Enum(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits);
+    optional name = 1 as Text;
+}
+
+rt::writer! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry";
+    value name(&str) = 1 as string;
+    enumeration units(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits) = 2;
+    value value_uint64(u64) = 3 as uint64;
+    value value_string(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -284,22 +266,28 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
-    #[pb(uint64, 1)] pub source_id: Option<u64>,
-    #[pb(uint64, 2)] pub target_id: Option<u64>,
-    #[pb(uint32, 3)] pub importance: Option<u32>,
-    #[pb(bool, 4)] pub overridable: Option<bool>,
+    pub source_id: Option<u64>,
+    pub target_id: Option<u64>,
+    pub importance: Option<u32>,
+    pub overridable: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge");
-impl MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'_> {
-    #[inline] pub fn source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn target_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn importance(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn overridable(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+rt::owned! { MemoryTrackerSnapshotProcessSnapshotMemoryEdge;
+    optional overridable = 4 as Bool;
+    optional importance = 3 as Uint32;
+    optional target_id = 2 as Uint64;
+    optional source_id = 1 as Uint64;
+}
+
+rt::writer! { MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge";
+    value source_id(u64) = 1 as uint64;
+    value target_id(u64) = 2 as uint64;
+    value importance(u32) = 3 as uint32;
+    value overridable(bool) = 4 as bool;
 }
 
 rt::reader! {

@@ -6,22 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Clocks of another machine against ours.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RemoteClockSync {
-    #[pb(message, 1, repeated)] pub synced_clocks: Vec<RemoteClockSyncSyncedClocks>,
+    pub synced_clocks: Vec<RemoteClockSyncSyncedClocks>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RemoteClockSyncWriter, "perfetto.protos.RemoteClockSync");
-impl RemoteClockSyncWriter<'_> {
-    #[inline] pub fn synced_clocks(&mut self) -> RemoteClockSyncSyncedClocksWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn synced_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { RemoteClockSync;
+    repeated synced_clocks = 1 as Nested(RemoteClockSyncSyncedClocks);
+}
+
+rt::writer! { RemoteClockSyncWriter, "perfetto.protos.RemoteClockSync";
+    message synced_clocks(RemoteClockSyncSyncedClocksWriter<'_>) = 1, synced_clocks_raw;
 }
 
 rt::reader! {
@@ -41,26 +38,22 @@ impl RemoteClockSync {
 }
 
 /// The same moment on both sides.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RemoteClockSyncSyncedClocks {
-    #[pb(message, 2)] pub client_clocks: Option<crate::ClockSnapshot>,
-    #[pb(message, 3)] pub host_clocks: Option<crate::ClockSnapshot>,
+    pub client_clocks: Option<crate::ClockSnapshot>,
+    pub host_clocks: Option<crate::ClockSnapshot>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RemoteClockSyncSyncedClocksWriter, "perfetto.protos.RemoteClockSync.SyncedClocks");
-impl RemoteClockSyncSyncedClocksWriter<'_> {
-    #[inline] pub fn client_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn client_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn host_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn host_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { RemoteClockSyncSyncedClocks;
+    optional host_clocks = 3 as Nested(crate::ClockSnapshot);
+    optional client_clocks = 2 as Nested(crate::ClockSnapshot);
+}
+
+rt::writer! { RemoteClockSyncSyncedClocksWriter, "perfetto.protos.RemoteClockSync.SyncedClocks";
+    message client_clocks(crate::ClockSnapshotWriter<'_>) = 2, client_clocks_raw;
+    message host_clocks(crate::ClockSnapshotWriter<'_>) = 3, host_clocks_raw;
 }
 
 rt::reader! {

@@ -6,47 +6,43 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What tests write.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEvent {
-    #[pb(string, 1)] pub str: Option<String>,
+    pub str: Option<String>,
     /// From a generator that starts with `TestConfig.seed`.
-    #[pb(uint32, 2)] pub seq_value: Option<u32>,
+    pub seq_value: Option<u32>,
     /// Counts packets, from 0.
-    #[pb(uint64, 3)] pub counter: Option<u64>,
+    pub counter: Option<u64>,
     /// No more will come.
-    #[pb(bool, 4)] pub is_last: Option<bool>,
-    #[pb(message, 5)] pub payload: Option<TestEventTestPayload>,
-    #[pb(message, 6)] pub protovm_patch: Option<TestEventProtoVmPatch>,
-    #[pb(message, 7)] pub protovm_incremental_state: Option<TestEventProtoVmIncrementalState>,
+    pub is_last: Option<bool>,
+    pub payload: Option<TestEventTestPayload>,
+    pub protovm_patch: Option<TestEventProtoVmPatch>,
+    pub protovm_incremental_state: Option<TestEventProtoVmIncrementalState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestEventWriter, "perfetto.protos.TestEvent");
-impl TestEventWriter<'_> {
-    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { TestEvent;
+    optional protovm_incremental_state = 7 as Nested(TestEventProtoVmIncrementalState);
+    optional protovm_patch = 6 as Nested(TestEventProtoVmPatch);
+    optional payload = 5 as Nested(TestEventTestPayload);
+    optional is_last = 4 as Bool;
+    optional counter = 3 as Uint64;
+    optional seq_value = 2 as Uint32;
+    optional str = 1 as Text;
+}
+
+rt::writer! { TestEventWriter, "perfetto.protos.TestEvent";
+    value str(&str) = 1 as string;
     /// From a generator that starts with `TestConfig.seed`.
-    #[inline] pub fn seq_value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value seq_value(u32) = 2 as uint32;
     /// Counts packets, from 0.
-    #[inline] pub fn counter(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    value counter(u64) = 3 as uint64;
     /// No more will come.
-    #[inline] pub fn is_last(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn payload(&mut self) -> TestEventTestPayloadWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn payload_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    #[inline] pub fn protovm_patch(&mut self) -> TestEventProtoVmPatchWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn protovm_patch_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn protovm_incremental_state(
-        &mut self,
-    ) -> TestEventProtoVmIncrementalStateWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn protovm_incremental_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+    value is_last(bool) = 4 as bool;
+    message payload(TestEventTestPayloadWriter<'_>) = 5, payload_raw;
+    message protovm_patch(TestEventProtoVmPatchWriter<'_>) = 6, protovm_patch_raw;
+    message protovm_incremental_state(TestEventProtoVmIncrementalStateWriter<'_>) = 7, protovm_incremental_state_raw;
 }
 
 rt::reader! {
@@ -84,38 +80,37 @@ impl TestEvent {
 }
 
 /// A message to be nested.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEventTestPayload {
-    #[pb(string, 1, repeated)] pub str: Vec<String>,
-    #[pb(message, 2, repeated)] pub nested: Vec<TestEventTestPayload>,
-    #[pb(uint32, 3)] pub remaining_nesting_depth: Option<u32>,
-    #[pb(string, 4)] pub single_string: Option<String>,
-    #[pb(int32, 5)] pub single_int: Option<i32>,
-    #[pb(int32, 6, repeated)] pub repeated_ints: Vec<i32>,
-    #[pb(message, 7, repeated)] pub debug_annotations: Vec<crate::DebugAnnotation>,
+    pub str: Vec<String>,
+    pub nested: Vec<TestEventTestPayload>,
+    pub remaining_nesting_depth: Option<u32>,
+    pub single_string: Option<String>,
+    pub single_int: Option<i32>,
+    pub repeated_ints: Vec<i32>,
+    pub debug_annotations: Vec<crate::DebugAnnotation>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestEventTestPayloadWriter, "perfetto.protos.TestEvent.TestPayload");
-impl TestEventTestPayloadWriter<'_> {
-    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn nested(&mut self) -> TestEventTestPayloadWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn nested_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn remaining_nesting_depth(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn single_string(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn single_int(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn repeated_ints(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn debug_annotations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+rt::owned! { TestEventTestPayload;
+    repeated debug_annotations = 7 as Nested(crate::DebugAnnotation);
+    unpacked repeated_ints = 6 as Int32;
+    optional single_int = 5 as Int32;
+    optional single_string = 4 as Text;
+    optional remaining_nesting_depth = 3 as Uint32;
+    repeated nested = 2 as Nested(TestEventTestPayload);
+    repeated str = 1 as Text;
+}
+
+rt::writer! { TestEventTestPayloadWriter, "perfetto.protos.TestEvent.TestPayload";
+    value str(&str) = 1 as string;
+    message nested(TestEventTestPayloadWriter<'_>) = 2, nested_raw;
+    value remaining_nesting_depth(u32) = 3 as uint32;
+    value single_string(&str) = 4 as string;
+    value single_int(i32) = 5 as int32;
+    value repeated_ints(i32) = 6 as int32;
+    message debug_annotations(crate::DebugAnnotationWriter<'_>) = 7, debug_annotations_raw;
 }
 
 rt::reader! {
@@ -148,24 +143,22 @@ impl TestEventTestPayload {
 }
 
 /// An entry of the state tests merge patches into.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEventProtoVmMessage {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(message, 2)] pub submessage: Option<TestEventProtoVmMessageProtoVmSubmessage>,
+    pub id: Option<u32>,
+    pub submessage: Option<TestEventProtoVmMessageProtoVmSubmessage>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestEventProtoVmMessageWriter, "perfetto.protos.TestEvent.ProtoVmMessage");
-impl TestEventProtoVmMessageWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn submessage(&mut self) -> TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn submessage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { TestEventProtoVmMessage;
+    optional submessage = 2 as Nested(TestEventProtoVmMessageProtoVmSubmessage);
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { TestEventProtoVmMessageWriter, "perfetto.protos.TestEvent.ProtoVmMessage";
+    value id(u32) = 1 as uint32;
+    message submessage(TestEventProtoVmMessageProtoVmSubmessageWriter<'_>) = 2, submessage_raw;
 }
 
 rt::reader! {
@@ -190,16 +183,19 @@ impl TestEventProtoVmMessage {
 }
 
 /// Something nested in it.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEventProtoVmMessageProtoVmSubmessage {
-    #[pb(uint32, 1)] pub single_int: Option<u32>,
+    pub single_int: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestEventProtoVmMessageProtoVmSubmessageWriter, "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage");
-impl TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
-    #[inline] pub fn single_int(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { TestEventProtoVmMessageProtoVmSubmessage;
+    optional single_int = 1 as Uint32;
+}
+
+rt::writer! { TestEventProtoVmMessageProtoVmSubmessageWriter, "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage";
+    value single_int(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -219,32 +215,31 @@ impl TestEventProtoVmMessageProtoVmSubmessage {
 }
 
 /// A patch of that state.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEventProtoVmPatch {
-    #[pb(string, 1)] pub string_to_merge: Option<String>,
-    #[pb(int32, 2)] pub int_to_merge: Option<i32>,
-    #[pb(message, 3)] pub single_message: Option<TestEventProtoVmMessage>,
-    #[pb(message, 4, repeated)] pub messages: Vec<TestEventProtoVmMessage>,
-    #[pb(uint32, 5, repeated)] pub delete_message_ids: Vec<u32>,
+    pub string_to_merge: Option<String>,
+    pub int_to_merge: Option<i32>,
+    pub single_message: Option<TestEventProtoVmMessage>,
+    pub messages: Vec<TestEventProtoVmMessage>,
+    pub delete_message_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestEventProtoVmPatchWriter, "perfetto.protos.TestEvent.ProtoVmPatch");
-impl TestEventProtoVmPatchWriter<'_> {
-    #[inline] pub fn string_to_merge(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn int_to_merge(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn single_message(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn single_message_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
-    #[inline] pub fn delete_message_ids(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
+rt::owned! { TestEventProtoVmPatch;
+    unpacked delete_message_ids = 5 as Uint32;
+    repeated messages = 4 as Nested(TestEventProtoVmMessage);
+    optional single_message = 3 as Nested(TestEventProtoVmMessage);
+    optional int_to_merge = 2 as Int32;
+    optional string_to_merge = 1 as Text;
+}
+
+rt::writer! { TestEventProtoVmPatchWriter, "perfetto.protos.TestEvent.ProtoVmPatch";
+    value string_to_merge(&str) = 1 as string;
+    value int_to_merge(i32) = 2 as int32;
+    message single_message(TestEventProtoVmMessageWriter<'_>) = 3, single_message_raw;
+    message messages(TestEventProtoVmMessageWriter<'_>) = 4, messages_raw;
+    value delete_message_ids(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -273,27 +268,28 @@ impl TestEventProtoVmPatch {
 }
 
 /// That state.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestEventProtoVmIncrementalState {
-    #[pb(string, 1)] pub string_merged: Option<String>,
-    #[pb(int32, 2)] pub int_merged: Option<i32>,
-    #[pb(message, 3)] pub single_message: Option<TestEventProtoVmMessage>,
-    #[pb(message, 4, repeated)] pub messages: Vec<TestEventProtoVmMessage>,
+    pub string_merged: Option<String>,
+    pub int_merged: Option<i32>,
+    pub single_message: Option<TestEventProtoVmMessage>,
+    pub messages: Vec<TestEventProtoVmMessage>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TestEventProtoVmIncrementalStateWriter, "perfetto.protos.TestEvent.ProtoVmIncrementalState");
-impl TestEventProtoVmIncrementalStateWriter<'_> {
-    #[inline] pub fn string_merged(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn int_merged(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn single_message(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn single_message_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+rt::owned! { TestEventProtoVmIncrementalState;
+    repeated messages = 4 as Nested(TestEventProtoVmMessage);
+    optional single_message = 3 as Nested(TestEventProtoVmMessage);
+    optional int_merged = 2 as Int32;
+    optional string_merged = 1 as Text;
+}
+
+rt::writer! { TestEventProtoVmIncrementalStateWriter, "perfetto.protos.TestEvent.ProtoVmIncrementalState";
+    value string_merged(&str) = 1 as string;
+    value int_merged(i32) = 2 as int32;
+    message single_message(TestEventProtoVmMessageWriter<'_>) = 3, single_message_raw;
+    message messages(TestEventProtoVmMessageWriter<'_>) = 4, messages_raw;
 }
 
 rt::reader! {

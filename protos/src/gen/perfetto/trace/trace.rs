@@ -6,17 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A whole trace file. Files may be joined by appending one to the other.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trace {
-    #[pb(message, 1, repeated)] pub packet: Vec<crate::TracePacket>,
+    pub packet: Vec<crate::TracePacket>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceWriter, "perfetto.protos.Trace");
-impl TraceWriter<'_> {
-    #[inline] pub fn packet(&mut self) -> crate::TracePacketWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn packet_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { Trace;
+    repeated packet = 1 as Nested(crate::TracePacket);
+}
+
+rt::writer! { TraceWriter, "perfetto.protos.Trace";
+    message packet(crate::TracePacketWriter<'_>) = 1, packet_raw;
 }
 
 rt::reader! {

@@ -65,950 +65,470 @@ impl protozero::Enumeration for TracePacketDataLossReason {
 protozero::rt::enumeration!(TracePacketDataLossReason);
 /// One thing that happened, and what is needed to understand it. Fields named trusted are written
 /// by the service alone; a packet in which a producer wrote them is dropped.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacket {
     /// What it says.
-    #[pb(
-        oneof,
-        1,
-        2,
-        4,
-        5,
-        6,
-        7,
-        9,
-        11,
-        33,
-        34,
-        35,
-        36,
-        37,
-        38,
-        39,
-        40,
-        43,
-        44,
-        45,
-        46,
-        47,
-        48,
-        49,
-        50,
-        51,
-        52,
-        53,
-        54,
-        57,
-        60,
-        61,
-        62,
-        63,
-        64,
-        65,
-        66,
-        67,
-        68,
-        69,
-        70,
-        71,
-        72,
-        73,
-        74,
-        75,
-        77,
-        78,
-        82,
-        83,
-        84,
-        86,
-        89,
-        90,
-        91,
-        95,
-        99,
-        100,
-        101,
-        102,
-        103,
-        107,
-        109,
-        110,
-        111,
-        113,
-        115,
-        117,
-        118,
-        119,
-        120,
-        122,
-        123,
-        124,
-        125,
-        126,
-        127,
-        128,
-        129,
-        130,
-        131,
-        132,
-        133,
-        134,
-        135,
-        900
-    )]
     pub data: Option<TracePacketData>,
     /// Written by the service.
-    #[pb(oneof, 3)] pub optional_trusted_uid: Option<TracePacketOptionalTrustedUid>,
+    pub optional_trusted_uid: Option<TracePacketOptionalTrustedUid>,
     /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
-    #[pb(uint64, 8)] pub timestamp: Option<u64>,
+    pub timestamp: Option<u64>,
     /// Written by the service.
-    #[pb(oneof, 10)] pub optional_trusted_packet_sequence_id: Option<
+    pub optional_trusted_packet_sequence_id: Option<
         TracePacketOptionalTrustedPacketSequenceId,
     >,
     /// Entries that this packet and later ones of its sequence use.
-    #[pb(message, 12)] pub interned_data: Option<crate::InternedData>,
+    pub interned_data: Option<crate::InternedData>,
     /// Bit 0: incremental state was cleared before this packet. Bit 1: it needs incremental state.
-    #[pb(uint32, 13)] pub sequence_flags: Option<u32>,
+    pub sequence_flags: Option<u32>,
     /// Old form of bit 0 of `sequence_flags`.
-    #[pb(bool, 41)] pub incremental_state_cleared: Option<bool>,
+    pub incremental_state_cleared: Option<bool>,
     /// Packets of the sequence before this one are missing, for reasons of DataLossReason. Producers
     /// and the service both set it.
-    #[pb(uint32, 42)] pub previous_packet_dropped: Option<u32>,
+    pub previous_packet_dropped: Option<u32>,
     /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
-    #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
+    pub timestamp_clock_id: Option<u32>,
     /// Values for fields that later packets of the sequence leave out.
-    #[pb(message, 59)] pub trace_packet_defaults: Option<crate::TracePacketDefaults>,
+    pub trace_packet_defaults: Option<crate::TracePacketDefaults>,
     /// Process of the producer, if the socket told it.
-    #[pb(int32, 79)] pub trusted_pid: Option<i32>,
+    pub trusted_pid: Option<i32>,
     /// No packet of the sequence came before this one.
-    #[pb(bool, 87)] pub first_packet_on_sequence: Option<bool>,
+    pub first_packet_on_sequence: Option<bool>,
     /// The machine it came from; absent for the service's own.
-    #[pb(uint32, 98)] pub machine_id: Option<u32>,
+    pub machine_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TracePacket;
+    optional machine_id = 98 as Uint32;
+    optional first_packet_on_sequence = 87 as Bool;
+    optional trusted_pid = 79 as Int32;
+    optional trace_packet_defaults = 59 as Nested(crate::TracePacketDefaults);
+    optional timestamp_clock_id = 58 as Uint32;
+    optional previous_packet_dropped = 42 as Uint32;
+    optional incremental_state_cleared = 41 as Bool;
+    optional sequence_flags = 13 as Uint32;
+    optional interned_data = 12 as Nested(crate::InternedData);
+    oneof optional_trusted_packet_sequence_id = 10;
+    optional timestamp = 8 as Uint64;
+    oneof optional_trusted_uid = 3;
+    oneof data = 1 | 2 | 4 | 5 | 6 | 7 | 9 | 11 | 33 | 34 | 35 | 36 | 37 | 38 | 39 | 40 | 43 | 44 | 45 | 46 | 47 | 48 | 49 | 50 | 51 | 52 | 53 | 54 | 57 | 60 | 61 | 62 | 63 | 64 | 65 | 66 | 67 | 68 | 69 | 70 | 71 | 72 | 73 | 74 | 75 | 77 | 78 | 82 | 83 | 84 | 86 | 89 | 90 | 91 | 95 | 99 | 100 | 101 | 102 | 103 | 107 | 109 | 110 | 111 | 113 | 115 | 117 | 118 | 119 | 120 | 122 | 123 | 124 | 125 | 126 | 127 | 128 | 129 | 130 | 131 | 132 | 133 | 134 | 135 | 900;
 }
 
 /// What it says.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TracePacketData {
     #[cfg(feature = "ftrace")]
-    #[pb(message, 1)] FtraceEvents(crate::FtraceEventBundle),
-    #[pb(message, 2)] ProcessTree(crate::ProcessTree),
+    FtraceEvents(crate::FtraceEventBundle),
+    ProcessTree(crate::ProcessTree),
     #[cfg(feature = "system")]
-    #[pb(message, 4)] InodeFileMap(crate::InodeFileMap),
+    InodeFileMap(crate::InodeFileMap),
     #[cfg(feature = "chrome")]
-    #[pb(message, 5)] ChromeEvents(crate::ChromeEventBundle),
+    ChromeEvents(crate::ChromeEventBundle),
     /// Clocks read together.
-    #[pb(message, 6)] ClockSnapshot(crate::ClockSnapshot),
-    #[pb(message, 7)] SysStats(crate::SysStats),
-    #[pb(message, 9)] ProcessStats(crate::ProcessStats),
+    ClockSnapshot(crate::ClockSnapshot),
+    SysStats(crate::SysStats),
+    ProcessStats(crate::ProcessStats),
     /// A slice, instant or counter.
-    #[pb(message, 11)] TrackEvent(crate::TrackEvent),
+    TrackEvent(crate::TrackEvent),
     /// The config of the session.
-    #[pb(message, 33)] TraceConfig(crate::TraceConfig),
+    TraceConfig(crate::TraceConfig),
     #[cfg(feature = "ftrace")]
-    #[pb(message, 34)] FtraceStats(crate::FtraceStats),
+    FtraceStats(crate::FtraceStats),
     /// Counters of the session.
-    #[pb(message, 35)] TraceStats(crate::TraceStats),
+    TraceStats(crate::TraceStats),
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
-    #[pb(bytes, 36)] SynchronizationMarker(Vec<u8>),
+    SynchronizationMarker(Vec<u8>),
     #[cfg(feature = "profiling")]
-    #[pb(message, 37)] ProfilePacket(crate::ProfilePacket),
+    ProfilePacket(crate::ProfilePacket),
     #[cfg(feature = "power")]
-    #[pb(message, 38)] Battery(crate::BatteryCounters),
+    Battery(crate::BatteryCounters),
     #[cfg(feature = "android")]
-    #[pb(message, 39)] AndroidLog(crate::AndroidLogPacket),
+    AndroidLog(crate::AndroidLogPacket),
     #[cfg(feature = "power")]
-    #[pb(message, 40)] PowerRails(crate::PowerRails),
-    #[pb(message, 43)] ProcessDescriptor(crate::ProcessDescriptor),
-    #[pb(message, 44)] ThreadDescriptor(crate::ThreadDescriptor),
-    #[pb(message, 45)] SystemInfo(crate::SystemInfo),
+    PowerRails(crate::PowerRails),
+    ProcessDescriptor(crate::ProcessDescriptor),
+    ThreadDescriptor(crate::ThreadDescriptor),
+    SystemInfo(crate::SystemInfo),
     /// The trigger that started or stopped the session.
-    #[pb(message, 46)] Trigger(crate::Trigger),
+    Trigger(crate::Trigger),
     #[cfg(feature = "android")]
-    #[pb(message, 47)] PackagesList(crate::PackagesList),
+    PackagesList(crate::PackagesList),
     #[cfg(feature = "chrome")]
-    #[pb(message, 48)] ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadata),
-    #[pb(message, 49)] PerfettoMetatrace(crate::PerfettoMetatrace),
+    ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadata),
+    PerfettoMetatrace(crate::PerfettoMetatrace),
     /// Packets compressed with zlib, tags included.
-    #[pb(bytes, 50)] CompressedPackets(Vec<u8>),
+    CompressedPackets(Vec<u8>),
     #[cfg(feature = "chrome")]
-    #[pb(message, 51)] ChromeMetadata(crate::ChromeMetadataPacket),
+    ChromeMetadata(crate::ChromeMetadataPacket),
     #[cfg(feature = "gpu")]
-    #[pb(message, 52)] GpuCounterEvent(crate::GpuCounterEvent),
+    GpuCounterEvent(crate::GpuCounterEvent),
     #[cfg(feature = "gpu")]
-    #[pb(message, 53)] GpuRenderStageEvent(crate::GpuRenderStageEvent),
+    GpuRenderStageEvent(crate::GpuRenderStageEvent),
     #[cfg(feature = "profiling")]
-    #[pb(message, 54)] StreamingProfilePacket(crate::StreamingProfilePacket),
+    StreamingProfilePacket(crate::StreamingProfilePacket),
     #[cfg(feature = "android")]
-    #[pb(message, 57)] GraphicsFrameEvent(crate::GraphicsFrameEvent),
+    GraphicsFrameEvent(crate::GraphicsFrameEvent),
     /// Describes a track that events refer to.
-    #[pb(message, 60)] TrackDescriptor(crate::TrackDescriptor),
-    #[pb(message, 61)] ModuleSymbols(crate::ModuleSymbols),
+    TrackDescriptor(crate::TrackDescriptor),
+    ModuleSymbols(crate::ModuleSymbols),
     #[cfg(feature = "gpu")]
-    #[pb(message, 62)] VulkanMemoryEvent(crate::VulkanMemoryEvent),
+    VulkanMemoryEvent(crate::VulkanMemoryEvent),
     #[cfg(feature = "gpu")]
-    #[pb(message, 63)] GpuLog(crate::GpuLog),
+    GpuLog(crate::GpuLog),
     #[cfg(feature = "profiling")]
-    #[pb(message, 64)] DeobfuscationMapping(crate::DeobfuscationMapping),
+    DeobfuscationMapping(crate::DeobfuscationMapping),
     #[cfg(feature = "gpu")]
-    #[pb(message, 65)] VulkanApiEvent(crate::VulkanApiEvent),
+    VulkanApiEvent(crate::VulkanApiEvent),
     #[cfg(feature = "profiling")]
-    #[pb(message, 66)] PerfSample(crate::PerfSample),
-    #[pb(message, 67)] CpuInfo(crate::CpuInfo),
+    PerfSample(crate::PerfSample),
+    CpuInfo(crate::CpuInfo),
     #[cfg(feature = "profiling")]
-    #[pb(message, 68)] SmapsPacket(crate::SmapsPacket),
+    SmapsPacket(crate::SmapsPacket),
     /// A milestone of the session.
-    #[pb(message, 69)] ServiceEvent(crate::TracingServiceEvent),
+    ServiceEvent(crate::TracingServiceEvent),
     #[cfg(feature = "android")]
-    #[pb(message, 70)] InitialDisplayState(crate::InitialDisplayState),
+    InitialDisplayState(crate::InitialDisplayState),
     #[cfg(feature = "gpu")]
-    #[pb(message, 71)] GpuMemTotalEvent(crate::GpuMemTotalEvent),
-    #[pb(message, 72)] ExtensionDescriptor(crate::ExtensionDescriptor),
+    GpuMemTotalEvent(crate::GpuMemTotalEvent),
+    ExtensionDescriptor(crate::ExtensionDescriptor),
     #[cfg(feature = "profiling")]
-    #[pb(message, 73)] MemoryTrackerSnapshot(crate::MemoryTrackerSnapshot),
+    MemoryTrackerSnapshot(crate::MemoryTrackerSnapshot),
     #[cfg(feature = "profiling")]
-    #[pb(message, 74)] StreamingAllocation(crate::StreamingAllocation),
+    StreamingAllocation(crate::StreamingAllocation),
     #[cfg(feature = "profiling")]
-    #[pb(message, 75)] StreamingFree(crate::StreamingFree),
+    StreamingFree(crate::StreamingFree),
     #[cfg(feature = "power")]
-    #[pb(message, 77)] AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdown),
-    #[pb(message, 78)] UiState(crate::UiState),
+    AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdown),
+    UiState(crate::UiState),
     #[cfg(feature = "chrome")]
-    #[pb(message, 82)] TranslationTable(crate::TranslationTable),
+    TranslationTable(crate::TranslationTable),
     #[cfg(feature = "android")]
-    #[pb(message, 83)] AndroidGameInterventionList(crate::AndroidGameInterventionList),
+    AndroidGameInterventionList(crate::AndroidGameInterventionList),
     #[cfg(feature = "android")]
-    #[pb(message, 84)] StatsdAtom(crate::StatsdAtom),
+    StatsdAtom(crate::StatsdAtom),
     #[cfg(feature = "android")]
-    #[pb(message, 86)] AndroidSystemProperty(crate::AndroidSystemProperty),
+    AndroidSystemProperty(crate::AndroidSystemProperty),
     /// The first packet of a trace.
-    #[pb(message, 89)] TraceUuid(crate::TraceUuid),
-    #[pb(message, 90)] TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
+    TraceUuid(crate::TraceUuid),
+    TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
     #[cfg(feature = "power")]
-    #[pb(message, 91)] EntityStateResidency(crate::EntityStateResidency),
+    EntityStateResidency(crate::EntityStateResidency),
     #[cfg(feature = "system")]
-    #[pb(message, 95)] EtwEvents(crate::EtwTraceEventBundle),
+    EtwEvents(crate::EtwTraceEventBundle),
     #[cfg(feature = "chrome")]
-    #[pb(message, 99)] V8JsCode(crate::V8JsCode),
+    V8JsCode(crate::V8JsCode),
     #[cfg(feature = "chrome")]
-    #[pb(message, 100)] V8InternalCode(crate::V8InternalCode),
+    V8InternalCode(crate::V8InternalCode),
     #[cfg(feature = "chrome")]
-    #[pb(message, 101)] V8WasmCode(crate::V8WasmCode),
+    V8WasmCode(crate::V8WasmCode),
     #[cfg(feature = "chrome")]
-    #[pb(message, 102)] V8RegExpCode(crate::V8RegExpCode),
+    V8RegExpCode(crate::V8RegExpCode),
     #[cfg(feature = "chrome")]
-    #[pb(message, 103)] V8CodeMove(crate::V8CodeMove),
-    #[pb(message, 107)] RemoteClockSync(crate::RemoteClockSync),
-    #[pb(message, 109)] ChromeTrigger(crate::ChromeTrigger),
+    V8CodeMove(crate::V8CodeMove),
+    RemoteClockSync(crate::RemoteClockSync),
+    ChromeTrigger(crate::ChromeTrigger),
     #[cfg(feature = "android")]
-    #[pb(message, 110)] PixelModemEvents(crate::PixelModemEvents),
+    PixelModemEvents(crate::PixelModemEvents),
     #[cfg(feature = "android")]
-    #[pb(message, 111)] PixelModemTokenDatabase(crate::PixelModemTokenDatabase),
+    PixelModemTokenDatabase(crate::PixelModemTokenDatabase),
     /// The trigger that made this copy.
-    #[pb(message, 113)] CloneSnapshotTrigger(crate::Trigger),
+    CloneSnapshotTrigger(crate::Trigger),
     #[cfg(feature = "android")]
-    #[pb(message, 115)] KernelWakelockData(crate::KernelWakelockData),
+    KernelWakelockData(crate::KernelWakelockData),
     #[cfg(feature = "system")]
-    #[pb(message, 117)] GenericKernelTaskStateEvent(crate::GenericKernelTaskStateEvent),
+    GenericKernelTaskStateEvent(crate::GenericKernelTaskStateEvent),
     #[cfg(feature = "system")]
-    #[pb(message, 118)] GenericKernelCpuFreqEvent(crate::GenericKernelCpuFrequencyEvent),
+    GenericKernelCpuFreqEvent(crate::GenericKernelCpuFrequencyEvent),
     #[cfg(feature = "android")]
-    #[pb(message, 119)] CpuPerUidData(crate::CpuPerUidData),
+    CpuPerUidData(crate::CpuPerUidData),
     #[cfg(feature = "system")]
-    #[pb(message, 120)] GenericKernelTaskRenameEvent(crate::GenericKernelTaskRenameEvent),
+    GenericKernelTaskRenameEvent(crate::GenericKernelTaskRenameEvent),
     #[cfg(feature = "system")]
-    #[pb(message, 122)] GenericKernelProcessTree(crate::GenericKernelProcessTree),
+    GenericKernelProcessTree(crate::GenericKernelProcessTree),
     #[cfg(feature = "android")]
-    #[pb(message, 123)] UserList(crate::AndroidUserList),
-    #[pb(message, 124)] TraceProvenance(crate::TraceProvenance),
-    #[pb(message, 125)] Protovms(TracePacketProtoVms),
-    #[pb(message, 126)] TraceAttributes(crate::TraceAttributes),
+    UserList(crate::AndroidUserList),
+    TraceProvenance(crate::TraceProvenance),
+    Protovms(TracePacketProtoVms),
+    TraceAttributes(crate::TraceAttributes),
     #[cfg(feature = "android")]
-    #[pb(message, 127)] AndroidAflags(crate::AndroidAflags),
+    AndroidAflags(crate::AndroidAflags),
     #[cfg(feature = "gpu")]
-    #[pb(message, 128)] GpuInfo(crate::GpuInfo),
+    GpuInfo(crate::GpuInfo),
     #[cfg(feature = "system")]
-    #[pb(message, 129)] GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEvent),
-    #[pb(message, 130)] InterruptInfo(crate::InterruptInfo),
+    GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEvent),
+    InterruptInfo(crate::InterruptInfo),
     #[cfg(feature = "profiling")]
-    #[pb(message, 131)] ArtProcessMetadata(crate::ArtProcessMetadata),
+    ArtProcessMetadata(crate::ArtProcessMetadata),
     #[cfg(feature = "system")]
-    #[pb(message, 132)] JournaldEvent(crate::SystemdJournaldEvent),
+    JournaldEvent(crate::SystemdJournaldEvent),
     /// Packets compressed with Zstandard, tags included.
-    #[pb(bytes, 133)] ZstdCompressedPackets(Vec<u8>),
-    #[pb(message, 134)] ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
+    ZstdCompressedPackets(Vec<u8>),
+    ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
     #[cfg(feature = "profiling")]
-    #[pb(message, 135)] StackSample(crate::StackSample),
+    StackSample(crate::StackSample),
     /// Written by tests.
-    #[pb(message, 900)] ForTesting(crate::TestEvent),
+    ForTesting(crate::TestEvent),
+}
+
+rt::oneof! { TracePacketData;
+    #[cfg(feature = "ftrace")] FtraceEvents = 1 as Nested(crate::FtraceEventBundle);
+    ProcessTree = 2 as Nested(crate::ProcessTree);
+    #[cfg(feature = "system")] InodeFileMap = 4 as Nested(crate::InodeFileMap);
+    #[cfg(feature = "chrome")] ChromeEvents = 5 as Nested(crate::ChromeEventBundle);
+    ClockSnapshot = 6 as Nested(crate::ClockSnapshot);
+    SysStats = 7 as Nested(crate::SysStats);
+    ProcessStats = 9 as Nested(crate::ProcessStats);
+    TrackEvent = 11 as Nested(crate::TrackEvent);
+    TraceConfig = 33 as Nested(crate::TraceConfig);
+    #[cfg(feature = "ftrace")] FtraceStats = 34 as Nested(crate::FtraceStats);
+    TraceStats = 35 as Nested(crate::TraceStats);
+    SynchronizationMarker = 36 as Bytes;
+    #[cfg(feature = "profiling")] ProfilePacket = 37 as Nested(crate::ProfilePacket);
+    #[cfg(feature = "power")] Battery = 38 as Nested(crate::BatteryCounters);
+    #[cfg(feature = "android")] AndroidLog = 39 as Nested(crate::AndroidLogPacket);
+    #[cfg(feature = "power")] PowerRails = 40 as Nested(crate::PowerRails);
+    ProcessDescriptor = 43 as Nested(crate::ProcessDescriptor);
+    ThreadDescriptor = 44 as Nested(crate::ThreadDescriptor);
+    SystemInfo = 45 as Nested(crate::SystemInfo);
+    Trigger = 46 as Nested(crate::Trigger);
+    #[cfg(feature = "android")] PackagesList = 47 as Nested(crate::PackagesList);
+    #[cfg(feature = "chrome")] ChromeBenchmarkMetadata = 48 as Nested(crate::ChromeBenchmarkMetadata);
+    PerfettoMetatrace = 49 as Nested(crate::PerfettoMetatrace);
+    CompressedPackets = 50 as Bytes;
+    #[cfg(feature = "chrome")] ChromeMetadata = 51 as Nested(crate::ChromeMetadataPacket);
+    #[cfg(feature = "gpu")] GpuCounterEvent = 52 as Nested(crate::GpuCounterEvent);
+    #[cfg(feature = "gpu")] GpuRenderStageEvent = 53 as Nested(crate::GpuRenderStageEvent);
+    #[cfg(feature = "profiling")] StreamingProfilePacket = 54 as Nested(crate::StreamingProfilePacket);
+    #[cfg(feature = "android")] GraphicsFrameEvent = 57 as Nested(crate::GraphicsFrameEvent);
+    TrackDescriptor = 60 as Nested(crate::TrackDescriptor);
+    ModuleSymbols = 61 as Nested(crate::ModuleSymbols);
+    #[cfg(feature = "gpu")] VulkanMemoryEvent = 62 as Nested(crate::VulkanMemoryEvent);
+    #[cfg(feature = "gpu")] GpuLog = 63 as Nested(crate::GpuLog);
+    #[cfg(feature = "profiling")] DeobfuscationMapping = 64 as Nested(crate::DeobfuscationMapping);
+    #[cfg(feature = "gpu")] VulkanApiEvent = 65 as Nested(crate::VulkanApiEvent);
+    #[cfg(feature = "profiling")] PerfSample = 66 as Nested(crate::PerfSample);
+    CpuInfo = 67 as Nested(crate::CpuInfo);
+    #[cfg(feature = "profiling")] SmapsPacket = 68 as Nested(crate::SmapsPacket);
+    ServiceEvent = 69 as Nested(crate::TracingServiceEvent);
+    #[cfg(feature = "android")] InitialDisplayState = 70 as Nested(crate::InitialDisplayState);
+    #[cfg(feature = "gpu")] GpuMemTotalEvent = 71 as Nested(crate::GpuMemTotalEvent);
+    ExtensionDescriptor = 72 as Nested(crate::ExtensionDescriptor);
+    #[cfg(feature = "profiling")] MemoryTrackerSnapshot = 73 as Nested(crate::MemoryTrackerSnapshot);
+    #[cfg(feature = "profiling")] StreamingAllocation = 74 as Nested(crate::StreamingAllocation);
+    #[cfg(feature = "profiling")] StreamingFree = 75 as Nested(crate::StreamingFree);
+    #[cfg(feature = "power")] AndroidEnergyEstimationBreakdown = 77 as Nested(crate::AndroidEnergyEstimationBreakdown);
+    UiState = 78 as Nested(crate::UiState);
+    #[cfg(feature = "chrome")] TranslationTable = 82 as Nested(crate::TranslationTable);
+    #[cfg(feature = "android")] AndroidGameInterventionList = 83 as Nested(crate::AndroidGameInterventionList);
+    #[cfg(feature = "android")] StatsdAtom = 84 as Nested(crate::StatsdAtom);
+    #[cfg(feature = "android")] AndroidSystemProperty = 86 as Nested(crate::AndroidSystemProperty);
+    TraceUuid = 89 as Nested(crate::TraceUuid);
+    TrackEventRangeOfInterest = 90 as Nested(crate::TrackEventRangeOfInterest);
+    #[cfg(feature = "power")] EntityStateResidency = 91 as Nested(crate::EntityStateResidency);
+    #[cfg(feature = "system")] EtwEvents = 95 as Nested(crate::EtwTraceEventBundle);
+    #[cfg(feature = "chrome")] V8JsCode = 99 as Nested(crate::V8JsCode);
+    #[cfg(feature = "chrome")] V8InternalCode = 100 as Nested(crate::V8InternalCode);
+    #[cfg(feature = "chrome")] V8WasmCode = 101 as Nested(crate::V8WasmCode);
+    #[cfg(feature = "chrome")] V8RegExpCode = 102 as Nested(crate::V8RegExpCode);
+    #[cfg(feature = "chrome")] V8CodeMove = 103 as Nested(crate::V8CodeMove);
+    RemoteClockSync = 107 as Nested(crate::RemoteClockSync);
+    ChromeTrigger = 109 as Nested(crate::ChromeTrigger);
+    #[cfg(feature = "android")] PixelModemEvents = 110 as Nested(crate::PixelModemEvents);
+    #[cfg(feature = "android")] PixelModemTokenDatabase = 111 as Nested(crate::PixelModemTokenDatabase);
+    CloneSnapshotTrigger = 113 as Nested(crate::Trigger);
+    #[cfg(feature = "android")] KernelWakelockData = 115 as Nested(crate::KernelWakelockData);
+    #[cfg(feature = "system")] GenericKernelTaskStateEvent = 117 as Nested(crate::GenericKernelTaskStateEvent);
+    #[cfg(feature = "system")] GenericKernelCpuFreqEvent = 118 as Nested(crate::GenericKernelCpuFrequencyEvent);
+    #[cfg(feature = "android")] CpuPerUidData = 119 as Nested(crate::CpuPerUidData);
+    #[cfg(feature = "system")] GenericKernelTaskRenameEvent = 120 as Nested(crate::GenericKernelTaskRenameEvent);
+    #[cfg(feature = "system")] GenericKernelProcessTree = 122 as Nested(crate::GenericKernelProcessTree);
+    #[cfg(feature = "android")] UserList = 123 as Nested(crate::AndroidUserList);
+    TraceProvenance = 124 as Nested(crate::TraceProvenance);
+    Protovms = 125 as Nested(TracePacketProtoVms);
+    TraceAttributes = 126 as Nested(crate::TraceAttributes);
+    #[cfg(feature = "android")] AndroidAflags = 127 as Nested(crate::AndroidAflags);
+    #[cfg(feature = "gpu")] GpuInfo = 128 as Nested(crate::GpuInfo);
+    #[cfg(feature = "system")] GenericGpuFrequencyEvent = 129 as Nested(crate::GenericGpuFrequencyEvent);
+    InterruptInfo = 130 as Nested(crate::InterruptInfo);
+    #[cfg(feature = "profiling")] ArtProcessMetadata = 131 as Nested(crate::ArtProcessMetadata);
+    #[cfg(feature = "system")] JournaldEvent = 132 as Nested(crate::SystemdJournaldEvent);
+    ZstdCompressedPackets = 133 as Bytes;
+    ConcurrentSessionEvent = 134 as Nested(crate::ConcurrentSessionEvent);
+    #[cfg(feature = "profiling")] StackSample = 135 as Nested(crate::StackSample);
+    ForTesting = 900 as Nested(crate::TestEvent);
 }
 
 /// Written by the service.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TracePacketOptionalTrustedUid {
     /// User of the producer.
-    #[pb(int32, 3)] TrustedUid(i32),
+    TrustedUid(i32),
+}
+
+rt::oneof! { TracePacketOptionalTrustedUid;
+    TrustedUid = 3 as Int32;
 }
 
 /// Written by the service.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TracePacketOptionalTrustedPacketSequenceId {
     /// Writer of the packet: order, interned data and defaults hold within it. 1 is the service
     /// itself.
-    #[pb(uint32, 10)] TrustedPacketSequenceId(u32),
+    TrustedPacketSequenceId(u32),
 }
 
-rt::writer!(TracePacketWriter, "perfetto.protos.TracePacket");
-impl TracePacketWriter<'_> {
-    #[cfg(feature = "ftrace")]
-    #[inline] pub fn ftrace_events(&mut self) -> crate::FtraceEventBundleWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn ftrace_events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn process_tree(&mut self) -> crate::ProcessTreeWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn process_tree_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "system")]
-    #[inline] pub fn inode_file_map(&mut self) -> crate::InodeFileMapWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn inode_file_map_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_events(&mut self) -> crate::ChromeEventBundleWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn chrome_events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
+rt::oneof! { TracePacketOptionalTrustedPacketSequenceId;
+    TrustedPacketSequenceId = 10 as Uint32;
+}
+
+rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
+    #[cfg(feature = "ftrace")] message ftrace_events(crate::FtraceEventBundleWriter<'_>) = 1, ftrace_events_raw;
+    message process_tree(crate::ProcessTreeWriter<'_>) = 2, process_tree_raw;
+    #[cfg(feature = "system")] message inode_file_map(crate::InodeFileMapWriter<'_>) = 4, inode_file_map_raw;
+    #[cfg(feature = "chrome")] message chrome_events(crate::ChromeEventBundleWriter<'_>) = 5, chrome_events_raw;
     /// Clocks read together.
-    #[inline] pub fn clock_snapshot(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn clock_snapshot_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sys_stats(&mut self) -> crate::SysStatsWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn sys_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn process_stats(&mut self) -> crate::ProcessStatsWriter<'_> { rt::message::<9, _>(&mut self.s) }
-    #[inline] pub fn process_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<9>(&mut self.s, body);
-        self
-    }
+    message clock_snapshot(crate::ClockSnapshotWriter<'_>) = 6, clock_snapshot_raw;
+    message sys_stats(crate::SysStatsWriter<'_>) = 7, sys_stats_raw;
+    message process_stats(crate::ProcessStatsWriter<'_>) = 9, process_stats_raw;
     /// A slice, instant or counter.
-    #[inline] pub fn track_event(&mut self) -> crate::TrackEventWriter<'_> { rt::message::<11, _>(&mut self.s) }
-    #[inline] pub fn track_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
+    message track_event(crate::TrackEventWriter<'_>) = 11, track_event_raw;
     /// The config of the session.
-    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<33, _>(&mut self.s) }
-    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<33>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "ftrace")]
-    #[inline] pub fn ftrace_stats(&mut self) -> crate::FtraceStatsWriter<'_> { rt::message::<34, _>(&mut self.s) }
-    #[inline] pub fn ftrace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<34>(&mut self.s, body);
-        self
-    }
+    message trace_config(crate::TraceConfigWriter<'_>) = 33, trace_config_raw;
+    #[cfg(feature = "ftrace")] message ftrace_stats(crate::FtraceStatsWriter<'_>) = 34, ftrace_stats_raw;
     /// Counters of the session.
-    #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<35, _>(&mut self.s) }
-    #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<35>(&mut self.s, body);
-        self
-    }
+    message trace_stats(crate::TraceStatsWriter<'_>) = 35, trace_stats_raw;
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
-    #[inline] pub fn synchronization_marker(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<36>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn synchronization_marker_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<36>(&mut self.s, parts);
-        self
-    }
-    #[cfg(feature = "profiling")]
-    #[inline] pub fn profile_packet(&mut self) -> crate::ProfilePacketWriter<'_> { rt::message::<37, _>(&mut self.s) }
-    #[inline] pub fn profile_packet_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<37>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "power")]
-    #[inline] pub fn battery(&mut self) -> crate::BatteryCountersWriter<'_> { rt::message::<38, _>(&mut self.s) }
-    #[inline] pub fn battery_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<38>(&mut self.s, body); self }
-    #[cfg(feature = "android")]
-    #[inline] pub fn android_log(&mut self) -> crate::AndroidLogPacketWriter<'_> { rt::message::<39, _>(&mut self.s) }
-    #[inline] pub fn android_log_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<39>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "power")]
-    #[inline] pub fn power_rails(&mut self) -> crate::PowerRailsWriter<'_> { rt::message::<40, _>(&mut self.s) }
-    #[inline] pub fn power_rails_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<40>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn process_descriptor(&mut self) -> crate::ProcessDescriptorWriter<'_> {
-        rt::message::<43, _>(&mut self.s)
-    }
-    #[inline] pub fn process_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<43>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn thread_descriptor(&mut self) -> crate::ThreadDescriptorWriter<'_> {
-        rt::message::<44, _>(&mut self.s)
-    }
-    #[inline] pub fn thread_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<44>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> { rt::message::<45, _>(&mut self.s) }
-    #[inline] pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<45>(&mut self.s, body);
-        self
-    }
+    bytes synchronization_marker = 36, synchronization_marker_gather;
+    #[cfg(feature = "profiling")] message profile_packet(crate::ProfilePacketWriter<'_>) = 37, profile_packet_raw;
+    #[cfg(feature = "power")] message battery(crate::BatteryCountersWriter<'_>) = 38, battery_raw;
+    #[cfg(feature = "android")] message android_log(crate::AndroidLogPacketWriter<'_>) = 39, android_log_raw;
+    #[cfg(feature = "power")] message power_rails(crate::PowerRailsWriter<'_>) = 40, power_rails_raw;
+    message process_descriptor(crate::ProcessDescriptorWriter<'_>) = 43, process_descriptor_raw;
+    message thread_descriptor(crate::ThreadDescriptorWriter<'_>) = 44, thread_descriptor_raw;
+    message system_info(crate::SystemInfoWriter<'_>) = 45, system_info_raw;
     /// The trigger that started or stopped the session.
-    #[inline] pub fn trigger(&mut self) -> crate::TriggerWriter<'_> { rt::message::<46, _>(&mut self.s) }
-    #[inline] pub fn trigger_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<46>(&mut self.s, body); self }
-    #[cfg(feature = "android")]
-    #[inline] pub fn packages_list(&mut self) -> crate::PackagesListWriter<'_> { rt::message::<47, _>(&mut self.s) }
-    #[inline] pub fn packages_list_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<47>(&mut self.s, body);
-        self
-    }
+    message trigger(crate::TriggerWriter<'_>) = 46, trigger_raw;
+    #[cfg(feature = "android")] message packages_list(crate::PackagesListWriter<'_>) = 47, packages_list_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_benchmark_metadata(
-        &mut self,
-    ) -> crate::ChromeBenchmarkMetadataWriter<'_> {
-        rt::message::<48, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_benchmark_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<48>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn perfetto_metatrace(&mut self) -> crate::PerfettoMetatraceWriter<'_> {
-        rt::message::<49, _>(&mut self.s)
-    }
-    #[inline] pub fn perfetto_metatrace_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<49>(&mut self.s, body);
-        self
-    }
+    message chrome_benchmark_metadata(crate::ChromeBenchmarkMetadataWriter<'_>) = 48, chrome_benchmark_metadata_raw;
+    message perfetto_metatrace(crate::PerfettoMetatraceWriter<'_>) = 49, perfetto_metatrace_raw;
     /// Packets compressed with zlib, tags included.
-    #[inline] pub fn compressed_packets(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<50>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn compressed_packets_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<50>(&mut self.s, parts);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_metadata(&mut self) -> crate::ChromeMetadataPacketWriter<'_> {
-        rt::message::<51, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<51>(&mut self.s, body);
-        self
-    }
+    bytes compressed_packets = 50, compressed_packets_gather;
+    #[cfg(feature = "chrome")] message chrome_metadata(crate::ChromeMetadataPacketWriter<'_>) = 51, chrome_metadata_raw;
+    #[cfg(feature = "gpu")] message gpu_counter_event(crate::GpuCounterEventWriter<'_>) = 52, gpu_counter_event_raw;
     #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_counter_event(&mut self) -> crate::GpuCounterEventWriter<'_> {
-        rt::message::<52, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_counter_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<52>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_render_stage_event(&mut self) -> crate::GpuRenderStageEventWriter<'_> {
-        rt::message::<53, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_render_stage_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<53>(&mut self.s, body);
-        self
-    }
+    message gpu_render_stage_event(crate::GpuRenderStageEventWriter<'_>) = 53, gpu_render_stage_event_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn streaming_profile_packet(
-        &mut self,
-    ) -> crate::StreamingProfilePacketWriter<'_> {
-        rt::message::<54, _>(&mut self.s)
-    }
-    #[inline] pub fn streaming_profile_packet_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<54>(&mut self.s, body);
-        self
-    }
+    message streaming_profile_packet(crate::StreamingProfilePacketWriter<'_>) = 54, streaming_profile_packet_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn graphics_frame_event(&mut self) -> crate::GraphicsFrameEventWriter<'_> {
-        rt::message::<57, _>(&mut self.s)
-    }
-    #[inline] pub fn graphics_frame_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<57>(&mut self.s, body);
-        self
-    }
+    message graphics_frame_event(crate::GraphicsFrameEventWriter<'_>) = 57, graphics_frame_event_raw;
     /// Describes a track that events refer to.
-    #[inline] pub fn track_descriptor(&mut self) -> crate::TrackDescriptorWriter<'_> {
-        rt::message::<60, _>(&mut self.s)
-    }
-    #[inline] pub fn track_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<60>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn module_symbols(&mut self) -> crate::ModuleSymbolsWriter<'_> { rt::message::<61, _>(&mut self.s) }
-    #[inline] pub fn module_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<61>(&mut self.s, body);
-        self
-    }
+    message track_descriptor(crate::TrackDescriptorWriter<'_>) = 60, track_descriptor_raw;
+    message module_symbols(crate::ModuleSymbolsWriter<'_>) = 61, module_symbols_raw;
     #[cfg(feature = "gpu")]
-    #[inline] pub fn vulkan_memory_event(&mut self) -> crate::VulkanMemoryEventWriter<'_> {
-        rt::message::<62, _>(&mut self.s)
-    }
-    #[inline] pub fn vulkan_memory_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<62>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_log(&mut self) -> crate::GpuLogWriter<'_> { rt::message::<63, _>(&mut self.s) }
-    #[inline] pub fn gpu_log_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<63>(&mut self.s, body); self }
+    message vulkan_memory_event(crate::VulkanMemoryEventWriter<'_>) = 62, vulkan_memory_event_raw;
+    #[cfg(feature = "gpu")] message gpu_log(crate::GpuLogWriter<'_>) = 63, gpu_log_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn deobfuscation_mapping(&mut self) -> crate::DeobfuscationMappingWriter<'_> {
-        rt::message::<64, _>(&mut self.s)
-    }
-    #[inline] pub fn deobfuscation_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<64>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "gpu")]
-    #[inline] pub fn vulkan_api_event(&mut self) -> crate::VulkanApiEventWriter<'_> {
-        rt::message::<65, _>(&mut self.s)
-    }
-    #[inline] pub fn vulkan_api_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<65>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "profiling")]
-    #[inline] pub fn perf_sample(&mut self) -> crate::PerfSampleWriter<'_> { rt::message::<66, _>(&mut self.s) }
-    #[inline] pub fn perf_sample_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<66>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpu_info(&mut self) -> crate::CpuInfoWriter<'_> { rt::message::<67, _>(&mut self.s) }
-    #[inline] pub fn cpu_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<67>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "profiling")]
-    #[inline] pub fn smaps_packet(&mut self) -> crate::SmapsPacketWriter<'_> { rt::message::<68, _>(&mut self.s) }
-    #[inline] pub fn smaps_packet_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<68>(&mut self.s, body);
-        self
-    }
+    message deobfuscation_mapping(crate::DeobfuscationMappingWriter<'_>) = 64, deobfuscation_mapping_raw;
+    #[cfg(feature = "gpu")] message vulkan_api_event(crate::VulkanApiEventWriter<'_>) = 65, vulkan_api_event_raw;
+    #[cfg(feature = "profiling")] message perf_sample(crate::PerfSampleWriter<'_>) = 66, perf_sample_raw;
+    message cpu_info(crate::CpuInfoWriter<'_>) = 67, cpu_info_raw;
+    #[cfg(feature = "profiling")] message smaps_packet(crate::SmapsPacketWriter<'_>) = 68, smaps_packet_raw;
     /// A milestone of the session.
-    #[inline] pub fn service_event(&mut self) -> crate::TracingServiceEventWriter<'_> {
-        rt::message::<69, _>(&mut self.s)
-    }
-    #[inline] pub fn service_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<69>(&mut self.s, body);
-        self
-    }
+    message service_event(crate::TracingServiceEventWriter<'_>) = 69, service_event_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn initial_display_state(&mut self) -> crate::InitialDisplayStateWriter<'_> {
-        rt::message::<70, _>(&mut self.s)
-    }
-    #[inline] pub fn initial_display_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<70>(&mut self.s, body);
-        self
-    }
+    message initial_display_state(crate::InitialDisplayStateWriter<'_>) = 70, initial_display_state_raw;
     #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_mem_total_event(&mut self) -> crate::GpuMemTotalEventWriter<'_> {
-        rt::message::<71, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_mem_total_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<71>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn extension_descriptor(&mut self) -> crate::ExtensionDescriptorWriter<'_> {
-        rt::message::<72, _>(&mut self.s)
-    }
-    #[inline] pub fn extension_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<72>(&mut self.s, body);
-        self
-    }
+    message gpu_mem_total_event(crate::GpuMemTotalEventWriter<'_>) = 71, gpu_mem_total_event_raw;
+    message extension_descriptor(crate::ExtensionDescriptorWriter<'_>) = 72, extension_descriptor_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn memory_tracker_snapshot(&mut self) -> crate::MemoryTrackerSnapshotWriter<'_> {
-        rt::message::<73, _>(&mut self.s)
-    }
-    #[inline] pub fn memory_tracker_snapshot_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<73>(&mut self.s, body);
-        self
-    }
+    message memory_tracker_snapshot(crate::MemoryTrackerSnapshotWriter<'_>) = 73, memory_tracker_snapshot_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn streaming_allocation(&mut self) -> crate::StreamingAllocationWriter<'_> {
-        rt::message::<74, _>(&mut self.s)
-    }
-    #[inline] pub fn streaming_allocation_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<74>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "profiling")]
-    #[inline] pub fn streaming_free(&mut self) -> crate::StreamingFreeWriter<'_> { rt::message::<75, _>(&mut self.s) }
-    #[inline] pub fn streaming_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<75>(&mut self.s, body);
-        self
-    }
+    message streaming_allocation(crate::StreamingAllocationWriter<'_>) = 74, streaming_allocation_raw;
+    #[cfg(feature = "profiling")] message streaming_free(crate::StreamingFreeWriter<'_>) = 75, streaming_free_raw;
     #[cfg(feature = "power")]
-    #[inline] pub fn android_energy_estimation_breakdown(
-        &mut self,
-    ) -> crate::AndroidEnergyEstimationBreakdownWriter<'_> {
-        rt::message::<77, _>(&mut self.s)
-    }
-    #[inline] pub fn android_energy_estimation_breakdown_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<77>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ui_state(&mut self) -> crate::UiStateWriter<'_> { rt::message::<78, _>(&mut self.s) }
-    #[inline] pub fn ui_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<78>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn translation_table(&mut self) -> crate::TranslationTableWriter<'_> {
-        rt::message::<82, _>(&mut self.s)
-    }
-    #[inline] pub fn translation_table_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<82>(&mut self.s, body);
-        self
-    }
+    message android_energy_estimation_breakdown(crate::AndroidEnergyEstimationBreakdownWriter<'_>) = 77, android_energy_estimation_breakdown_raw;
+    message ui_state(crate::UiStateWriter<'_>) = 78, ui_state_raw;
+    #[cfg(feature = "chrome")] message translation_table(crate::TranslationTableWriter<'_>) = 82, translation_table_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn android_game_intervention_list(
-        &mut self,
-    ) -> crate::AndroidGameInterventionListWriter<'_> {
-        rt::message::<83, _>(&mut self.s)
-    }
-    #[inline] pub fn android_game_intervention_list_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<83>(&mut self.s, body);
-        self
-    }
+    message android_game_intervention_list(crate::AndroidGameInterventionListWriter<'_>) = 83, android_game_intervention_list_raw;
+    #[cfg(feature = "android")] message statsd_atom(crate::StatsdAtomWriter<'_>) = 84, statsd_atom_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn statsd_atom(&mut self) -> crate::StatsdAtomWriter<'_> { rt::message::<84, _>(&mut self.s) }
-    #[inline] pub fn statsd_atom_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<84>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "android")]
-    #[inline] pub fn android_system_property(&mut self) -> crate::AndroidSystemPropertyWriter<'_> {
-        rt::message::<86, _>(&mut self.s)
-    }
-    #[inline] pub fn android_system_property_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<86>(&mut self.s, body);
-        self
-    }
+    message android_system_property(crate::AndroidSystemPropertyWriter<'_>) = 86, android_system_property_raw;
     /// The first packet of a trace.
-    #[inline] pub fn trace_uuid(&mut self) -> crate::TraceUuidWriter<'_> { rt::message::<89, _>(&mut self.s) }
-    #[inline] pub fn trace_uuid_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<89>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn track_event_range_of_interest(
-        &mut self,
-    ) -> crate::TrackEventRangeOfInterestWriter<'_> {
-        rt::message::<90, _>(&mut self.s)
-    }
-    #[inline] pub fn track_event_range_of_interest_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<90>(&mut self.s, body);
-        self
-    }
+    message trace_uuid(crate::TraceUuidWriter<'_>) = 89, trace_uuid_raw;
+    message track_event_range_of_interest(crate::TrackEventRangeOfInterestWriter<'_>) = 90, track_event_range_of_interest_raw;
     #[cfg(feature = "power")]
-    #[inline] pub fn entity_state_residency(&mut self) -> crate::EntityStateResidencyWriter<'_> {
-        rt::message::<91, _>(&mut self.s)
-    }
-    #[inline] pub fn entity_state_residency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<91>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "system")]
-    #[inline] pub fn etw_events(&mut self) -> crate::EtwTraceEventBundleWriter<'_> { rt::message::<95, _>(&mut self.s) }
-    #[inline] pub fn etw_events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<95>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_js_code(&mut self) -> crate::V8JsCodeWriter<'_> { rt::message::<99, _>(&mut self.s) }
-    #[inline] pub fn v8_js_code_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<99>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_internal_code(&mut self) -> crate::V8InternalCodeWriter<'_> {
-        rt::message::<100, _>(&mut self.s)
-    }
-    #[inline] pub fn v8_internal_code_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<100>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_wasm_code(&mut self) -> crate::V8WasmCodeWriter<'_> { rt::message::<101, _>(&mut self.s) }
-    #[inline] pub fn v8_wasm_code_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<101>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_reg_exp_code(&mut self) -> crate::V8RegExpCodeWriter<'_> { rt::message::<102, _>(&mut self.s) }
-    #[inline] pub fn v8_reg_exp_code_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<102>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_code_move(&mut self) -> crate::V8CodeMoveWriter<'_> { rt::message::<103, _>(&mut self.s) }
-    #[inline] pub fn v8_code_move_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<103>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn remote_clock_sync(&mut self) -> crate::RemoteClockSyncWriter<'_> {
-        rt::message::<107, _>(&mut self.s)
-    }
-    #[inline] pub fn remote_clock_sync_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<107>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn chrome_trigger(&mut self) -> crate::ChromeTriggerWriter<'_> { rt::message::<109, _>(&mut self.s) }
-    #[inline] pub fn chrome_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<109>(&mut self.s, body);
-        self
-    }
+    message entity_state_residency(crate::EntityStateResidencyWriter<'_>) = 91, entity_state_residency_raw;
+    #[cfg(feature = "system")] message etw_events(crate::EtwTraceEventBundleWriter<'_>) = 95, etw_events_raw;
+    #[cfg(feature = "chrome")] message v8_js_code(crate::V8JsCodeWriter<'_>) = 99, v8_js_code_raw;
+    #[cfg(feature = "chrome")] message v8_internal_code(crate::V8InternalCodeWriter<'_>) = 100, v8_internal_code_raw;
+    #[cfg(feature = "chrome")] message v8_wasm_code(crate::V8WasmCodeWriter<'_>) = 101, v8_wasm_code_raw;
+    #[cfg(feature = "chrome")] message v8_reg_exp_code(crate::V8RegExpCodeWriter<'_>) = 102, v8_reg_exp_code_raw;
+    #[cfg(feature = "chrome")] message v8_code_move(crate::V8CodeMoveWriter<'_>) = 103, v8_code_move_raw;
+    message remote_clock_sync(crate::RemoteClockSyncWriter<'_>) = 107, remote_clock_sync_raw;
+    message chrome_trigger(crate::ChromeTriggerWriter<'_>) = 109, chrome_trigger_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn pixel_modem_events(&mut self) -> crate::PixelModemEventsWriter<'_> {
-        rt::message::<110, _>(&mut self.s)
-    }
-    #[inline] pub fn pixel_modem_events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<110>(&mut self.s, body);
-        self
-    }
+    message pixel_modem_events(crate::PixelModemEventsWriter<'_>) = 110, pixel_modem_events_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn pixel_modem_token_database(
-        &mut self,
-    ) -> crate::PixelModemTokenDatabaseWriter<'_> {
-        rt::message::<111, _>(&mut self.s)
-    }
-    #[inline] pub fn pixel_modem_token_database_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<111>(&mut self.s, body);
-        self
-    }
+    message pixel_modem_token_database(crate::PixelModemTokenDatabaseWriter<'_>) = 111, pixel_modem_token_database_raw;
     /// The trigger that made this copy.
-    #[inline] pub fn clone_snapshot_trigger(&mut self) -> crate::TriggerWriter<'_> {
-        rt::message::<113, _>(&mut self.s)
-    }
-    #[inline] pub fn clone_snapshot_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<113>(&mut self.s, body);
-        self
-    }
+    message clone_snapshot_trigger(crate::TriggerWriter<'_>) = 113, clone_snapshot_trigger_raw;
     #[cfg(feature = "android")]
-    #[inline] pub fn kernel_wakelock_data(&mut self) -> crate::KernelWakelockDataWriter<'_> {
-        rt::message::<115, _>(&mut self.s)
-    }
-    #[inline] pub fn kernel_wakelock_data_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<115>(&mut self.s, body);
-        self
-    }
+    message kernel_wakelock_data(crate::KernelWakelockDataWriter<'_>) = 115, kernel_wakelock_data_raw;
     #[cfg(feature = "system")]
-    #[inline] pub fn generic_kernel_task_state_event(
-        &mut self,
-    ) -> crate::GenericKernelTaskStateEventWriter<'_> {
-        rt::message::<117, _>(&mut self.s)
-    }
-    #[inline] pub fn generic_kernel_task_state_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<117>(&mut self.s, body);
-        self
-    }
+    message generic_kernel_task_state_event(crate::GenericKernelTaskStateEventWriter<'_>) = 117, generic_kernel_task_state_event_raw;
     #[cfg(feature = "system")]
-    #[inline] pub fn generic_kernel_cpu_freq_event(
-        &mut self,
-    ) -> crate::GenericKernelCpuFrequencyEventWriter<'_> {
-        rt::message::<118, _>(&mut self.s)
-    }
-    #[inline] pub fn generic_kernel_cpu_freq_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<118>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "android")]
-    #[inline] pub fn cpu_per_uid_data(&mut self) -> crate::CpuPerUidDataWriter<'_> {
-        rt::message::<119, _>(&mut self.s)
-    }
-    #[inline] pub fn cpu_per_uid_data_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<119>(&mut self.s, body);
-        self
-    }
+    message generic_kernel_cpu_freq_event(crate::GenericKernelCpuFrequencyEventWriter<'_>) = 118, generic_kernel_cpu_freq_event_raw;
+    #[cfg(feature = "android")] message cpu_per_uid_data(crate::CpuPerUidDataWriter<'_>) = 119, cpu_per_uid_data_raw;
     #[cfg(feature = "system")]
-    #[inline] pub fn generic_kernel_task_rename_event(
-        &mut self,
-    ) -> crate::GenericKernelTaskRenameEventWriter<'_> {
-        rt::message::<120, _>(&mut self.s)
-    }
-    #[inline] pub fn generic_kernel_task_rename_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<120>(&mut self.s, body);
-        self
-    }
+    message generic_kernel_task_rename_event(crate::GenericKernelTaskRenameEventWriter<'_>) = 120, generic_kernel_task_rename_event_raw;
     #[cfg(feature = "system")]
-    #[inline] pub fn generic_kernel_process_tree(
-        &mut self,
-    ) -> crate::GenericKernelProcessTreeWriter<'_> {
-        rt::message::<122, _>(&mut self.s)
-    }
-    #[inline] pub fn generic_kernel_process_tree_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<122>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "android")]
-    #[inline] pub fn user_list(&mut self) -> crate::AndroidUserListWriter<'_> { rt::message::<123, _>(&mut self.s) }
-    #[inline] pub fn user_list_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<123>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trace_provenance(&mut self) -> crate::TraceProvenanceWriter<'_> {
-        rt::message::<124, _>(&mut self.s)
-    }
-    #[inline] pub fn trace_provenance_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<124>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn protovms(&mut self) -> TracePacketProtoVmsWriter<'_> { rt::message::<125, _>(&mut self.s) }
-    #[inline] pub fn protovms_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<125>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trace_attributes(&mut self) -> crate::TraceAttributesWriter<'_> {
-        rt::message::<126, _>(&mut self.s)
-    }
-    #[inline] pub fn trace_attributes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<126>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "android")]
-    #[inline] pub fn android_aflags(&mut self) -> crate::AndroidAflagsWriter<'_> { rt::message::<127, _>(&mut self.s) }
-    #[inline] pub fn android_aflags_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<127>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_info(&mut self) -> crate::GpuInfoWriter<'_> { rt::message::<128, _>(&mut self.s) }
-    #[inline] pub fn gpu_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<128>(&mut self.s, body);
-        self
-    }
+    message generic_kernel_process_tree(crate::GenericKernelProcessTreeWriter<'_>) = 122, generic_kernel_process_tree_raw;
+    #[cfg(feature = "android")] message user_list(crate::AndroidUserListWriter<'_>) = 123, user_list_raw;
+    message trace_provenance(crate::TraceProvenanceWriter<'_>) = 124, trace_provenance_raw;
+    message protovms(TracePacketProtoVmsWriter<'_>) = 125, protovms_raw;
+    message trace_attributes(crate::TraceAttributesWriter<'_>) = 126, trace_attributes_raw;
+    #[cfg(feature = "android")] message android_aflags(crate::AndroidAflagsWriter<'_>) = 127, android_aflags_raw;
+    #[cfg(feature = "gpu")] message gpu_info(crate::GpuInfoWriter<'_>) = 128, gpu_info_raw;
     #[cfg(feature = "system")]
-    #[inline] pub fn generic_gpu_frequency_event(
-        &mut self,
-    ) -> crate::GenericGpuFrequencyEventWriter<'_> {
-        rt::message::<129, _>(&mut self.s)
-    }
-    #[inline] pub fn generic_gpu_frequency_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<129>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn interrupt_info(&mut self) -> crate::InterruptInfoWriter<'_> { rt::message::<130, _>(&mut self.s) }
-    #[inline] pub fn interrupt_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<130>(&mut self.s, body);
-        self
-    }
+    message generic_gpu_frequency_event(crate::GenericGpuFrequencyEventWriter<'_>) = 129, generic_gpu_frequency_event_raw;
+    message interrupt_info(crate::InterruptInfoWriter<'_>) = 130, interrupt_info_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn art_process_metadata(&mut self) -> crate::ArtProcessMetadataWriter<'_> {
-        rt::message::<131, _>(&mut self.s)
-    }
-    #[inline] pub fn art_process_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<131>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "system")]
-    #[inline] pub fn journald_event(&mut self) -> crate::SystemdJournaldEventWriter<'_> {
-        rt::message::<132, _>(&mut self.s)
-    }
-    #[inline] pub fn journald_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<132>(&mut self.s, body);
-        self
-    }
+    message art_process_metadata(crate::ArtProcessMetadataWriter<'_>) = 131, art_process_metadata_raw;
+    #[cfg(feature = "system")] message journald_event(crate::SystemdJournaldEventWriter<'_>) = 132, journald_event_raw;
     /// Packets compressed with Zstandard, tags included.
-    #[inline] pub fn zstd_compressed_packets(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<133>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn zstd_compressed_packets_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<133>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn concurrent_session_event(
-        &mut self,
-    ) -> crate::ConcurrentSessionEventWriter<'_> {
-        rt::message::<134, _>(&mut self.s)
-    }
-    #[inline] pub fn concurrent_session_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<134>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "profiling")]
-    #[inline] pub fn stack_sample(&mut self) -> crate::StackSampleWriter<'_> { rt::message::<135, _>(&mut self.s) }
-    #[inline] pub fn stack_sample_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<135>(&mut self.s, body);
-        self
-    }
+    bytes zstd_compressed_packets = 133, zstd_compressed_packets_gather;
+    message concurrent_session_event(crate::ConcurrentSessionEventWriter<'_>) = 134, concurrent_session_event_raw;
+    #[cfg(feature = "profiling")] message stack_sample(crate::StackSampleWriter<'_>) = 135, stack_sample_raw;
     /// Written by tests.
-    #[inline] pub fn for_testing(&mut self) -> crate::TestEventWriter<'_> { rt::message::<900, _>(&mut self.s) }
-    #[inline] pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<900>(&mut self.s, body);
-        self
-    }
+    message for_testing(crate::TestEventWriter<'_>) = 900, for_testing_raw;
     /// User of the producer.
-    #[inline] pub fn trusted_uid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    value trusted_uid(i32) = 3 as int32;
     /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    value timestamp(u64) = 8 as uint64;
     /// Writer of the packet: order, interned data and defaults hold within it.
-    #[inline] pub fn trusted_packet_sequence_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<10>(&mut self.s, value);
-        self
-    }
+    value trusted_packet_sequence_id(u32) = 10 as uint32;
     /// Entries that this packet and later ones of its sequence use.
-    #[inline] pub fn interned_data(&mut self) -> crate::InternedDataWriter<'_> { rt::message::<12, _>(&mut self.s) }
-    #[inline] pub fn interned_data_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
+    message interned_data(crate::InternedDataWriter<'_>) = 12, interned_data_raw;
     /// Bit 0: incremental state was cleared before this packet.
-    #[inline] pub fn sequence_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+    value sequence_flags(u32) = 13 as uint32;
     /// Old form of bit 0 of `sequence_flags`.
-    #[inline] pub fn incremental_state_cleared(&mut self, value: bool) -> &mut Self {
-        rt::bool::<41>(&mut self.s, value);
-        self
-    }
+    value incremental_state_cleared(bool) = 41 as bool;
     /// Packets of the sequence before this one are missing, for reasons of DataLossReason.
-    #[inline] pub fn previous_packet_dropped(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<42>(&mut self.s, value);
-        self
-    }
+    value previous_packet_dropped(u32) = 42 as uint32;
     /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
-    #[inline] pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<58>(&mut self.s, value);
-        self
-    }
+    value timestamp_clock_id(u32) = 58 as uint32;
     /// Values for fields that later packets of the sequence leave out.
-    #[inline] pub fn trace_packet_defaults(&mut self) -> crate::TracePacketDefaultsWriter<'_> {
-        rt::message::<59, _>(&mut self.s)
-    }
-    #[inline] pub fn trace_packet_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<59>(&mut self.s, body);
-        self
-    }
+    message trace_packet_defaults(crate::TracePacketDefaultsWriter<'_>) = 59, trace_packet_defaults_raw;
     /// Process of the producer, if the socket told it.
-    #[inline] pub fn trusted_pid(&mut self, value: i32) -> &mut Self { rt::int32::<79>(&mut self.s, value); self }
+    value trusted_pid(i32) = 79 as int32;
     /// No packet of the sequence came before this one.
-    #[inline] pub fn first_packet_on_sequence(&mut self, value: bool) -> &mut Self {
-        rt::bool::<87>(&mut self.s, value);
-        self
-    }
+    value first_packet_on_sequence(bool) = 87 as bool;
     /// The machine it came from; absent for the service's own.
-    #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<98>(&mut self.s, value); self }
+    value machine_id(u32) = 98 as uint32;
 }
 
 rt::reader! {
@@ -1447,17 +967,19 @@ impl TracePacket {
 }
 
 /// State that was folded together while its packets were overwritten.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacketProtoVms {
-    #[pb(message, 1, repeated)] pub instance: Vec<TracePacketProtoVmsInstance>,
+    pub instance: Vec<TracePacketProtoVmsInstance>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracePacketProtoVmsWriter, "perfetto.protos.TracePacket.ProtoVms");
-impl TracePacketProtoVmsWriter<'_> {
-    #[inline] pub fn instance(&mut self) -> TracePacketProtoVmsInstanceWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn instance_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { TracePacketProtoVms;
+    repeated instance = 1 as Nested(TracePacketProtoVmsInstance);
+}
+
+rt::writer! { TracePacketProtoVmsWriter, "perfetto.protos.TracePacket.ProtoVms";
+    message instance(TracePacketProtoVmsInstanceWriter<'_>) = 1, instance_raw;
 }
 
 rt::reader! {
@@ -1477,24 +999,28 @@ impl TracePacketProtoVms {
 }
 
 /// State of one producer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacketProtoVmsInstance {
-    #[pb(message, 1)] pub program: Option<crate::VmProgram>,
-    #[pb(message, 2)] pub state: Option<TracePacket>,
-    #[pb(uint32, 3)] pub memory_limit_kb: Option<u32>,
-    #[pb(int32, 4, repeated)] pub producer_id: Vec<i32>,
+    pub program: Option<crate::VmProgram>,
+    pub state: Option<TracePacket>,
+    pub memory_limit_kb: Option<u32>,
+    pub producer_id: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.ProtoVms.Instance");
-impl TracePacketProtoVmsInstanceWriter<'_> {
-    #[inline] pub fn program(&mut self) -> crate::VmProgramWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn program_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn state(&mut self) -> TracePacketWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn state_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { TracePacketProtoVmsInstance;
+    unpacked producer_id = 4 as Int32;
+    optional memory_limit_kb = 3 as Uint32;
+    optional state = 2 as Nested(TracePacket);
+    optional program = 1 as Nested(crate::VmProgram);
+}
+
+rt::writer! { TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.ProtoVms.Instance";
+    message program(crate::VmProgramWriter<'_>) = 1, program_raw;
+    message state(TracePacketWriter<'_>) = 2, state_raw;
+    value memory_limit_kb(u32) = 3 as uint32;
+    value producer_id(i32) = 4 as int32;
 }
 
 rt::reader! {

@@ -6,61 +6,40 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Values for fields that packets of the sequence leave out. Replaced as a whole by the next one.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacketDefaults {
     /// Track of events that name none.
-    #[pb(message, 11)] pub track_event_defaults: Option<crate::TrackEventDefaults>,
+    pub track_event_defaults: Option<crate::TrackEventDefaults>,
     #[cfg(feature = "profiling")]
-    #[pb(message, 12)] pub perf_sample_defaults: Option<crate::PerfSampleDefaults>,
+    pub perf_sample_defaults: Option<crate::PerfSampleDefaults>,
     /// Clock of packets that name none.
-    #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
+    pub timestamp_clock_id: Option<u32>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 99)] pub v8_code_defaults: Option<crate::V8CodeDefaults>,
+    pub v8_code_defaults: Option<crate::V8CodeDefaults>,
     #[cfg(feature = "profiling")]
-    #[pb(message, 100)] pub stack_sample_defaults: Option<crate::StackSampleDefaults>,
+    pub stack_sample_defaults: Option<crate::StackSampleDefaults>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracePacketDefaultsWriter, "perfetto.protos.TracePacketDefaults");
-impl TracePacketDefaultsWriter<'_> {
+rt::owned! { TracePacketDefaults;
+    #[cfg(feature = "profiling")] optional stack_sample_defaults = 100 as Nested(crate::StackSampleDefaults);
+    #[cfg(feature = "chrome")] optional v8_code_defaults = 99 as Nested(crate::V8CodeDefaults);
+    optional timestamp_clock_id = 58 as Uint32;
+    #[cfg(feature = "profiling")] optional perf_sample_defaults = 12 as Nested(crate::PerfSampleDefaults);
+    optional track_event_defaults = 11 as Nested(crate::TrackEventDefaults);
+}
+
+rt::writer! { TracePacketDefaultsWriter, "perfetto.protos.TracePacketDefaults";
     /// Track of events that name none.
-    #[inline] pub fn track_event_defaults(&mut self) -> crate::TrackEventDefaultsWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    #[inline] pub fn track_event_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
+    message track_event_defaults(crate::TrackEventDefaultsWriter<'_>) = 11, track_event_defaults_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn perf_sample_defaults(&mut self) -> crate::PerfSampleDefaultsWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    #[inline] pub fn perf_sample_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
+    message perf_sample_defaults(crate::PerfSampleDefaultsWriter<'_>) = 12, perf_sample_defaults_raw;
     /// Clock of packets that name none.
-    #[inline] pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<58>(&mut self.s, value);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_code_defaults(&mut self) -> crate::V8CodeDefaultsWriter<'_> {
-        rt::message::<99, _>(&mut self.s)
-    }
-    #[inline] pub fn v8_code_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<99>(&mut self.s, body);
-        self
-    }
+    value timestamp_clock_id(u32) = 58 as uint32;
+    #[cfg(feature = "chrome")] message v8_code_defaults(crate::V8CodeDefaultsWriter<'_>) = 99, v8_code_defaults_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn stack_sample_defaults(&mut self) -> crate::StackSampleDefaultsWriter<'_> {
-        rt::message::<100, _>(&mut self.s)
-    }
-    #[inline] pub fn stack_sample_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<100>(&mut self.s, body);
-        self
-    }
+    message stack_sample_defaults(crate::StackSampleDefaultsWriter<'_>) = 100, stack_sample_defaults_raw;
 }
 
 rt::reader! {

@@ -6,22 +6,26 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A random number that identifies a trace.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceUuid {
     /// Upper half.
-    #[pb(int64, 1)] pub msb: Option<i64>,
+    pub msb: Option<i64>,
     /// Lower half.
-    #[pb(int64, 2)] pub lsb: Option<i64>,
+    pub lsb: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceUuidWriter, "perfetto.protos.TraceUuid");
-impl TraceUuidWriter<'_> {
+rt::owned! { TraceUuid;
+    optional lsb = 2 as Int64;
+    optional msb = 1 as Int64;
+}
+
+rt::writer! { TraceUuidWriter, "perfetto.protos.TraceUuid";
     /// Upper half.
-    #[inline] pub fn msb(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+    value msb(i64) = 1 as int64;
     /// Lower half.
-    #[inline] pub fn lsb(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    value lsb(i64) = 2 as int64;
 }
 
 rt::reader! {

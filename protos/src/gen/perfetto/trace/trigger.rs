@@ -6,27 +6,30 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A trigger that was fired.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trigger {
-    #[pb(string, 1)] pub trigger_name: Option<String>,
-    #[pb(string, 2)] pub producer_name: Option<String>,
+    pub trigger_name: Option<String>,
+    pub producer_name: Option<String>,
     /// User of the producer that fired it.
-    #[pb(int32, 3)] pub trusted_producer_uid: Option<i32>,
-    #[pb(uint64, 4)] pub stop_delay_ms: Option<u64>,
+    pub trusted_producer_uid: Option<i32>,
+    pub stop_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TriggerWriter, "perfetto.protos.Trigger");
-impl TriggerWriter<'_> {
-    #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { Trigger;
+    optional stop_delay_ms = 4 as Uint64;
+    optional trusted_producer_uid = 3 as Int32;
+    optional producer_name = 2 as Text;
+    optional trigger_name = 1 as Text;
+}
+
+rt::writer! { TriggerWriter, "perfetto.protos.Trigger";
+    value trigger_name(&str) = 1 as string;
+    value producer_name(&str) = 2 as string;
     /// User of the producer that fired it.
-    #[inline] pub fn trusted_producer_uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn stop_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    value trusted_producer_uid(i32) = 3 as int32;
+    value stop_delay_ms(u64) = 4 as uint64;
 }
 
 rt::reader! {

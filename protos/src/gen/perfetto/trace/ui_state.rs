@@ -6,26 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What the user interface should show first.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UiState {
-    #[pb(int64, 1)] pub timeline_start_ts: Option<i64>,
-    #[pb(int64, 2)] pub timeline_end_ts: Option<i64>,
-    #[pb(message, 3)] pub highlight_process: Option<UiStateHighlightProcess>,
+    pub timeline_start_ts: Option<i64>,
+    pub timeline_end_ts: Option<i64>,
+    pub highlight_process: Option<UiStateHighlightProcess>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UiStateWriter, "perfetto.protos.UiState");
-impl UiStateWriter<'_> {
-    #[inline] pub fn timeline_start_ts(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn timeline_end_ts(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn highlight_process(&mut self) -> UiStateHighlightProcessWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn highlight_process_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { UiState;
+    optional highlight_process = 3 as Nested(UiStateHighlightProcess);
+    optional timeline_end_ts = 2 as Int64;
+    optional timeline_start_ts = 1 as Int64;
+}
+
+rt::writer! { UiStateWriter, "perfetto.protos.UiState";
+    value timeline_start_ts(i64) = 1 as int64;
+    value timeline_end_ts(i64) = 2 as int64;
+    message highlight_process(UiStateHighlightProcessWriter<'_>) = 3, highlight_process_raw;
 }
 
 rt::reader! {
@@ -48,25 +47,33 @@ impl UiState {
 }
 
 /// A process to put forward.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UiStateHighlightProcess {
     /// At most one of these.
-    #[pb(oneof, 1, 2)] pub selector: Option<UiStateHighlightProcessSelector>,
+    pub selector: Option<UiStateHighlightProcessSelector>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { UiStateHighlightProcess;
+    oneof selector = 1 | 2;
 }
 
 /// `perfetto.protos.UiState.HighlightProcess.selector`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum UiStateHighlightProcessSelector {
-    #[pb(uint32, 1)] Pid(u32),
-    #[pb(string, 2)] Cmdline(String),
+    Pid(u32),
+    Cmdline(String),
 }
 
-rt::writer!(UiStateHighlightProcessWriter, "perfetto.protos.UiState.HighlightProcess");
-impl UiStateHighlightProcessWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::oneof! { UiStateHighlightProcessSelector;
+    Pid = 1 as Uint32;
+    Cmdline = 2 as Text;
+}
+
+rt::writer! { UiStateHighlightProcessWriter, "perfetto.protos.UiState.HighlightProcess";
+    value pid(u32) = 1 as uint32;
+    value cmdline(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -5,14 +5,17 @@
 use protozero::rt;
 use protozero::descriptor as d;
 /// `Planted`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Planted {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PlantedWriter, "Planted");
-impl PlantedWriter<'_> {}
+rt::owned! { Planted;
+}
+
+rt::writer! { PlantedWriter, "Planted";
+}
 
 rt::reader! {
     "Planted": PlantedReader, PlantedField, PlantedTable;
@@ -24,16 +27,19 @@ impl Planted {
 }
 
 /// `WatchRequest`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WatchRequest {
-    #[pb(uint64, 1)] pub id: Option<u64>,
+    pub id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WatchRequestWriter, "WatchRequest");
-impl WatchRequestWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { WatchRequest;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { WatchRequestWriter, "WatchRequest";
+    value id(u64) = 1 as uint64;
 }
 
 rt::reader! {

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: aconfig flags, read regularly.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidAflagsConfig {
-    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
+    pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidAflagsConfigWriter, "perfetto.protos.AndroidAflagsConfig");
-impl AndroidAflagsConfigWriter<'_> {
-    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { AndroidAflagsConfig;
+    optional poll_ms = 1 as Uint32;
+}
+
+rt::writer! { AndroidAflagsConfigWriter, "perfetto.protos.AndroidAflagsConfig";
+    value poll_ms(u32) = 1 as uint32;
 }
 
 rt::reader! {

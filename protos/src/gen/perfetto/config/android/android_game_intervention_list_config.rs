@@ -6,19 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: game modes of packages.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionListConfig {
-    #[pb(string, 1, repeated)] pub package_name_filter: Vec<String>,
+    pub package_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidGameInterventionListConfigWriter, "perfetto.protos.AndroidGameInterventionListConfig");
-impl AndroidGameInterventionListConfigWriter<'_> {
-    #[inline] pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+rt::owned! { AndroidGameInterventionListConfig;
+    repeated package_name_filter = 1 as Text;
+}
+
+rt::writer! { AndroidGameInterventionListConfigWriter, "perfetto.protos.AndroidGameInterventionListConfig";
+    value package_name_filter(&str) = 1 as string;
 }
 
 rt::reader! {

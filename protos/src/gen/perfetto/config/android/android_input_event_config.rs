@@ -46,34 +46,31 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
 
 protozero::rt::enumeration!(AndroidInputEventConfigTraceLevel);
 /// Android: input events on their way through the dispatcher.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidInputEventConfig {
-    #[pb(enumeration, 1)] pub mode: Option<AndroidInputEventConfigTraceMode>,
-    #[pb(message, 2, repeated)] pub rules: Vec<AndroidInputEventConfigTraceRule>,
-    #[pb(bool, 3)] pub trace_dispatcher_input_events: Option<bool>,
-    #[pb(bool, 4)] pub trace_dispatcher_window_dispatch: Option<bool>,
-    #[pb(bool, 5)] pub trace_evdev_events: Option<bool>,
+    pub mode: Option<AndroidInputEventConfigTraceMode>,
+    pub rules: Vec<AndroidInputEventConfigTraceRule>,
+    pub trace_dispatcher_input_events: Option<bool>,
+    pub trace_dispatcher_window_dispatch: Option<bool>,
+    pub trace_evdev_events: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidInputEventConfigWriter, "perfetto.protos.AndroidInputEventConfig");
-impl AndroidInputEventConfigWriter<'_> {
-    #[inline] pub fn mode(&mut self, value: AndroidInputEventConfigTraceMode) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn rules(&mut self) -> AndroidInputEventConfigTraceRuleWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn trace_dispatcher_input_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn trace_dispatcher_window_dispatch(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn trace_evdev_events(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+rt::owned! { AndroidInputEventConfig;
+    optional trace_evdev_events = 5 as Bool;
+    optional trace_dispatcher_window_dispatch = 4 as Bool;
+    optional trace_dispatcher_input_events = 3 as Bool;
+    repeated rules = 2 as Nested(AndroidInputEventConfigTraceRule);
+    optional mode = 1 as Enum(AndroidInputEventConfigTraceMode);
+}
+
+rt::writer! { AndroidInputEventConfigWriter, "perfetto.protos.AndroidInputEventConfig";
+    enumeration mode(AndroidInputEventConfigTraceMode) = 1;
+    message rules(AndroidInputEventConfigTraceRuleWriter<'_>) = 2, rules_raw;
+    value trace_dispatcher_input_events(bool) = 3 as bool;
+    value trace_dispatcher_window_dispatch(bool) = 4 as bool;
+    value trace_evdev_events(bool) = 5 as bool;
 }
 
 rt::reader! {
@@ -102,39 +99,31 @@ impl AndroidInputEventConfig {
 }
 
 /// The first rule all of whose conditions hold decides the level.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidInputEventConfigTraceRule {
-    #[pb(enumeration, 1)] pub trace_level: Option<AndroidInputEventConfigTraceLevel>,
-    #[pb(string, 2, repeated)] pub match_all_packages: Vec<String>,
-    #[pb(string, 3, repeated)] pub match_any_packages: Vec<String>,
-    #[pb(bool, 4)] pub match_secure: Option<bool>,
-    #[pb(bool, 5)] pub match_ime_connection_active: Option<bool>,
+    pub trace_level: Option<AndroidInputEventConfigTraceLevel>,
+    pub match_all_packages: Vec<String>,
+    pub match_any_packages: Vec<String>,
+    pub match_secure: Option<bool>,
+    pub match_ime_connection_active: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidInputEventConfigTraceRuleWriter, "perfetto.protos.AndroidInputEventConfig.TraceRule");
-impl AndroidInputEventConfigTraceRuleWriter<'_> {
-    #[inline] pub fn trace_level(
-        &mut self,
-        value: AndroidInputEventConfigTraceLevel,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn match_all_packages(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn match_any_packages(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn match_secure(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn match_ime_connection_active(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+rt::owned! { AndroidInputEventConfigTraceRule;
+    optional match_ime_connection_active = 5 as Bool;
+    optional match_secure = 4 as Bool;
+    repeated match_any_packages = 3 as Text;
+    repeated match_all_packages = 2 as Text;
+    optional trace_level = 1 as Enum(AndroidInputEventConfigTraceLevel);
+}
+
+rt::writer! { AndroidInputEventConfigTraceRuleWriter, "perfetto.protos.AndroidInputEventConfig.TraceRule";
+    enumeration trace_level(AndroidInputEventConfigTraceLevel) = 1;
+    value match_all_packages(&str) = 2 as string;
+    value match_any_packages(&str) = 3 as string;
+    value match_secure(bool) = 4 as bool;
+    value match_ime_connection_active(bool) = 5 as bool;
 }
 
 rt::reader! {

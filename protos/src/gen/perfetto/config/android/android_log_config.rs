@@ -6,37 +6,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: logcat.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidLogConfig {
     /// Buffers to read; none means the usual ones.
-    #[pb(enumeration, 1, repeated)] pub log_ids: Vec<crate::AndroidLogId>,
+    pub log_ids: Vec<crate::AndroidLogId>,
     /// Messages below are left out.
-    #[pb(enumeration, 3)] pub min_prio: Option<crate::AndroidLogPriority>,
+    pub min_prio: Option<crate::AndroidLogPriority>,
     /// Only messages with one of these tags, if any are given.
-    #[pb(string, 4, repeated)] pub filter_tags: Vec<String>,
-    #[pb(bool, 5)] pub preserve_log_buffer: Option<bool>,
+    pub filter_tags: Vec<String>,
+    pub preserve_log_buffer: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidLogConfigWriter, "perfetto.protos.AndroidLogConfig");
-impl AndroidLogConfigWriter<'_> {
+rt::owned! { AndroidLogConfig;
+    optional preserve_log_buffer = 5 as Bool;
+    repeated filter_tags = 4 as Text;
+    optional min_prio = 3 as Enum(crate::AndroidLogPriority);
+    unpacked_enums log_ids + unknown_fields = 1 as Enum(crate::AndroidLogId);
+}
+
+rt::writer! { AndroidLogConfigWriter, "perfetto.protos.AndroidLogConfig";
     /// Buffers to read; none means the usual ones.
-    #[inline] pub fn log_ids(&mut self, value: crate::AndroidLogId) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+    enumeration log_ids(crate::AndroidLogId) = 1;
     /// Messages below are left out.
-    #[inline] pub fn min_prio(&mut self, value: crate::AndroidLogPriority) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+    enumeration min_prio(crate::AndroidLogPriority) = 3;
     /// Only messages with one of these tags, if any are given.
-    #[inline] pub fn filter_tags(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn preserve_log_buffer(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    value filter_tags(&str) = 4 as string;
+    value preserve_log_buffer(bool) = 5 as bool;
 }
 
 rt::reader! {

@@ -6,29 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: system properties that switch on tracing of graphics.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidSdkSyspropGuardConfig {
-    #[pb(bool, 1)] pub surfaceflinger_skia_track_events: Option<bool>,
-    #[pb(bool, 2)] pub hwui_skia_track_events: Option<bool>,
-    #[pb(string, 3, repeated)] pub hwui_package_name_filter: Vec<String>,
+    pub surfaceflinger_skia_track_events: Option<bool>,
+    pub hwui_skia_track_events: Option<bool>,
+    pub hwui_package_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidSdkSyspropGuardConfigWriter, "perfetto.protos.AndroidSdkSyspropGuardConfig");
-impl AndroidSdkSyspropGuardConfigWriter<'_> {
-    #[inline] pub fn surfaceflinger_skia_track_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn hwui_skia_track_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn hwui_package_name_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { AndroidSdkSyspropGuardConfig;
+    repeated hwui_package_name_filter = 3 as Text;
+    optional hwui_skia_track_events = 2 as Bool;
+    optional surfaceflinger_skia_track_events = 1 as Bool;
+}
+
+rt::writer! { AndroidSdkSyspropGuardConfigWriter, "perfetto.protos.AndroidSdkSyspropGuardConfig";
+    value surfaceflinger_skia_track_events(bool) = 1 as bool;
+    value hwui_skia_track_events(bool) = 2 as bool;
+    value hwui_package_name_filter(&str) = 3 as string;
 }
 
 rt::reader! {

@@ -6,18 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: system properties, polled.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidSystemPropertyConfig {
-    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
-    #[pb(string, 2, repeated)] pub property_name: Vec<String>,
+    pub poll_ms: Option<u32>,
+    pub property_name: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidSystemPropertyConfigWriter, "perfetto.protos.AndroidSystemPropertyConfig");
-impl AndroidSystemPropertyConfigWriter<'_> {
-    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn property_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { AndroidSystemPropertyConfig;
+    repeated property_name = 2 as Text;
+    optional poll_ms = 1 as Uint32;
+}
+
+rt::writer! { AndroidSystemPropertyConfigWriter, "perfetto.protos.AndroidSystemPropertyConfig";
+    value poll_ms(u32) = 1 as uint32;
+    value property_name(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -6,23 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: wakelocks apps hold.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AppWakelocksConfig {
-    #[pb(int32, 1)] pub write_delay_ms: Option<i32>,
-    #[pb(int32, 2)] pub filter_duration_below_ms: Option<i32>,
-    #[pb(bool, 3)] pub drop_owner_pid: Option<bool>,
+    pub write_delay_ms: Option<i32>,
+    pub filter_duration_below_ms: Option<i32>,
+    pub drop_owner_pid: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AppWakelocksConfigWriter, "perfetto.protos.AppWakelocksConfig");
-impl AppWakelocksConfigWriter<'_> {
-    #[inline] pub fn write_delay_ms(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn filter_duration_below_ms(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn drop_owner_pid(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { AppWakelocksConfig;
+    optional drop_owner_pid = 3 as Bool;
+    optional filter_duration_below_ms = 2 as Int32;
+    optional write_delay_ms = 1 as Int32;
+}
+
+rt::writer! { AppWakelocksConfigWriter, "perfetto.protos.AppWakelocksConfig";
+    value write_delay_ms(i32) = 1 as int32;
+    value filter_duration_below_ms(i32) = 2 as int32;
+    value drop_owner_pid(bool) = 3 as bool;
 }
 
 rt::reader! {

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: time in each CPU frequency, per user.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuPerUidConfig {
-    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
+    pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuPerUidConfigWriter, "perfetto.protos.CpuPerUidConfig");
-impl CpuPerUidConfigWriter<'_> {
-    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { CpuPerUidConfig;
+    optional poll_ms = 1 as Uint32;
+}
+
+rt::writer! { CpuPerUidConfigWriter, "perfetto.protos.CpuPerUidConfig";
+    value poll_ms(u32) = 1 as uint32;
 }
 
 rt::reader! {

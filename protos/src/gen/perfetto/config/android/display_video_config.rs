@@ -27,33 +27,31 @@ impl protozero::Enumeration for DisplayVideoConfigFormat {
 
 protozero::rt::enumeration!(DisplayVideoConfigFormat);
 /// Android: the screen as a video stream.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DisplayVideoConfig {
-    #[pb(float, 1)] pub scale: Option<f32>,
-    #[pb(enumeration, 2)] pub format: Option<DisplayVideoConfigFormat>,
-    #[pb(uint32, 3)] pub key_frame_interval_secs: Option<u32>,
-    #[pb(uint64, 4)] pub max_stream_size_bytes: Option<u64>,
-    #[pb(uint32, 5)] pub bitrate_bps: Option<u32>,
+    pub scale: Option<f32>,
+    pub format: Option<DisplayVideoConfigFormat>,
+    pub key_frame_interval_secs: Option<u32>,
+    pub max_stream_size_bytes: Option<u64>,
+    pub bitrate_bps: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DisplayVideoConfigWriter, "perfetto.protos.DisplayVideoConfig");
-impl DisplayVideoConfigWriter<'_> {
-    #[inline] pub fn scale(&mut self, value: f32) -> &mut Self { rt::float::<1>(&mut self.s, value); self }
-    #[inline] pub fn format(&mut self, value: DisplayVideoConfigFormat) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn key_frame_interval_secs(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn max_stream_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn bitrate_bps(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { DisplayVideoConfig;
+    optional bitrate_bps = 5 as Uint32;
+    optional max_stream_size_bytes = 4 as Uint64;
+    optional key_frame_interval_secs = 3 as Uint32;
+    optional format = 2 as Enum(DisplayVideoConfigFormat);
+    optional scale = 1 as Float;
+}
+
+rt::writer! { DisplayVideoConfigWriter, "perfetto.protos.DisplayVideoConfig";
+    value scale(f32) = 1 as float;
+    enumeration format(DisplayVideoConfigFormat) = 2;
+    value key_frame_interval_secs(u32) = 3 as uint32;
+    value max_stream_size_bytes(u64) = 4 as uint64;
+    value bitrate_bps(u32) = 5 as uint32;
 }
 
 rt::reader! {

@@ -6,20 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: what input methods and their clients do.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InputMethodConfig {
-    #[pb(bool, 1)] pub client: Option<bool>,
-    #[pb(bool, 2)] pub service: Option<bool>,
-    #[pb(bool, 3)] pub manager_service: Option<bool>,
+    pub client: Option<bool>,
+    pub service: Option<bool>,
+    pub manager_service: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InputMethodConfigWriter, "perfetto.protos.InputMethodConfig");
-impl InputMethodConfigWriter<'_> {
-    #[inline] pub fn client(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn service(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn manager_service(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { InputMethodConfig;
+    optional manager_service = 3 as Bool;
+    optional service = 2 as Bool;
+    optional client = 1 as Bool;
+}
+
+rt::writer! { InputMethodConfigWriter, "perfetto.protos.InputMethodConfig";
+    value client(bool) = 1 as bool;
+    value service(bool) = 2 as bool;
+    value manager_service(bool) = 3 as bool;
 }
 
 rt::reader! {

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: wakelocks of the kernel, polled.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelWakelocksConfig {
-    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
+    pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KernelWakelocksConfigWriter, "perfetto.protos.KernelWakelocksConfig");
-impl KernelWakelocksConfigWriter<'_> {
-    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { KernelWakelocksConfig;
+    optional poll_ms = 1 as Uint32;
+}
+
+rt::writer! { KernelWakelocksConfigWriter, "perfetto.protos.KernelWakelocksConfig";
+    value poll_ms(u32) = 1 as uint32;
 }
 
 rt::reader! {

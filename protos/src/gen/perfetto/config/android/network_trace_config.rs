@@ -6,29 +6,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: network packets, headers only.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NetworkPacketTraceConfig {
-    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
-    #[pb(uint32, 2)] pub aggregation_threshold: Option<u32>,
-    #[pb(uint32, 3)] pub intern_limit: Option<u32>,
-    #[pb(bool, 4)] pub drop_local_port: Option<bool>,
-    #[pb(bool, 5)] pub drop_remote_port: Option<bool>,
-    #[pb(bool, 6)] pub drop_tcp_flags: Option<bool>,
+    pub poll_ms: Option<u32>,
+    pub aggregation_threshold: Option<u32>,
+    pub intern_limit: Option<u32>,
+    pub drop_local_port: Option<bool>,
+    pub drop_remote_port: Option<bool>,
+    pub drop_tcp_flags: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NetworkPacketTraceConfigWriter, "perfetto.protos.NetworkPacketTraceConfig");
-impl NetworkPacketTraceConfigWriter<'_> {
-    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn aggregation_threshold(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn intern_limit(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn drop_local_port(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn drop_remote_port(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn drop_tcp_flags(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+rt::owned! { NetworkPacketTraceConfig;
+    optional drop_tcp_flags = 6 as Bool;
+    optional drop_remote_port = 5 as Bool;
+    optional drop_local_port = 4 as Bool;
+    optional intern_limit = 3 as Uint32;
+    optional aggregation_threshold = 2 as Uint32;
+    optional poll_ms = 1 as Uint32;
+}
+
+rt::writer! { NetworkPacketTraceConfigWriter, "perfetto.protos.NetworkPacketTraceConfig";
+    value poll_ms(u32) = 1 as uint32;
+    value aggregation_threshold(u32) = 2 as uint32;
+    value intern_limit(u32) = 3 as uint32;
+    value drop_local_port(bool) = 4 as bool;
+    value drop_remote_port(bool) = 5 as bool;
+    value drop_tcp_flags(bool) = 6 as bool;
 }
 
 rt::reader! {

@@ -6,29 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: names and versions of packages.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PackagesListConfig {
-    #[pb(string, 1, repeated)] pub package_name_filter: Vec<String>,
-    #[pb(uint32, 2)] pub only_write_on_cpu_use_every_ms: Option<u32>,
-    #[pb(string, 3, repeated)] pub package_name_regex_filter: Vec<String>,
+    pub package_name_filter: Vec<String>,
+    pub only_write_on_cpu_use_every_ms: Option<u32>,
+    pub package_name_regex_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PackagesListConfigWriter, "perfetto.protos.PackagesListConfig");
-impl PackagesListConfigWriter<'_> {
-    #[inline] pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn only_write_on_cpu_use_every_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn package_name_regex_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { PackagesListConfig;
+    repeated package_name_regex_filter = 3 as Text;
+    optional only_write_on_cpu_use_every_ms = 2 as Uint32;
+    repeated package_name_filter = 1 as Text;
+}
+
+rt::writer! { PackagesListConfigWriter, "perfetto.protos.PackagesListConfig";
+    value package_name_filter(&str) = 1 as string;
+    value only_write_on_cpu_use_every_ms(u32) = 2 as uint32;
+    value package_name_regex_filter(&str) = 3 as string;
 }
 
 rt::reader! {

@@ -27,29 +27,25 @@ impl protozero::Enumeration for PixelModemConfigEventGroup {
 
 protozero::rt::enumeration!(PixelModemConfigEventGroup);
 /// Pixel phones: events of the modem.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PixelModemConfig {
-    #[pb(enumeration, 1)] pub event_group: Option<PixelModemConfigEventGroup>,
-    #[pb(int64, 2, repeated)] pub pigweed_hash_allow_list: Vec<i64>,
-    #[pb(int64, 3, repeated)] pub pigweed_hash_deny_list: Vec<i64>,
+    pub event_group: Option<PixelModemConfigEventGroup>,
+    pub pigweed_hash_allow_list: Vec<i64>,
+    pub pigweed_hash_deny_list: Vec<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PixelModemConfigWriter, "perfetto.protos.PixelModemConfig");
-impl PixelModemConfigWriter<'_> {
-    #[inline] pub fn event_group(&mut self, value: PixelModemConfigEventGroup) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn pigweed_hash_allow_list(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn pigweed_hash_deny_list(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { PixelModemConfig;
+    unpacked pigweed_hash_deny_list = 3 as Int64;
+    unpacked pigweed_hash_allow_list = 2 as Int64;
+    optional event_group = 1 as Enum(PixelModemConfigEventGroup);
+}
+
+rt::writer! { PixelModemConfigWriter, "perfetto.protos.PixelModemConfig";
+    enumeration event_group(PixelModemConfigEventGroup) = 1;
+    value pigweed_hash_allow_list(i64) = 2 as int64;
+    value pigweed_hash_deny_list(i64) = 3 as int64;
 }
 
 rt::reader! {

@@ -51,30 +51,25 @@ impl protozero::Enumeration for ProtoLogConfigTracingMode {
 
 protozero::rt::enumeration!(ProtoLogConfigTracingMode);
 /// Android: ProtoLog messages.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProtoLogConfig {
-    #[pb(message, 1, repeated)] pub group_overrides: Vec<ProtoLogGroup>,
-    #[pb(enumeration, 2)] pub tracing_mode: Option<ProtoLogConfigTracingMode>,
-    #[pb(enumeration, 3)] pub default_log_from_level: Option<ProtoLogLevel>,
+    pub group_overrides: Vec<ProtoLogGroup>,
+    pub tracing_mode: Option<ProtoLogConfigTracingMode>,
+    pub default_log_from_level: Option<ProtoLogLevel>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProtoLogConfigWriter, "perfetto.protos.ProtoLogConfig");
-impl ProtoLogConfigWriter<'_> {
-    #[inline] pub fn group_overrides(&mut self) -> ProtoLogGroupWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn group_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn tracing_mode(&mut self, value: ProtoLogConfigTracingMode) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn default_log_from_level(&mut self, value: ProtoLogLevel) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ProtoLogConfig;
+    optional default_log_from_level = 3 as Enum(ProtoLogLevel);
+    optional tracing_mode = 2 as Enum(ProtoLogConfigTracingMode);
+    repeated group_overrides = 1 as Nested(ProtoLogGroup);
+}
+
+rt::writer! { ProtoLogConfigWriter, "perfetto.protos.ProtoLogConfig";
+    message group_overrides(ProtoLogGroupWriter<'_>) = 1, group_overrides_raw;
+    enumeration tracing_mode(ProtoLogConfigTracingMode) = 2;
+    enumeration default_log_from_level(ProtoLogLevel) = 3;
 }
 
 rt::reader! {
@@ -99,23 +94,25 @@ impl ProtoLogConfig {
 }
 
 /// Level of one group.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProtoLogGroup {
-    #[pb(string, 1)] pub group_name: Option<String>,
-    #[pb(enumeration, 2)] pub log_from: Option<ProtoLogLevel>,
-    #[pb(bool, 3)] pub collect_stacktrace: Option<bool>,
+    pub group_name: Option<String>,
+    pub log_from: Option<ProtoLogLevel>,
+    pub collect_stacktrace: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProtoLogGroupWriter, "perfetto.protos.ProtoLogGroup");
-impl ProtoLogGroupWriter<'_> {
-    #[inline] pub fn group_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn log_from(&mut self, value: ProtoLogLevel) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn collect_stacktrace(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { ProtoLogGroup;
+    optional collect_stacktrace = 3 as Bool;
+    optional log_from = 2 as Enum(ProtoLogLevel);
+    optional group_name = 1 as Text;
+}
+
+rt::writer! { ProtoLogGroupWriter, "perfetto.protos.ProtoLogGroup";
+    value group_name(&str) = 1 as string;
+    enumeration log_from(ProtoLogLevel) = 2;
+    value collect_stacktrace(bool) = 3 as bool;
 }
 
 rt::reader! {

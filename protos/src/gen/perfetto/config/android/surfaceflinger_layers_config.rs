@@ -64,27 +64,22 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
 
 protozero::rt::enumeration!(SurfaceFlingerLayersConfigTraceFlag);
 /// Android: layers of the compositor.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SurfaceFlingerLayersConfig {
-    #[pb(enumeration, 1)] pub mode: Option<SurfaceFlingerLayersConfigMode>,
-    #[pb(enumeration, 2, repeated)] pub trace_flags: Vec<SurfaceFlingerLayersConfigTraceFlag>,
+    pub mode: Option<SurfaceFlingerLayersConfigMode>,
+    pub trace_flags: Vec<SurfaceFlingerLayersConfigTraceFlag>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SurfaceFlingerLayersConfigWriter, "perfetto.protos.SurfaceFlingerLayersConfig");
-impl SurfaceFlingerLayersConfigWriter<'_> {
-    #[inline] pub fn mode(&mut self, value: SurfaceFlingerLayersConfigMode) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn trace_flags(
-        &mut self,
-        value: SurfaceFlingerLayersConfigTraceFlag,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { SurfaceFlingerLayersConfig;
+    unpacked_enums trace_flags + unknown_fields = 2 as Enum(SurfaceFlingerLayersConfigTraceFlag);
+    optional mode = 1 as Enum(SurfaceFlingerLayersConfigMode);
+}
+
+rt::writer! { SurfaceFlingerLayersConfigWriter, "perfetto.protos.SurfaceFlingerLayersConfig";
+    enumeration mode(SurfaceFlingerLayersConfigMode) = 1;
+    enumeration trace_flags(SurfaceFlingerLayersConfigTraceFlag) = 2;
 }
 
 rt::reader! {

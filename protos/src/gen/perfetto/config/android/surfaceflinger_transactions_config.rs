@@ -27,19 +27,19 @@ impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
 
 protozero::rt::enumeration!(SurfaceFlingerTransactionsConfigMode);
 /// Android: transactions of the compositor.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SurfaceFlingerTransactionsConfig {
-    #[pb(enumeration, 1)] pub mode: Option<SurfaceFlingerTransactionsConfigMode>,
+    pub mode: Option<SurfaceFlingerTransactionsConfigMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SurfaceFlingerTransactionsConfigWriter, "perfetto.protos.SurfaceFlingerTransactionsConfig");
-impl SurfaceFlingerTransactionsConfigWriter<'_> {
-    #[inline] pub fn mode(&mut self, value: SurfaceFlingerTransactionsConfigMode) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { SurfaceFlingerTransactionsConfig;
+    optional mode = 1 as Enum(SurfaceFlingerTransactionsConfigMode);
+}
+
+rt::writer! { SurfaceFlingerTransactionsConfigWriter, "perfetto.protos.SurfaceFlingerTransactionsConfig";
+    enumeration mode(SurfaceFlingerTransactionsConfigMode) = 1;
 }
 
 rt::reader! {

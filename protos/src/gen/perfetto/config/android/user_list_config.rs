@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: users of the device.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidUserListConfig {
-    #[pb(string, 1, repeated)] pub user_type_filter: Vec<String>,
+    pub user_type_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidUserListConfigWriter, "perfetto.protos.AndroidUserListConfig");
-impl AndroidUserListConfigWriter<'_> {
-    #[inline] pub fn user_type_filter(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { AndroidUserListConfig;
+    repeated user_type_filter = 1 as Text;
+}
+
+rt::writer! { AndroidUserListConfigWriter, "perfetto.protos.AndroidUserListConfig";
+    value user_type_filter(&str) = 1 as string;
 }
 
 rt::reader! {

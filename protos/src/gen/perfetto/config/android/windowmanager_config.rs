@@ -73,32 +73,25 @@ impl protozero::Enumeration for WindowManagerConfigLogMode {
 
 protozero::rt::enumeration!(WindowManagerConfigLogMode);
 /// Android: state of the window manager.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WindowManagerConfig {
-    #[pb(enumeration, 1)] pub log_frequency: Option<WindowManagerConfigLogFrequency>,
-    #[pb(enumeration, 2)] pub log_level: Option<WindowManagerConfigLogLevel>,
-    #[pb(enumeration, 3)] pub log_mode: Option<WindowManagerConfigLogMode>,
+    pub log_frequency: Option<WindowManagerConfigLogFrequency>,
+    pub log_level: Option<WindowManagerConfigLogLevel>,
+    pub log_mode: Option<WindowManagerConfigLogMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WindowManagerConfigWriter, "perfetto.protos.WindowManagerConfig");
-impl WindowManagerConfigWriter<'_> {
-    #[inline] pub fn log_frequency(
-        &mut self,
-        value: WindowManagerConfigLogFrequency,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn log_level(&mut self, value: WindowManagerConfigLogLevel) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn log_mode(&mut self, value: WindowManagerConfigLogMode) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { WindowManagerConfig;
+    optional log_mode = 3 as Enum(WindowManagerConfigLogMode);
+    optional log_level = 2 as Enum(WindowManagerConfigLogLevel);
+    optional log_frequency = 1 as Enum(WindowManagerConfigLogFrequency);
+}
+
+rt::writer! { WindowManagerConfigWriter, "perfetto.protos.WindowManagerConfig";
+    enumeration log_frequency(WindowManagerConfigLogFrequency) = 1;
+    enumeration log_level(WindowManagerConfigLogLevel) = 2;
+    enumeration log_mode(WindowManagerConfigLogMode) = 3;
 }
 
 rt::reader! {

@@ -27,45 +27,38 @@ impl protozero::Enumeration for ChromeConfigClientPriority {
 
 protozero::rt::enumeration!(ChromeConfigClientPriority);
 /// What Chrome is to record.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeConfig {
     /// Chrome's own config, as JSON text.
-    #[pb(string, 1)] pub trace_config: Option<String>,
+    pub trace_config: Option<String>,
     /// Leave out what could identify a user.
-    #[pb(bool, 2)] pub privacy_filtering_enabled: Option<bool>,
-    #[pb(bool, 3)] pub convert_to_legacy_json: Option<bool>,
-    #[pb(enumeration, 4)] pub client_priority: Option<ChromeConfigClientPriority>,
-    #[pb(string, 5)] pub json_agent_label_filter: Option<String>,
-    #[pb(bool, 6)] pub event_package_name_filter_enabled: Option<bool>,
+    pub privacy_filtering_enabled: Option<bool>,
+    pub convert_to_legacy_json: Option<bool>,
+    pub client_priority: Option<ChromeConfigClientPriority>,
+    pub json_agent_label_filter: Option<String>,
+    pub event_package_name_filter_enabled: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeConfigWriter, "perfetto.protos.ChromeConfig");
-impl ChromeConfigWriter<'_> {
+rt::owned! { ChromeConfig;
+    optional event_package_name_filter_enabled = 6 as Bool;
+    optional json_agent_label_filter = 5 as Text;
+    optional client_priority = 4 as Enum(ChromeConfigClientPriority);
+    optional convert_to_legacy_json = 3 as Bool;
+    optional privacy_filtering_enabled = 2 as Bool;
+    optional trace_config = 1 as Text;
+}
+
+rt::writer! { ChromeConfigWriter, "perfetto.protos.ChromeConfig";
     /// Chrome's own config, as JSON text.
-    #[inline] pub fn trace_config(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value trace_config(&str) = 1 as string;
     /// Leave out what could identify a user.
-    #[inline] pub fn privacy_filtering_enabled(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn convert_to_legacy_json(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn client_priority(&mut self, value: ChromeConfigClientPriority) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn json_agent_label_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn event_package_name_filter_enabled(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
+    value privacy_filtering_enabled(bool) = 2 as bool;
+    value convert_to_legacy_json(bool) = 3 as bool;
+    enumeration client_priority(ChromeConfigClientPriority) = 4;
+    value json_agent_label_filter(&str) = 5 as string;
+    value event_package_name_filter_enabled(bool) = 6 as bool;
 }
 
 rt::reader! {

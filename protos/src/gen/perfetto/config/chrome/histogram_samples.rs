@@ -6,29 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: samples of histograms.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromiumHistogramSamplesConfig {
-    #[pb(message, 1, repeated)] pub histograms: Vec<ChromiumHistogramSamplesConfigHistogramSample>,
-    #[pb(bool, 2)] pub filter_histogram_names: Option<bool>,
+    pub histograms: Vec<ChromiumHistogramSamplesConfigHistogramSample>,
+    pub filter_histogram_names: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromiumHistogramSamplesConfigWriter, "perfetto.protos.ChromiumHistogramSamplesConfig");
-impl ChromiumHistogramSamplesConfigWriter<'_> {
-    #[inline] pub fn histograms(
-        &mut self,
-    ) -> ChromiumHistogramSamplesConfigHistogramSampleWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn histograms_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn filter_histogram_names(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromiumHistogramSamplesConfig;
+    optional filter_histogram_names = 2 as Bool;
+    repeated histograms = 1 as Nested(ChromiumHistogramSamplesConfigHistogramSample);
+}
+
+rt::writer! { ChromiumHistogramSamplesConfigWriter, "perfetto.protos.ChromiumHistogramSamplesConfig";
+    message histograms(ChromiumHistogramSamplesConfigHistogramSampleWriter<'_>) = 1, histograms_raw;
+    value filter_histogram_names(bool) = 2 as bool;
 }
 
 rt::reader! {
@@ -55,20 +48,25 @@ impl ChromiumHistogramSamplesConfig {
 }
 
 /// One histogram, perhaps only part of its range.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromiumHistogramSamplesConfigHistogramSample {
-    #[pb(string, 1)] pub histogram_name: Option<String>,
-    #[pb(int64, 2)] pub min_value: Option<i64>,
-    #[pb(int64, 3)] pub max_value: Option<i64>,
+    pub histogram_name: Option<String>,
+    pub min_value: Option<i64>,
+    pub max_value: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromiumHistogramSamplesConfigHistogramSampleWriter, "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample");
-impl ChromiumHistogramSamplesConfigHistogramSampleWriter<'_> {
-    #[inline] pub fn histogram_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn min_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn max_value(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { ChromiumHistogramSamplesConfigHistogramSample;
+    optional max_value = 3 as Int64;
+    optional min_value = 2 as Int64;
+    optional histogram_name = 1 as Text;
+}
+
+rt::writer! { ChromiumHistogramSamplesConfigHistogramSampleWriter, "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample";
+    value histogram_name(&str) = 1 as string;
+    value min_value(i64) = 2 as int64;
+    value max_value(i64) = 3 as int64;
 }
 
 rt::reader! {

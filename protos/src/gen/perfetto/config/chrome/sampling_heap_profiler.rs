@@ -6,24 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: sampled heap profiles.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromiumSamplingHeapProfilerConfig {
-    #[pb(uint64, 1)] pub sampling_interval_bytes: Option<u64>,
-    #[pb(uint32, 2)] pub sampling_interval_ms: Option<u32>,
+    pub sampling_interval_bytes: Option<u64>,
+    pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromiumSamplingHeapProfilerConfigWriter, "perfetto.protos.ChromiumSamplingHeapProfilerConfig");
-impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
-    #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromiumSamplingHeapProfilerConfig;
+    optional sampling_interval_ms = 2 as Uint32;
+    optional sampling_interval_bytes = 1 as Uint64;
+}
+
+rt::writer! { ChromiumSamplingHeapProfilerConfigWriter, "perfetto.protos.ChromiumSamplingHeapProfilerConfig";
+    value sampling_interval_bytes(u64) = 1 as uint64;
+    value sampling_interval_ms(u32) = 2 as uint32;
 }
 
 rt::reader! {

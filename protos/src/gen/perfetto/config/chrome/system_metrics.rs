@@ -6,19 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: metrics of the system.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromiumSystemMetricsConfig {
-    #[pb(uint32, 1)] pub sampling_interval_ms: Option<u32>,
+    pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromiumSystemMetricsConfigWriter, "perfetto.protos.ChromiumSystemMetricsConfig");
-impl ChromiumSystemMetricsConfigWriter<'_> {
-    #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromiumSystemMetricsConfig;
+    optional sampling_interval_ms = 1 as Uint32;
+}
+
+rt::writer! { ChromiumSystemMetricsConfigWriter, "perfetto.protos.ChromiumSystemMetricsConfig";
+    value sampling_interval_ms(u32) = 1 as uint32;
 }
 
 rt::reader! {

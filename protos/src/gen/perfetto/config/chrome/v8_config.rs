@@ -6,18 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// V8: code and scripts it compiles.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8Config {
-    #[pb(bool, 1)] pub log_script_sources: Option<bool>,
-    #[pb(bool, 2)] pub log_instructions: Option<bool>,
+    pub log_script_sources: Option<bool>,
+    pub log_instructions: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V8ConfigWriter, "perfetto.protos.V8Config");
-impl V8ConfigWriter<'_> {
-    #[inline] pub fn log_script_sources(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn log_instructions(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+rt::owned! { V8Config;
+    optional log_instructions = 2 as Bool;
+    optional log_script_sources = 1 as Bool;
+}
+
+rt::writer! { V8ConfigWriter, "perfetto.protos.V8Config";
+    value log_script_sources(bool) = 1 as bool;
+    value log_instructions(bool) = 2 as bool;
 }
 
 rt::reader! {

@@ -22,52 +22,40 @@ impl protozero::Enumeration for EtwConfigKernelFlag {
 
 protozero::rt::enumeration!(EtwConfigKernelFlag);
 /// Windows: Event Tracing for Windows.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EtwConfig {
     #[deprecated]
-    #[pb(enumeration, 1, repeated)] pub kernel_flags: Vec<EtwConfigKernelFlag>,
-    #[pb(string, 2, repeated)] pub scheduler_provider_events: Vec<String>,
-    #[pb(string, 3, repeated)] pub memory_provider_events: Vec<String>,
+    pub kernel_flags: Vec<EtwConfigKernelFlag>,
+    pub scheduler_provider_events: Vec<String>,
+    pub memory_provider_events: Vec<String>,
     #[deprecated]
-    #[pb(string, 4, repeated)] pub file_provider_events: Vec<String>,
-    #[pb(string, 5, repeated)] pub stack_sampling_events: Vec<String>,
+    pub file_provider_events: Vec<String>,
+    pub stack_sampling_events: Vec<String>,
     #[deprecated]
-    #[pb(string, 6, repeated)] pub disk_provider_events: Vec<String>,
-    #[pb(string, 7, repeated)] pub system_io_provider_events: Vec<String>,
+    pub disk_provider_events: Vec<String>,
+    pub system_io_provider_events: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EtwConfigWriter, "perfetto.protos.EtwConfig");
-impl EtwConfigWriter<'_> {
-    #[inline] pub fn kernel_flags(&mut self, value: EtwConfigKernelFlag) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn scheduler_provider_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn memory_provider_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn file_provider_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn stack_sampling_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn disk_provider_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn system_io_provider_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
+rt::owned! { EtwConfig;
+    repeated system_io_provider_events = 7 as Text;
+    repeated disk_provider_events = 6 as Text;
+    repeated stack_sampling_events = 5 as Text;
+    repeated file_provider_events = 4 as Text;
+    repeated memory_provider_events = 3 as Text;
+    repeated scheduler_provider_events = 2 as Text;
+    unpacked_enums kernel_flags + unknown_fields = 1 as Enum(EtwConfigKernelFlag);
+}
+
+rt::writer! { EtwConfigWriter, "perfetto.protos.EtwConfig";
+    enumeration kernel_flags(EtwConfigKernelFlag) = 1;
+    value scheduler_provider_events(&str) = 2 as string;
+    value memory_provider_events(&str) = 3 as string;
+    value file_provider_events(&str) = 4 as string;
+    value stack_sampling_events(&str) = 5 as string;
+    value disk_provider_events(&str) = 6 as string;
+    value system_io_provider_events(&str) = 7 as string;
 }
 
 rt::reader! {

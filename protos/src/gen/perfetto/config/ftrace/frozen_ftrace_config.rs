@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Reads a ring of ftrace that survived a reboot.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FrozenFtraceConfig {
-    #[pb(string, 1)] pub instance_name: Option<String>,
+    pub instance_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FrozenFtraceConfigWriter, "perfetto.protos.FrozenFtraceConfig");
-impl FrozenFtraceConfigWriter<'_> {
-    #[inline] pub fn instance_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { FrozenFtraceConfig;
+    optional instance_name = 1 as Text;
+}
+
+rt::writer! { FrozenFtraceConfigWriter, "perfetto.protos.FrozenFtraceConfig";
+    value instance_name(&str) = 1 as string;
 }
 
 rt::reader! {

@@ -71,163 +71,127 @@ impl protozero::Enumeration for FtraceConfigTracefsOptionState {
 
 protozero::rt::enumeration!(FtraceConfigTracefsOptionState);
 /// linux.ftrace: events of the kernel.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfig {
     /// `group/name`, `name`, or `group/*`.
-    #[pb(string, 1, repeated)] pub ftrace_events: Vec<String>,
+    pub ftrace_events: Vec<String>,
     /// Android: categories of userspace tracing to switch on.
-    #[pb(string, 2, repeated)] pub atrace_categories: Vec<String>,
+    pub atrace_categories: Vec<String>,
     /// Android: processes whose tracing to switch on; `*` for all.
-    #[pb(string, 3, repeated)] pub atrace_apps: Vec<String>,
+    pub atrace_apps: Vec<String>,
     /// The kernel's ring, per CPU.
-    #[pb(uint32, 10)] pub buffer_size_kb: Option<u32>,
+    pub buffer_size_kb: Option<u32>,
     /// How often the kernel's rings are read.
-    #[pb(uint32, 11)] pub drain_period_ms: Option<u32>,
-    #[pb(message, 12)] pub compact_sched: Option<FtraceConfigCompactSchedConfig>,
+    pub drain_period_ms: Option<u32>,
+    pub compact_sched: Option<FtraceConfigCompactSchedConfig>,
     /// Resolve kernel addresses through /proc/kallsyms.
-    #[pb(bool, 13)] pub symbolize_ksyms: Option<bool>,
+    pub symbolize_ksyms: Option<bool>,
     #[deprecated]
-    #[pb(bool, 14)] pub initialize_ksyms_synchronously_for_testing: Option<bool>,
-    #[pb(bool, 15)] pub throttle_rss_stat: Option<bool>,
-    #[pb(bool, 16)] pub disable_generic_events: Option<bool>,
-    #[pb(enumeration, 17)] pub ksyms_mem_policy: Option<FtraceConfigKsymsMemPolicy>,
+    pub initialize_ksyms_synchronously_for_testing: Option<bool>,
+    pub throttle_rss_stat: Option<bool>,
+    pub disable_generic_events: Option<bool>,
+    pub ksyms_mem_policy: Option<FtraceConfigKsymsMemPolicy>,
     /// System calls to record when raw_syscalls events are on; none means all.
-    #[pb(string, 18, repeated)] pub syscall_events: Vec<String>,
-    #[pb(bool, 19)] pub enable_function_graph: Option<bool>,
-    #[pb(string, 20, repeated)] pub function_filters: Vec<String>,
-    #[pb(string, 21, repeated)] pub function_graph_roots: Vec<String>,
-    #[pb(message, 22)] pub print_filter: Option<FtraceConfigPrintFilter>,
-    #[pb(bool, 23)] pub preserve_ftrace_buffer: Option<bool>,
+    pub syscall_events: Vec<String>,
+    pub enable_function_graph: Option<bool>,
+    pub function_filters: Vec<String>,
+    pub function_graph_roots: Vec<String>,
+    pub print_filter: Option<FtraceConfigPrintFilter>,
+    pub preserve_ftrace_buffer: Option<bool>,
     /// Ask the kernel for another clock than boot time.
-    #[pb(bool, 24)] pub use_monotonic_raw_clock: Option<bool>,
+    pub use_monotonic_raw_clock: Option<bool>,
     /// A tracefs instance to use instead of the main one.
-    #[pb(string, 25)] pub instance_name: Option<String>,
-    #[pb(bool, 27)] pub buffer_size_lower_bound: Option<bool>,
-    #[pb(string, 28, repeated)] pub atrace_categories_prefer_sdk: Vec<String>,
-    #[pb(uint32, 29)] pub drain_buffer_percent: Option<u32>,
-    #[pb(message, 30, repeated)] pub kprobe_events: Vec<FtraceConfigKprobeEvent>,
-    #[pb(bool, 31)] pub debug_ftrace_abi: Option<bool>,
-    #[pb(bool, 32)] pub denser_generic_event_encoding: Option<bool>,
-    #[pb(uint32, 33)] pub function_graph_max_depth: Option<u32>,
-    #[pb(bool, 34)] pub atrace_userspace_only: Option<bool>,
+    pub instance_name: Option<String>,
+    pub buffer_size_lower_bound: Option<bool>,
+    pub atrace_categories_prefer_sdk: Vec<String>,
+    pub drain_buffer_percent: Option<u32>,
+    pub kprobe_events: Vec<FtraceConfigKprobeEvent>,
+    pub debug_ftrace_abi: Option<bool>,
+    pub denser_generic_event_encoding: Option<bool>,
+    pub function_graph_max_depth: Option<u32>,
+    pub atrace_userspace_only: Option<bool>,
     /// Only threads in this list, through set_event_pid.
-    #[pb(uint32, 35, repeated)] pub tids_to_trace: Vec<u32>,
-    #[pb(message, 36, repeated)] pub tracefs_options: Vec<FtraceConfigTracefsOption>,
-    #[pb(string, 37)] pub tracing_cpumask: Option<String>,
+    pub tids_to_trace: Vec<u32>,
+    pub tracefs_options: Vec<FtraceConfigTracefsOption>,
+    pub tracing_cpumask: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceConfigWriter, "perfetto.protos.FtraceConfig");
-impl FtraceConfigWriter<'_> {
+rt::owned! { FtraceConfig;
+    optional tracing_cpumask = 37 as Text;
+    repeated tracefs_options = 36 as Nested(FtraceConfigTracefsOption);
+    unpacked tids_to_trace = 35 as Uint32;
+    optional atrace_userspace_only = 34 as Bool;
+    optional function_graph_max_depth = 33 as Uint32;
+    optional denser_generic_event_encoding = 32 as Bool;
+    optional debug_ftrace_abi = 31 as Bool;
+    repeated kprobe_events = 30 as Nested(FtraceConfigKprobeEvent);
+    optional drain_buffer_percent = 29 as Uint32;
+    repeated atrace_categories_prefer_sdk = 28 as Text;
+    optional buffer_size_lower_bound = 27 as Bool;
+    optional instance_name = 25 as Text;
+    optional use_monotonic_raw_clock = 24 as Bool;
+    optional preserve_ftrace_buffer = 23 as Bool;
+    optional print_filter = 22 as Nested(FtraceConfigPrintFilter);
+    repeated function_graph_roots = 21 as Text;
+    repeated function_filters = 20 as Text;
+    optional enable_function_graph = 19 as Bool;
+    repeated syscall_events = 18 as Text;
+    optional ksyms_mem_policy = 17 as Enum(FtraceConfigKsymsMemPolicy);
+    optional disable_generic_events = 16 as Bool;
+    optional throttle_rss_stat = 15 as Bool;
+    optional initialize_ksyms_synchronously_for_testing = 14 as Bool;
+    optional symbolize_ksyms = 13 as Bool;
+    optional compact_sched = 12 as Nested(FtraceConfigCompactSchedConfig);
+    optional drain_period_ms = 11 as Uint32;
+    optional buffer_size_kb = 10 as Uint32;
+    repeated atrace_apps = 3 as Text;
+    repeated atrace_categories = 2 as Text;
+    repeated ftrace_events = 1 as Text;
+}
+
+rt::writer! { FtraceConfigWriter, "perfetto.protos.FtraceConfig";
     /// `group/name`, `name`, or `group/*`.
-    #[inline] pub fn ftrace_events(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    value ftrace_events(&str) = 1 as string;
     /// Android: categories of userspace tracing to switch on.
-    #[inline] pub fn atrace_categories(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    value atrace_categories(&str) = 2 as string;
     /// Android: processes whose tracing to switch on; `*` for all.
-    #[inline] pub fn atrace_apps(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    value atrace_apps(&str) = 3 as string;
     /// The kernel's ring, per CPU.
-    #[inline] pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+    value buffer_size_kb(u32) = 10 as uint32;
     /// How often the kernel's rings are read.
-    #[inline] pub fn drain_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn compact_sched(&mut self) -> FtraceConfigCompactSchedConfigWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    #[inline] pub fn compact_sched_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
+    value drain_period_ms(u32) = 11 as uint32;
+    message compact_sched(FtraceConfigCompactSchedConfigWriter<'_>) = 12, compact_sched_raw;
     /// Resolve kernel addresses through /proc/kallsyms.
-    #[inline] pub fn symbolize_ksyms(&mut self, value: bool) -> &mut Self { rt::bool::<13>(&mut self.s, value); self }
-    #[inline] pub fn initialize_ksyms_synchronously_for_testing(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn throttle_rss_stat(&mut self, value: bool) -> &mut Self { rt::bool::<15>(&mut self.s, value); self }
-    #[inline] pub fn disable_generic_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn ksyms_mem_policy(&mut self, value: FtraceConfigKsymsMemPolicy) -> &mut Self {
-        rt::enumeration::<17>(&mut self.s, value.0);
-        self
-    }
+    value symbolize_ksyms(bool) = 13 as bool;
+    value initialize_ksyms_synchronously_for_testing(bool) = 14 as bool;
+    value throttle_rss_stat(bool) = 15 as bool;
+    value disable_generic_events(bool) = 16 as bool;
+    enumeration ksyms_mem_policy(FtraceConfigKsymsMemPolicy) = 17;
     /// System calls to record when raw_syscalls events are on; none means all.
-    #[inline] pub fn syscall_events(&mut self, value: &str) -> &mut Self { rt::string::<18>(&mut self.s, value); self }
-    #[inline] pub fn enable_function_graph(&mut self, value: bool) -> &mut Self {
-        rt::bool::<19>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn function_filters(&mut self, value: &str) -> &mut Self {
-        rt::string::<20>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn function_graph_roots(&mut self, value: &str) -> &mut Self {
-        rt::string::<21>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn print_filter(&mut self) -> FtraceConfigPrintFilterWriter<'_> { rt::message::<22, _>(&mut self.s) }
-    #[inline] pub fn print_filter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<22>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn preserve_ftrace_buffer(&mut self, value: bool) -> &mut Self {
-        rt::bool::<23>(&mut self.s, value);
-        self
-    }
+    value syscall_events(&str) = 18 as string;
+    value enable_function_graph(bool) = 19 as bool;
+    value function_filters(&str) = 20 as string;
+    value function_graph_roots(&str) = 21 as string;
+    message print_filter(FtraceConfigPrintFilterWriter<'_>) = 22, print_filter_raw;
+    value preserve_ftrace_buffer(bool) = 23 as bool;
     /// Ask the kernel for another clock than boot time.
-    #[inline] pub fn use_monotonic_raw_clock(&mut self, value: bool) -> &mut Self {
-        rt::bool::<24>(&mut self.s, value);
-        self
-    }
+    value use_monotonic_raw_clock(bool) = 24 as bool;
     /// A tracefs instance to use instead of the main one.
-    #[inline] pub fn instance_name(&mut self, value: &str) -> &mut Self { rt::string::<25>(&mut self.s, value); self }
-    #[inline] pub fn buffer_size_lower_bound(&mut self, value: bool) -> &mut Self {
-        rt::bool::<27>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn atrace_categories_prefer_sdk(&mut self, value: &str) -> &mut Self {
-        rt::string::<28>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn drain_buffer_percent(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<29>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn kprobe_events(&mut self) -> FtraceConfigKprobeEventWriter<'_> { rt::message::<30, _>(&mut self.s) }
-    #[inline] pub fn kprobe_events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<30>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn debug_ftrace_abi(&mut self, value: bool) -> &mut Self { rt::bool::<31>(&mut self.s, value); self }
-    #[inline] pub fn denser_generic_event_encoding(&mut self, value: bool) -> &mut Self {
-        rt::bool::<32>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn function_graph_max_depth(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<33>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn atrace_userspace_only(&mut self, value: bool) -> &mut Self {
-        rt::bool::<34>(&mut self.s, value);
-        self
-    }
+    value instance_name(&str) = 25 as string;
+    value buffer_size_lower_bound(bool) = 27 as bool;
+    value atrace_categories_prefer_sdk(&str) = 28 as string;
+    value drain_buffer_percent(u32) = 29 as uint32;
+    message kprobe_events(FtraceConfigKprobeEventWriter<'_>) = 30, kprobe_events_raw;
+    value debug_ftrace_abi(bool) = 31 as bool;
+    value denser_generic_event_encoding(bool) = 32 as bool;
+    value function_graph_max_depth(u32) = 33 as uint32;
+    value atrace_userspace_only(bool) = 34 as bool;
     /// Only threads in this list, through set_event_pid.
-    #[inline] pub fn tids_to_trace(&mut self, value: u32) -> &mut Self { rt::uint32::<35>(&mut self.s, value); self }
-    #[inline] pub fn tracefs_options(&mut self) -> FtraceConfigTracefsOptionWriter<'_> {
-        rt::message::<36, _>(&mut self.s)
-    }
-    #[inline] pub fn tracefs_options_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<36>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn tracing_cpumask(&mut self, value: &str) -> &mut Self { rt::string::<37>(&mut self.s, value); self }
+    value tids_to_trace(u32) = 35 as uint32;
+    message tracefs_options(FtraceConfigTracefsOptionWriter<'_>) = 36, tracefs_options_raw;
+    value tracing_cpumask(&str) = 37 as string;
 }
 
 rt::reader! {
@@ -320,16 +284,19 @@ impl FtraceConfig {
 }
 
 /// Encode scheduling events column by column, in a third of the space.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigCompactSchedConfig {
-    #[pb(bool, 1)] pub enabled: Option<bool>,
+    pub enabled: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceConfigCompactSchedConfigWriter, "perfetto.protos.FtraceConfig.CompactSchedConfig");
-impl FtraceConfigCompactSchedConfigWriter<'_> {
-    #[inline] pub fn enabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+rt::owned! { FtraceConfigCompactSchedConfig;
+    optional enabled = 1 as Bool;
+}
+
+rt::writer! { FtraceConfigCompactSchedConfigWriter, "perfetto.protos.FtraceConfig.CompactSchedConfig";
+    value enabled(bool) = 1 as bool;
 }
 
 rt::reader! {
@@ -349,17 +316,19 @@ impl FtraceConfigCompactSchedConfig {
 }
 
 /// Which messages of userspace tracing to keep; the first rule that matches decides.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilter {
-    #[pb(message, 1, repeated)] pub rules: Vec<FtraceConfigPrintFilterRule>,
+    pub rules: Vec<FtraceConfigPrintFilterRule>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceConfigPrintFilterWriter, "perfetto.protos.FtraceConfig.PrintFilter");
-impl FtraceConfigPrintFilterWriter<'_> {
-    #[inline] pub fn rules(&mut self) -> FtraceConfigPrintFilterRuleWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { FtraceConfigPrintFilter;
+    repeated rules = 1 as Nested(FtraceConfigPrintFilterRule);
+}
+
+rt::writer! { FtraceConfigPrintFilterWriter, "perfetto.protos.FtraceConfig.PrintFilter";
+    message rules(FtraceConfigPrintFilterRuleWriter<'_>) = 1, rules_raw;
 }
 
 rt::reader! {
@@ -379,33 +348,36 @@ impl FtraceConfigPrintFilter {
 }
 
 /// What it matches, and whether that is kept.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilterRule {
     /// At most one of these.
-    #[pb(oneof, 1, 3)] pub r#match: Option<FtraceConfigPrintFilterRuleMatch>,
-    #[pb(bool, 2)] pub allow: Option<bool>,
+    pub r#match: Option<FtraceConfigPrintFilterRuleMatch>,
+    pub allow: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { FtraceConfigPrintFilterRule;
+    optional allow = 2 as Bool;
+    oneof r#match = 1 | 3;
 }
 
 /// `perfetto.protos.FtraceConfig.PrintFilter.Rule.match`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum FtraceConfigPrintFilterRuleMatch {
-    #[pb(string, 1)] Prefix(String),
-    #[pb(message, 3)] AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessage),
+    Prefix(String),
+    AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessage),
 }
 
-rt::writer!(FtraceConfigPrintFilterRuleWriter, "perfetto.protos.FtraceConfig.PrintFilter.Rule");
-impl FtraceConfigPrintFilterRuleWriter<'_> {
-    #[inline] pub fn prefix(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn atrace_msg(&mut self) -> FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn atrace_msg_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn allow(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+rt::oneof! { FtraceConfigPrintFilterRuleMatch;
+    Prefix = 1 as Text;
+    AtraceMsg = 3 as Nested(FtraceConfigPrintFilterRuleAtraceMessage);
+}
+
+rt::writer! { FtraceConfigPrintFilterRuleWriter, "perfetto.protos.FtraceConfig.PrintFilter.Rule";
+    value prefix(&str) = 1 as string;
+    message atrace_msg(FtraceConfigPrintFilterRuleAtraceMessageWriter<'_>) = 3, atrace_msg_raw;
+    value allow(bool) = 2 as bool;
 }
 
 rt::reader! {
@@ -435,18 +407,22 @@ impl FtraceConfigPrintFilterRule {
 }
 
 /// Matches type and prefix of an atrace message.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigPrintFilterRuleAtraceMessage {
-    #[pb(string, 1)] pub r#type: Option<String>,
-    #[pb(string, 2)] pub prefix: Option<String>,
+    pub r#type: Option<String>,
+    pub prefix: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceConfigPrintFilterRuleAtraceMessageWriter, "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage");
-impl FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn prefix(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { FtraceConfigPrintFilterRuleAtraceMessage;
+    optional prefix = 2 as Text;
+    optional r#type = 1 as Text;
+}
+
+rt::writer! { FtraceConfigPrintFilterRuleAtraceMessageWriter, "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage";
+    value r#type(&str) = 1 as string;
+    value prefix(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -467,21 +443,22 @@ impl FtraceConfigPrintFilterRuleAtraceMessage {
 }
 
 /// A probe to put on a kernel function.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigKprobeEvent {
-    #[pb(string, 1)] pub probe: Option<String>,
-    #[pb(enumeration, 2)] pub r#type: Option<FtraceConfigKprobeEventKprobeType>,
+    pub probe: Option<String>,
+    pub r#type: Option<FtraceConfigKprobeEventKprobeType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceConfigKprobeEventWriter, "perfetto.protos.FtraceConfig.KprobeEvent");
-impl FtraceConfigKprobeEventWriter<'_> {
-    #[inline] pub fn probe(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: FtraceConfigKprobeEventKprobeType) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { FtraceConfigKprobeEvent;
+    optional r#type = 2 as Enum(FtraceConfigKprobeEventKprobeType);
+    optional probe = 1 as Text;
+}
+
+rt::writer! { FtraceConfigKprobeEventWriter, "perfetto.protos.FtraceConfig.KprobeEvent";
+    value probe(&str) = 1 as string;
+    enumeration r#type(FtraceConfigKprobeEventKprobeType) = 2;
 }
 
 rt::reader! {
@@ -502,21 +479,22 @@ impl FtraceConfigKprobeEvent {
 }
 
 /// A file below `options/` to switch for the time of the recording.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceConfigTracefsOption {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(enumeration, 2)] pub state: Option<FtraceConfigTracefsOptionState>,
+    pub name: Option<String>,
+    pub state: Option<FtraceConfigTracefsOptionState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceConfigTracefsOptionWriter, "perfetto.protos.FtraceConfig.TracefsOption");
-impl FtraceConfigTracefsOptionWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: FtraceConfigTracefsOptionState) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { FtraceConfigTracefsOption;
+    optional state = 2 as Enum(FtraceConfigTracefsOptionState);
+    optional name = 1 as Text;
+}
+
+rt::writer! { FtraceConfigTracefsOptionWriter, "perfetto.protos.FtraceConfig.TracefsOption";
+    value name(&str) = 1 as string;
+    enumeration state(FtraceConfigTracefsOptionState) = 2;
 }
 
 rt::reader! {

@@ -30,46 +30,47 @@ protozero::rt::enumeration!(
     GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase
 );
 /// GPU counters.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterConfig {
     /// Time between samples.
-    #[pb(uint64, 1)] pub counter_period_ns: Option<u64>,
-    #[pb(uint32, 2, repeated)] pub counter_ids: Vec<u32>,
+    pub counter_period_ns: Option<u64>,
+    pub counter_ids: Vec<u32>,
     /// At most one of these.
-    #[pb(oneof, 3, 5)] pub instrumented_sampling_mode: Option<GpuCounterConfigInstrumentedSamplingMode>,
-    #[pb(bool, 4)] pub fix_gpu_clock: Option<bool>,
-    #[pb(string, 6, repeated)] pub counter_names: Vec<String>,
+    pub instrumented_sampling_mode: Option<GpuCounterConfigInstrumentedSamplingMode>,
+    pub fix_gpu_clock: Option<bool>,
+    pub counter_names: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GpuCounterConfig;
+    repeated counter_names = 6 as Text;
+    optional fix_gpu_clock = 4 as Bool;
+    oneof instrumented_sampling_mode = 3 | 5;
+    unpacked counter_ids = 2 as Uint32;
+    optional counter_period_ns = 1 as Uint64;
 }
 
 /// `perfetto.protos.GpuCounterConfig.instrumented_sampling_mode`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuCounterConfigInstrumentedSamplingMode {
-    #[pb(bool, 3)] InstrumentedSampling(bool),
-    #[pb(message, 5)] InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfig),
+    InstrumentedSampling(bool),
+    InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfig),
 }
 
-rt::writer!(GpuCounterConfigWriter, "perfetto.protos.GpuCounterConfig");
-impl GpuCounterConfigWriter<'_> {
+rt::oneof! { GpuCounterConfigInstrumentedSamplingMode;
+    InstrumentedSampling = 3 as Bool;
+    InstrumentedSamplingConfig = 5 as Nested(GpuCounterConfigInstrumentedSamplingConfig);
+}
+
+rt::writer! { GpuCounterConfigWriter, "perfetto.protos.GpuCounterConfig";
     /// Time between samples.
-    #[inline] pub fn counter_period_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn instrumented_sampling(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn instrumented_sampling_config(
-        &mut self,
-    ) -> GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn instrumented_sampling_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fix_gpu_clock(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn counter_names(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    value counter_period_ns(u64) = 1 as uint64;
+    value counter_ids(u32) = 2 as uint32;
+    value instrumented_sampling(bool) = 3 as bool;
+    message instrumented_sampling_config(GpuCounterConfigInstrumentedSamplingConfigWriter<'_>) = 5, instrumented_sampling_config_raw;
+    value fix_gpu_clock(bool) = 4 as bool;
+    value counter_names(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -109,46 +110,30 @@ impl GpuCounterConfig {
 }
 
 /// Sampling per activity instead of per period.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfig {
-    #[pb(message, 3, repeated)] pub activity_name_filters: Vec<
+    pub activity_name_filters: Vec<
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter,
     >,
-    #[pb(message, 5, repeated)] pub activity_ranges: Vec<GpuCounterConfigInstrumentedSamplingConfigActivityRange>,
-    #[pb(string, 6, repeated)] pub activity_tx_include_globs: Vec<String>,
-    #[pb(string, 7, repeated)] pub activity_tx_exclude_globs: Vec<String>,
+    pub activity_ranges: Vec<GpuCounterConfigInstrumentedSamplingConfigActivityRange>,
+    pub activity_tx_include_globs: Vec<String>,
+    pub activity_tx_exclude_globs: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuCounterConfigInstrumentedSamplingConfigWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig");
-impl GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
-    #[inline] pub fn activity_name_filters(
-        &mut self,
-    ) -> GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn activity_name_filters_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn activity_ranges(
-        &mut self,
-    ) -> GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn activity_ranges_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn activity_tx_include_globs(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn activity_tx_exclude_globs(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
+rt::owned! { GpuCounterConfigInstrumentedSamplingConfig;
+    repeated activity_tx_exclude_globs = 7 as Text;
+    repeated activity_tx_include_globs = 6 as Text;
+    repeated activity_ranges = 5 as Nested(GpuCounterConfigInstrumentedSamplingConfigActivityRange);
+    repeated activity_name_filters = 3 as Nested(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter);
+}
+
+rt::writer! { GpuCounterConfigInstrumentedSamplingConfigWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig";
+    message activity_name_filters(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_>) = 3, activity_name_filters_raw;
+    message activity_ranges(GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_>) = 5, activity_ranges_raw;
+    value activity_tx_include_globs(&str) = 6 as string;
+    value activity_tx_exclude_globs(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -181,26 +166,24 @@ impl GpuCounterConfigInstrumentedSamplingConfig {
 }
 
 /// Activities by name.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
-    #[pb(string, 1)] pub name_glob: Option<String>,
-    #[pb(enumeration, 2)] pub name_base: Option<
+    pub name_glob: Option<String>,
+    pub name_base: Option<
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter");
-impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
-    #[inline] pub fn name_glob(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn name_base(
-        &mut self,
-        value: GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter;
+    optional name_base = 2 as Enum(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase);
+    optional name_glob = 1 as Text;
+}
+
+rt::writer! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter";
+    value name_glob(&str) = 1 as string;
+    enumeration name_base(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase) = 2;
 }
 
 rt::reader! {
@@ -227,18 +210,22 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
 }
 
 /// Activities by place: skip some, then take some.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
-    #[pb(uint32, 1)] pub skip: Option<u32>,
-    #[pb(uint32, 2)] pub count: Option<u32>,
+    pub skip: Option<u32>,
+    pub count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange");
-impl GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_> {
-    #[inline] pub fn skip(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { GpuCounterConfigInstrumentedSamplingConfigActivityRange;
+    optional count = 2 as Uint32;
+    optional skip = 1 as Uint32;
+}
+
+rt::writer! { GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange";
+    value skip(u32) = 1 as uint32;
+    value count(u32) = 2 as uint32;
 }
 
 rt::reader! {

@@ -6,20 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// GPU render stages.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStagesConfig {
-    #[pb(bool, 1)] pub full_loadstore: Option<bool>,
-    #[pb(bool, 2)] pub low_overhead: Option<bool>,
-    #[pb(string, 3, repeated)] pub trace_metrics: Vec<String>,
+    pub full_loadstore: Option<bool>,
+    pub low_overhead: Option<bool>,
+    pub trace_metrics: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStagesConfigWriter, "perfetto.protos.GpuRenderStagesConfig");
-impl GpuRenderStagesConfigWriter<'_> {
-    #[inline] pub fn full_loadstore(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn low_overhead(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn trace_metrics(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { GpuRenderStagesConfig;
+    repeated trace_metrics = 3 as Text;
+    optional low_overhead = 2 as Bool;
+    optional full_loadstore = 1 as Bool;
+}
+
+rt::writer! { GpuRenderStagesConfigWriter, "perfetto.protos.GpuRenderStagesConfig";
+    value full_loadstore(bool) = 1 as bool;
+    value low_overhead(bool) = 2 as bool;
+    value trace_metrics(&str) = 3 as string;
 }
 
 rt::reader! {

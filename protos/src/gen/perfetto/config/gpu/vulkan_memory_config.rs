@@ -6,24 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Memory use of Vulkan programs.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VulkanMemoryConfig {
-    #[pb(bool, 1)] pub track_driver_memory_usage: Option<bool>,
-    #[pb(bool, 2)] pub track_device_memory_usage: Option<bool>,
+    pub track_driver_memory_usage: Option<bool>,
+    pub track_device_memory_usage: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VulkanMemoryConfigWriter, "perfetto.protos.VulkanMemoryConfig");
-impl VulkanMemoryConfigWriter<'_> {
-    #[inline] pub fn track_driver_memory_usage(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn track_device_memory_usage(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { VulkanMemoryConfig;
+    optional track_device_memory_usage = 2 as Bool;
+    optional track_driver_memory_usage = 1 as Bool;
+}
+
+rt::writer! { VulkanMemoryConfigWriter, "perfetto.protos.VulkanMemoryConfig";
+    value track_driver_memory_usage(bool) = 1 as bool;
+    value track_device_memory_usage(bool) = 2 as bool;
 }
 
 rt::reader! {

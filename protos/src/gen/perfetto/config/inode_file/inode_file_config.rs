@@ -6,37 +6,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// linux.inode_file_map: which file an inode number means.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InodeFileConfig {
-    #[pb(uint32, 1)] pub scan_interval_ms: Option<u32>,
-    #[pb(uint32, 2)] pub scan_delay_ms: Option<u32>,
-    #[pb(uint32, 3)] pub scan_batch_size: Option<u32>,
-    #[pb(bool, 4)] pub do_not_scan: Option<bool>,
-    #[pb(string, 5, repeated)] pub scan_mount_points: Vec<String>,
-    #[pb(message, 6, repeated)] pub mount_point_mapping: Vec<InodeFileConfigMountPointMappingEntry>,
+    pub scan_interval_ms: Option<u32>,
+    pub scan_delay_ms: Option<u32>,
+    pub scan_batch_size: Option<u32>,
+    pub do_not_scan: Option<bool>,
+    pub scan_mount_points: Vec<String>,
+    pub mount_point_mapping: Vec<InodeFileConfigMountPointMappingEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InodeFileConfigWriter, "perfetto.protos.InodeFileConfig");
-impl InodeFileConfigWriter<'_> {
-    #[inline] pub fn scan_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn scan_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn scan_batch_size(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn do_not_scan(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn scan_mount_points(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn mount_point_mapping(
-        &mut self,
-    ) -> InodeFileConfigMountPointMappingEntryWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn mount_point_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
+rt::owned! { InodeFileConfig;
+    repeated mount_point_mapping = 6 as Nested(InodeFileConfigMountPointMappingEntry);
+    repeated scan_mount_points = 5 as Text;
+    optional do_not_scan = 4 as Bool;
+    optional scan_batch_size = 3 as Uint32;
+    optional scan_delay_ms = 2 as Uint32;
+    optional scan_interval_ms = 1 as Uint32;
+}
+
+rt::writer! { InodeFileConfigWriter, "perfetto.protos.InodeFileConfig";
+    value scan_interval_ms(u32) = 1 as uint32;
+    value scan_delay_ms(u32) = 2 as uint32;
+    value scan_batch_size(u32) = 3 as uint32;
+    value do_not_scan(bool) = 4 as bool;
+    value scan_mount_points(&str) = 5 as string;
+    message mount_point_mapping(InodeFileConfigMountPointMappingEntryWriter<'_>) = 6, mount_point_mapping_raw;
 }
 
 rt::reader! {
@@ -71,18 +68,22 @@ impl InodeFileConfig {
 }
 
 /// Where to scan for files of a mount point.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InodeFileConfigMountPointMappingEntry {
-    #[pb(string, 1)] pub mountpoint: Option<String>,
-    #[pb(string, 2, repeated)] pub scan_roots: Vec<String>,
+    pub mountpoint: Option<String>,
+    pub scan_roots: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InodeFileConfigMountPointMappingEntryWriter, "perfetto.protos.InodeFileConfig.MountPointMappingEntry");
-impl InodeFileConfigMountPointMappingEntryWriter<'_> {
-    #[inline] pub fn mountpoint(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn scan_roots(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { InodeFileConfigMountPointMappingEntry;
+    repeated scan_roots = 2 as Text;
+    optional mountpoint = 1 as Text;
+}
+
+rt::writer! { InodeFileConfigMountPointMappingEntryWriter, "perfetto.protos.InodeFileConfig.MountPointMappingEntry";
+    value mountpoint(&str) = 1 as string;
+    value scan_roots(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -27,21 +27,22 @@ impl protozero::Enumeration for ConsoleConfigOutput {
 
 protozero::rt::enumeration!(ConsoleConfigOutput);
 /// Interceptor that prints track events.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ConsoleConfig {
-    #[pb(enumeration, 1)] pub output: Option<ConsoleConfigOutput>,
-    #[pb(bool, 2)] pub enable_colors: Option<bool>,
+    pub output: Option<ConsoleConfigOutput>,
+    pub enable_colors: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ConsoleConfigWriter, "perfetto.protos.ConsoleConfig");
-impl ConsoleConfigWriter<'_> {
-    #[inline] pub fn output(&mut self, value: ConsoleConfigOutput) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn enable_colors(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+rt::owned! { ConsoleConfig;
+    optional enable_colors = 2 as Bool;
+    optional output = 1 as Enum(ConsoleConfigOutput);
+}
+
+rt::writer! { ConsoleConfigWriter, "perfetto.protos.ConsoleConfig";
+    enumeration output(ConsoleConfigOutput) = 1;
+    value enable_colors(bool) = 2 as bool;
 }
 
 rt::reader! {

@@ -6,23 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Messages of systemd's journal.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SystemdJournaldConfig {
-    #[pb(uint32, 1)] pub min_prio: Option<u32>,
-    #[pb(string, 2, repeated)] pub filter_identifiers: Vec<String>,
-    #[pb(string, 3, repeated)] pub filter_units: Vec<String>,
+    pub min_prio: Option<u32>,
+    pub filter_identifiers: Vec<String>,
+    pub filter_units: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SystemdJournaldConfigWriter, "perfetto.protos.SystemdJournaldConfig");
-impl SystemdJournaldConfigWriter<'_> {
-    #[inline] pub fn min_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn filter_identifiers(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn filter_units(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { SystemdJournaldConfig;
+    repeated filter_units = 3 as Text;
+    repeated filter_identifiers = 2 as Text;
+    optional min_prio = 1 as Uint32;
+}
+
+rt::writer! { SystemdJournaldConfigWriter, "perfetto.protos.SystemdJournaldConfig";
+    value min_prio(u32) = 1 as uint32;
+    value filter_identifiers(&str) = 2 as string;
+    value filter_units(&str) = 3 as string;
 }
 
 rt::reader! {

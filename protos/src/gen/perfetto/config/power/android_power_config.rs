@@ -33,39 +33,31 @@ impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
 
 protozero::rt::enumeration!(AndroidPowerConfigBatteryCounters);
 /// Android: battery and power rails.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidPowerConfig {
-    #[pb(uint32, 1)] pub battery_poll_ms: Option<u32>,
-    #[pb(enumeration, 2, repeated)] pub battery_counters: Vec<AndroidPowerConfigBatteryCounters>,
-    #[pb(bool, 3)] pub collect_power_rails: Option<bool>,
-    #[pb(bool, 4)] pub collect_energy_estimation_breakdown: Option<bool>,
-    #[pb(bool, 5)] pub collect_entity_state_residency: Option<bool>,
+    pub battery_poll_ms: Option<u32>,
+    pub battery_counters: Vec<AndroidPowerConfigBatteryCounters>,
+    pub collect_power_rails: Option<bool>,
+    pub collect_energy_estimation_breakdown: Option<bool>,
+    pub collect_entity_state_residency: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidPowerConfigWriter, "perfetto.protos.AndroidPowerConfig");
-impl AndroidPowerConfigWriter<'_> {
-    #[inline] pub fn battery_poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn battery_counters(
-        &mut self,
-        value: AndroidPowerConfigBatteryCounters,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn collect_power_rails(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn collect_energy_estimation_breakdown(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn collect_entity_state_residency(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+rt::owned! { AndroidPowerConfig;
+    optional collect_entity_state_residency = 5 as Bool;
+    optional collect_energy_estimation_breakdown = 4 as Bool;
+    optional collect_power_rails = 3 as Bool;
+    unpacked_enums battery_counters + unknown_fields = 2 as Enum(AndroidPowerConfigBatteryCounters);
+    optional battery_poll_ms = 1 as Uint32;
+}
+
+rt::writer! { AndroidPowerConfigWriter, "perfetto.protos.AndroidPowerConfig";
+    value battery_poll_ms(u32) = 1 as uint32;
+    enumeration battery_counters(AndroidPowerConfigBatteryCounters) = 2;
+    value collect_power_rails(bool) = 3 as bool;
+    value collect_energy_estimation_breakdown(bool) = 4 as bool;
+    value collect_entity_state_residency(bool) = 5 as bool;
 }
 
 rt::reader! {

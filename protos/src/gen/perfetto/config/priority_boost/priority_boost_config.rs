@@ -27,23 +27,24 @@ impl protozero::Enumeration for PriorityBoostConfigBoostPolicy {
 
 protozero::rt::enumeration!(PriorityBoostConfigBoostPolicy);
 /// A higher scheduling priority for the time of a session.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PriorityBoostConfig {
-    #[pb(enumeration, 1)] pub policy: Option<PriorityBoostConfigBoostPolicy>,
+    pub policy: Option<PriorityBoostConfigBoostPolicy>,
     /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
-    #[pb(uint32, 2)] pub priority: Option<u32>,
+    pub priority: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PriorityBoostConfigWriter, "perfetto.protos.PriorityBoostConfig");
-impl PriorityBoostConfigWriter<'_> {
-    #[inline] pub fn policy(&mut self, value: PriorityBoostConfigBoostPolicy) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { PriorityBoostConfig;
+    optional priority = 2 as Uint32;
+    optional policy = 1 as Enum(PriorityBoostConfigBoostPolicy);
+}
+
+rt::writer! { PriorityBoostConfigWriter, "perfetto.protos.PriorityBoostConfig";
+    enumeration policy(PriorityBoostConfigBoostPolicy) = 1;
     /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
-    #[inline] pub fn priority(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value priority(u32) = 2 as uint32;
 }
 
 rt::reader! {

@@ -29,82 +29,65 @@ impl protozero::Enumeration for ProcessStatsConfigQuirks {
 
 protozero::rt::enumeration!(ProcessStatsConfigQuirks);
 /// linux.process_stats: processes, threads and their counters.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessStatsConfig {
-    #[pb(enumeration, 1, repeated)] pub quirks: Vec<ProcessStatsConfigQuirks>,
+    pub quirks: Vec<ProcessStatsConfigQuirks>,
     /// Describe all processes once, at the start.
-    #[pb(bool, 2)] pub scan_all_processes_on_start: Option<bool>,
+    pub scan_all_processes_on_start: Option<bool>,
     /// Names of threads, not of processes alone; needs more reads of /proc.
-    #[pb(bool, 3)] pub record_thread_names: Option<bool>,
+    pub record_thread_names: Option<bool>,
     /// How often counters are read; 0 means never, less than 100 is raised to 100.
-    #[pb(uint32, 4)] pub proc_stats_poll_ms: Option<u32>,
+    pub proc_stats_poll_ms: Option<u32>,
     /// After this time counters are written again even if they did not change.
-    #[pb(uint32, 6)] pub proc_stats_cache_ttl_ms: Option<u32>,
+    pub proc_stats_cache_ttl_ms: Option<u32>,
     /// Record open file descriptors and their paths.
-    #[pb(bool, 9)] pub resolve_process_fds: Option<bool>,
+    pub resolve_process_fds: Option<bool>,
     /// Record proportional set sizes; slow.
-    #[pb(bool, 10)] pub scan_smaps_rollup: Option<bool>,
+    pub scan_smaps_rollup: Option<bool>,
     /// Record when each process started.
-    #[pb(bool, 11)] pub record_process_age: Option<bool>,
+    pub record_process_age: Option<bool>,
     /// Record CPU time used in user and kernel mode.
-    #[pb(bool, 12)] pub record_process_runtime: Option<bool>,
-    #[pb(bool, 13)] pub record_process_dmabuf_rss: Option<bool>,
-    #[pb(bool, 14)] pub skip_main_thread_message: Option<bool>,
+    pub record_process_runtime: Option<bool>,
+    pub record_process_dmabuf_rss: Option<bool>,
+    pub skip_main_thread_message: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessStatsConfigWriter, "perfetto.protos.ProcessStatsConfig");
-impl ProcessStatsConfigWriter<'_> {
-    #[inline] pub fn quirks(&mut self, value: ProcessStatsConfigQuirks) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ProcessStatsConfig;
+    optional skip_main_thread_message = 14 as Bool;
+    optional record_process_dmabuf_rss = 13 as Bool;
+    optional record_process_runtime = 12 as Bool;
+    optional record_process_age = 11 as Bool;
+    optional scan_smaps_rollup = 10 as Bool;
+    optional resolve_process_fds = 9 as Bool;
+    optional proc_stats_cache_ttl_ms = 6 as Uint32;
+    optional proc_stats_poll_ms = 4 as Uint32;
+    optional record_thread_names = 3 as Bool;
+    optional scan_all_processes_on_start = 2 as Bool;
+    unpacked_enums quirks + unknown_fields = 1 as Enum(ProcessStatsConfigQuirks);
+}
+
+rt::writer! { ProcessStatsConfigWriter, "perfetto.protos.ProcessStatsConfig";
+    enumeration quirks(ProcessStatsConfigQuirks) = 1;
     /// Describe all processes once, at the start.
-    #[inline] pub fn scan_all_processes_on_start(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    value scan_all_processes_on_start(bool) = 2 as bool;
     /// Names of threads, not of processes alone; needs more reads of /proc.
-    #[inline] pub fn record_thread_names(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    value record_thread_names(bool) = 3 as bool;
     /// How often counters are read; 0 means never, less than 100 is raised to 100.
-    #[inline] pub fn proc_stats_poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
+    value proc_stats_poll_ms(u32) = 4 as uint32;
     /// After this time counters are written again even if they did not change.
-    #[inline] pub fn proc_stats_cache_ttl_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
+    value proc_stats_cache_ttl_ms(u32) = 6 as uint32;
     /// Record open file descriptors and their paths.
-    #[inline] pub fn resolve_process_fds(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
+    value resolve_process_fds(bool) = 9 as bool;
     /// Record proportional set sizes; slow.
-    #[inline] pub fn scan_smaps_rollup(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    value scan_smaps_rollup(bool) = 10 as bool;
     /// Record when each process started.
-    #[inline] pub fn record_process_age(&mut self, value: bool) -> &mut Self {
-        rt::bool::<11>(&mut self.s, value);
-        self
-    }
+    value record_process_age(bool) = 11 as bool;
     /// Record CPU time used in user and kernel mode.
-    #[inline] pub fn record_process_runtime(&mut self, value: bool) -> &mut Self {
-        rt::bool::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn record_process_dmabuf_rss(&mut self, value: bool) -> &mut Self {
-        rt::bool::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn skip_main_thread_message(&mut self, value: bool) -> &mut Self {
-        rt::bool::<14>(&mut self.s, value);
-        self
-    }
+    value record_process_runtime(bool) = 12 as bool;
+    value record_process_dmabuf_rss(bool) = 13 as bool;
+    value skip_main_thread_message(bool) = 14 as bool;
 }
 
 rt::reader! {

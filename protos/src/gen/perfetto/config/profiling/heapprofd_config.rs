@@ -6,116 +6,93 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: native heap profiles.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeapprofdConfig {
     /// Average number of allocated bytes per sample.
-    #[pb(uint64, 1)] pub sampling_interval_bytes: Option<u64>,
-    #[pb(string, 2, repeated)] pub process_cmdline: Vec<String>,
-    #[pb(uint64, 4, repeated)] pub pid: Vec<u64>,
-    #[pb(bool, 5)] pub all: Option<bool>,
-    #[pb(message, 6)] pub continuous_dump_config: Option<HeapprofdConfigContinuousDumpConfig>,
-    #[pb(string, 7, repeated)] pub skip_symbol_prefix: Vec<String>,
-    #[pb(uint64, 8)] pub shmem_size_bytes: Option<u64>,
-    #[pb(bool, 9)] pub block_client: Option<bool>,
-    #[pb(bool, 10)] pub no_startup: Option<bool>,
-    #[pb(bool, 11)] pub no_running: Option<bool>,
-    #[pb(bool, 13)] pub dump_at_max: Option<bool>,
-    #[pb(uint32, 14)] pub block_client_timeout_us: Option<u32>,
-    #[pb(uint32, 15)] pub min_anonymous_memory_kb: Option<u32>,
-    #[pb(uint32, 16)] pub max_heapprofd_memory_kb: Option<u32>,
-    #[pb(uint64, 17)] pub max_heapprofd_cpu_secs: Option<u64>,
-    #[pb(bool, 18)] pub disable_fork_teardown: Option<bool>,
-    #[pb(bool, 19)] pub disable_vfork_detection: Option<bool>,
-    #[pb(string, 20, repeated)] pub heaps: Vec<String>,
-    #[pb(bool, 21)] pub all_heaps: Option<bool>,
-    #[pb(uint64, 22, repeated)] pub heap_sampling_intervals: Vec<u64>,
-    #[pb(bool, 23)] pub stream_allocations: Option<bool>,
-    #[pb(uint64, 24)] pub adaptive_sampling_shmem_threshold: Option<u64>,
-    #[pb(uint64, 25)] pub adaptive_sampling_max_sampling_interval_bytes: Option<u64>,
-    #[pb(string, 26, repeated)] pub target_installed_by: Vec<String>,
-    #[pb(string, 27, repeated)] pub exclude_heaps: Vec<String>,
+    pub sampling_interval_bytes: Option<u64>,
+    pub process_cmdline: Vec<String>,
+    pub pid: Vec<u64>,
+    pub all: Option<bool>,
+    pub continuous_dump_config: Option<HeapprofdConfigContinuousDumpConfig>,
+    pub skip_symbol_prefix: Vec<String>,
+    pub shmem_size_bytes: Option<u64>,
+    pub block_client: Option<bool>,
+    pub no_startup: Option<bool>,
+    pub no_running: Option<bool>,
+    pub dump_at_max: Option<bool>,
+    pub block_client_timeout_us: Option<u32>,
+    pub min_anonymous_memory_kb: Option<u32>,
+    pub max_heapprofd_memory_kb: Option<u32>,
+    pub max_heapprofd_cpu_secs: Option<u64>,
+    pub disable_fork_teardown: Option<bool>,
+    pub disable_vfork_detection: Option<bool>,
+    pub heaps: Vec<String>,
+    pub all_heaps: Option<bool>,
+    pub heap_sampling_intervals: Vec<u64>,
+    pub stream_allocations: Option<bool>,
+    pub adaptive_sampling_shmem_threshold: Option<u64>,
+    pub adaptive_sampling_max_sampling_interval_bytes: Option<u64>,
+    pub target_installed_by: Vec<String>,
+    pub exclude_heaps: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HeapprofdConfigWriter, "perfetto.protos.HeapprofdConfig");
-impl HeapprofdConfigWriter<'_> {
+rt::owned! { HeapprofdConfig;
+    repeated exclude_heaps = 27 as Text;
+    repeated target_installed_by = 26 as Text;
+    optional adaptive_sampling_max_sampling_interval_bytes = 25 as Uint64;
+    optional adaptive_sampling_shmem_threshold = 24 as Uint64;
+    optional stream_allocations = 23 as Bool;
+    unpacked heap_sampling_intervals = 22 as Uint64;
+    optional all_heaps = 21 as Bool;
+    repeated heaps = 20 as Text;
+    optional disable_vfork_detection = 19 as Bool;
+    optional disable_fork_teardown = 18 as Bool;
+    optional max_heapprofd_cpu_secs = 17 as Uint64;
+    optional max_heapprofd_memory_kb = 16 as Uint32;
+    optional min_anonymous_memory_kb = 15 as Uint32;
+    optional block_client_timeout_us = 14 as Uint32;
+    optional dump_at_max = 13 as Bool;
+    optional no_running = 11 as Bool;
+    optional no_startup = 10 as Bool;
+    optional block_client = 9 as Bool;
+    optional shmem_size_bytes = 8 as Uint64;
+    repeated skip_symbol_prefix = 7 as Text;
+    optional continuous_dump_config = 6 as Nested(HeapprofdConfigContinuousDumpConfig);
+    optional all = 5 as Bool;
+    unpacked pid = 4 as Uint64;
+    repeated process_cmdline = 2 as Text;
+    optional sampling_interval_bytes = 1 as Uint64;
+}
+
+rt::writer! { HeapprofdConfigWriter, "perfetto.protos.HeapprofdConfig";
     /// Average number of allocated bytes per sample.
-    #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn process_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn all(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn continuous_dump_config(
-        &mut self,
-    ) -> HeapprofdConfigContinuousDumpConfigWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn continuous_dump_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn skip_symbol_prefix(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn shmem_size_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn block_client(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
-    #[inline] pub fn no_startup(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
-    #[inline] pub fn no_running(&mut self, value: bool) -> &mut Self { rt::bool::<11>(&mut self.s, value); self }
-    #[inline] pub fn dump_at_max(&mut self, value: bool) -> &mut Self { rt::bool::<13>(&mut self.s, value); self }
-    #[inline] pub fn block_client_timeout_us(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn min_anonymous_memory_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn max_heapprofd_memory_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn max_heapprofd_cpu_secs(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn disable_fork_teardown(&mut self, value: bool) -> &mut Self {
-        rt::bool::<18>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn disable_vfork_detection(&mut self, value: bool) -> &mut Self {
-        rt::bool::<19>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn heaps(&mut self, value: &str) -> &mut Self { rt::string::<20>(&mut self.s, value); self }
-    #[inline] pub fn all_heaps(&mut self, value: bool) -> &mut Self { rt::bool::<21>(&mut self.s, value); self }
-    #[inline] pub fn heap_sampling_intervals(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<22>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn stream_allocations(&mut self, value: bool) -> &mut Self {
-        rt::bool::<23>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn adaptive_sampling_shmem_threshold(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<24>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn adaptive_sampling_max_sampling_interval_bytes(
-        &mut self,
-        value: u64,
-    ) -> &mut Self {
-        rt::uint64::<25>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
-        rt::string::<26>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn exclude_heaps(&mut self, value: &str) -> &mut Self { rt::string::<27>(&mut self.s, value); self }
+    value sampling_interval_bytes(u64) = 1 as uint64;
+    value process_cmdline(&str) = 2 as string;
+    value pid(u64) = 4 as uint64;
+    value all(bool) = 5 as bool;
+    message continuous_dump_config(HeapprofdConfigContinuousDumpConfigWriter<'_>) = 6, continuous_dump_config_raw;
+    value skip_symbol_prefix(&str) = 7 as string;
+    value shmem_size_bytes(u64) = 8 as uint64;
+    value block_client(bool) = 9 as bool;
+    value no_startup(bool) = 10 as bool;
+    value no_running(bool) = 11 as bool;
+    value dump_at_max(bool) = 13 as bool;
+    value block_client_timeout_us(u32) = 14 as uint32;
+    value min_anonymous_memory_kb(u32) = 15 as uint32;
+    value max_heapprofd_memory_kb(u32) = 16 as uint32;
+    value max_heapprofd_cpu_secs(u64) = 17 as uint64;
+    value disable_fork_teardown(bool) = 18 as bool;
+    value disable_vfork_detection(bool) = 19 as bool;
+    value heaps(&str) = 20 as string;
+    value all_heaps(bool) = 21 as bool;
+    value heap_sampling_intervals(u64) = 22 as uint64;
+    value stream_allocations(bool) = 23 as bool;
+    value adaptive_sampling_shmem_threshold(u64) = 24 as uint64;
+    value adaptive_sampling_max_sampling_interval_bytes(u64) = 25 as uint64;
+    value target_installed_by(&str) = 26 as string;
+    value exclude_heaps(&str) = 27 as string;
 }
 
 rt::reader! {
@@ -193,18 +170,22 @@ impl HeapprofdConfig {
 }
 
 /// Write profiles regularly instead of once at the end.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeapprofdConfigContinuousDumpConfig {
-    #[pb(uint32, 5)] pub dump_phase_ms: Option<u32>,
-    #[pb(uint32, 6)] pub dump_interval_ms: Option<u32>,
+    pub dump_phase_ms: Option<u32>,
+    pub dump_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HeapprofdConfigContinuousDumpConfigWriter, "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig");
-impl HeapprofdConfigContinuousDumpConfigWriter<'_> {
-    #[inline] pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { HeapprofdConfigContinuousDumpConfig;
+    optional dump_interval_ms = 6 as Uint32;
+    optional dump_phase_ms = 5 as Uint32;
+}
+
+rt::writer! { HeapprofdConfigContinuousDumpConfigWriter, "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig";
+    value dump_phase_ms(u32) = 5 as uint32;
+    value dump_interval_ms(u32) = 6 as uint32;
 }
 
 rt::reader! {

@@ -6,58 +6,46 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: graphs of the Java heap.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct JavaHprofConfig {
-    #[pb(string, 1, repeated)] pub process_cmdline: Vec<String>,
-    #[pb(uint64, 2, repeated)] pub pid: Vec<u64>,
-    #[pb(message, 3)] pub continuous_dump_config: Option<JavaHprofConfigContinuousDumpConfig>,
-    #[pb(uint32, 4)] pub min_anonymous_memory_kb: Option<u32>,
-    #[pb(bool, 5)] pub dump_smaps: Option<bool>,
-    #[pb(string, 6, repeated)] pub ignored_types: Vec<String>,
-    #[pb(string, 7, repeated)] pub target_installed_by: Vec<String>,
-    #[pb(message, 8)] pub smaps_config: Option<crate::SmapsConfig>,
-    #[pb(uint32, 9)] pub min_java_heap_size_kb: Option<u32>,
-    #[pb(bool, 10)] pub dump_oome_callstack: Option<bool>,
+    pub process_cmdline: Vec<String>,
+    pub pid: Vec<u64>,
+    pub continuous_dump_config: Option<JavaHprofConfigContinuousDumpConfig>,
+    pub min_anonymous_memory_kb: Option<u32>,
+    pub dump_smaps: Option<bool>,
+    pub ignored_types: Vec<String>,
+    pub target_installed_by: Vec<String>,
+    pub smaps_config: Option<crate::SmapsConfig>,
+    pub min_java_heap_size_kb: Option<u32>,
+    pub dump_oome_callstack: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(JavaHprofConfigWriter, "perfetto.protos.JavaHprofConfig");
-impl JavaHprofConfigWriter<'_> {
-    #[inline] pub fn process_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn continuous_dump_config(
-        &mut self,
-    ) -> JavaHprofConfigContinuousDumpConfigWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn continuous_dump_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn min_anonymous_memory_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn dump_smaps(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn ignored_types(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn smaps_config(&mut self) -> crate::SmapsConfigWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn smaps_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn min_java_heap_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn dump_oome_callstack(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
+rt::owned! { JavaHprofConfig;
+    optional dump_oome_callstack = 10 as Bool;
+    optional min_java_heap_size_kb = 9 as Uint32;
+    optional smaps_config = 8 as Nested(crate::SmapsConfig);
+    repeated target_installed_by = 7 as Text;
+    repeated ignored_types = 6 as Text;
+    optional dump_smaps = 5 as Bool;
+    optional min_anonymous_memory_kb = 4 as Uint32;
+    optional continuous_dump_config = 3 as Nested(JavaHprofConfigContinuousDumpConfig);
+    unpacked pid = 2 as Uint64;
+    repeated process_cmdline = 1 as Text;
+}
+
+rt::writer! { JavaHprofConfigWriter, "perfetto.protos.JavaHprofConfig";
+    value process_cmdline(&str) = 1 as string;
+    value pid(u64) = 2 as uint64;
+    message continuous_dump_config(JavaHprofConfigContinuousDumpConfigWriter<'_>) = 3, continuous_dump_config_raw;
+    value min_anonymous_memory_kb(u32) = 4 as uint32;
+    value dump_smaps(bool) = 5 as bool;
+    value ignored_types(&str) = 6 as string;
+    value target_installed_by(&str) = 7 as string;
+    message smaps_config(crate::SmapsConfigWriter<'_>) = 8, smaps_config_raw;
+    value min_java_heap_size_kb(u32) = 9 as uint32;
+    value dump_oome_callstack(bool) = 10 as bool;
 }
 
 rt::reader! {
@@ -100,23 +88,25 @@ impl JavaHprofConfig {
 }
 
 /// Write graphs regularly.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct JavaHprofConfigContinuousDumpConfig {
-    #[pb(uint32, 1)] pub dump_phase_ms: Option<u32>,
-    #[pb(uint32, 2)] pub dump_interval_ms: Option<u32>,
-    #[pb(bool, 3)] pub scan_pids_only_on_start: Option<bool>,
+    pub dump_phase_ms: Option<u32>,
+    pub dump_interval_ms: Option<u32>,
+    pub scan_pids_only_on_start: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(JavaHprofConfigContinuousDumpConfigWriter, "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig");
-impl JavaHprofConfigContinuousDumpConfigWriter<'_> {
-    #[inline] pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn scan_pids_only_on_start(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { JavaHprofConfigContinuousDumpConfig;
+    optional scan_pids_only_on_start = 3 as Bool;
+    optional dump_interval_ms = 2 as Uint32;
+    optional dump_phase_ms = 1 as Uint32;
+}
+
+rt::writer! { JavaHprofConfigContinuousDumpConfigWriter, "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig";
+    value dump_phase_ms(u32) = 1 as uint32;
+    value dump_interval_ms(u32) = 2 as uint32;
+    value scan_pids_only_on_start(bool) = 3 as bool;
 }
 
 rt::reader! {

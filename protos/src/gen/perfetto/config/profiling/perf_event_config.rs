@@ -31,101 +31,83 @@ impl protozero::Enumeration for PerfEventConfigUnwindMode {
 
 protozero::rt::enumeration!(PerfEventConfigUnwindMode);
 /// linux.perf: sampled stacks and counters.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEventConfig {
-    #[pb(bool, 1)] pub all_cpus: Option<bool>,
-    #[pb(uint32, 2)] pub sampling_frequency: Option<u32>,
-    #[pb(uint32, 3)] pub ring_buffer_pages: Option<u32>,
-    #[pb(int32, 4, repeated)] pub target_pid: Vec<i32>,
-    #[pb(string, 5, repeated)] pub target_cmdline: Vec<String>,
-    #[pb(int32, 6, repeated)] pub exclude_pid: Vec<i32>,
-    #[pb(string, 7, repeated)] pub exclude_cmdline: Vec<String>,
-    #[pb(uint32, 8)] pub ring_buffer_read_period_ms: Option<u32>,
-    #[pb(uint32, 9)] pub remote_descriptor_timeout_ms: Option<u32>,
-    #[pb(uint32, 10)] pub unwind_state_clear_period_ms: Option<u32>,
-    #[pb(uint32, 11)] pub additional_cmdline_count: Option<u32>,
-    #[pb(bool, 12)] pub kernel_frames: Option<bool>,
-    #[pb(uint32, 13)] pub max_daemon_memory_kb: Option<u32>,
+    pub all_cpus: Option<bool>,
+    pub sampling_frequency: Option<u32>,
+    pub ring_buffer_pages: Option<u32>,
+    pub target_pid: Vec<i32>,
+    pub target_cmdline: Vec<String>,
+    pub exclude_pid: Vec<i32>,
+    pub exclude_cmdline: Vec<String>,
+    pub ring_buffer_read_period_ms: Option<u32>,
+    pub remote_descriptor_timeout_ms: Option<u32>,
+    pub unwind_state_clear_period_ms: Option<u32>,
+    pub additional_cmdline_count: Option<u32>,
+    pub kernel_frames: Option<bool>,
+    pub max_daemon_memory_kb: Option<u32>,
     /// What triggers samples.
-    #[pb(message, 15)] pub timebase: Option<crate::PerfEventsTimebase>,
-    #[pb(message, 16)] pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
-    #[pb(uint64, 17)] pub max_enqueued_footprint_kb: Option<u64>,
-    #[pb(string, 18, repeated)] pub target_installed_by: Vec<String>,
+    pub timebase: Option<crate::PerfEventsTimebase>,
+    pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
+    pub max_enqueued_footprint_kb: Option<u64>,
+    pub target_installed_by: Vec<String>,
     /// What is read along with them.
-    #[pb(message, 19, repeated)] pub followers: Vec<crate::FollowerEvent>,
-    #[pb(uint32, 20, repeated)] pub target_cpu: Vec<u32>,
-    #[pb(bool, 21)] pub ignore_open_failure: Option<bool>,
-    #[pb(string, 22, repeated)] pub cpuid: Vec<String>,
+    pub followers: Vec<crate::FollowerEvent>,
+    pub target_cpu: Vec<u32>,
+    pub ignore_open_failure: Option<bool>,
+    pub cpuid: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfEventConfigWriter, "perfetto.protos.PerfEventConfig");
-impl PerfEventConfigWriter<'_> {
-    #[inline] pub fn all_cpus(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    #[inline] pub fn sampling_frequency(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn ring_buffer_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn target_pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn target_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn exclude_pid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn exclude_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn ring_buffer_read_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn remote_descriptor_timeout_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn unwind_state_clear_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn additional_cmdline_count(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn kernel_frames(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
-    #[inline] pub fn max_daemon_memory_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
+rt::owned! { PerfEventConfig;
+    repeated cpuid = 22 as Text;
+    optional ignore_open_failure = 21 as Bool;
+    unpacked target_cpu = 20 as Uint32;
+    repeated followers = 19 as Nested(crate::FollowerEvent);
+    repeated target_installed_by = 18 as Text;
+    optional max_enqueued_footprint_kb = 17 as Uint64;
+    optional callstack_sampling = 16 as Nested(PerfEventConfigCallstackSampling);
+    optional timebase = 15 as Nested(crate::PerfEventsTimebase);
+    optional max_daemon_memory_kb = 13 as Uint32;
+    optional kernel_frames = 12 as Bool;
+    optional additional_cmdline_count = 11 as Uint32;
+    optional unwind_state_clear_period_ms = 10 as Uint32;
+    optional remote_descriptor_timeout_ms = 9 as Uint32;
+    optional ring_buffer_read_period_ms = 8 as Uint32;
+    repeated exclude_cmdline = 7 as Text;
+    unpacked exclude_pid = 6 as Int32;
+    repeated target_cmdline = 5 as Text;
+    unpacked target_pid = 4 as Int32;
+    optional ring_buffer_pages = 3 as Uint32;
+    optional sampling_frequency = 2 as Uint32;
+    optional all_cpus = 1 as Bool;
+}
+
+rt::writer! { PerfEventConfigWriter, "perfetto.protos.PerfEventConfig";
+    value all_cpus(bool) = 1 as bool;
+    value sampling_frequency(u32) = 2 as uint32;
+    value ring_buffer_pages(u32) = 3 as uint32;
+    value target_pid(i32) = 4 as int32;
+    value target_cmdline(&str) = 5 as string;
+    value exclude_pid(i32) = 6 as int32;
+    value exclude_cmdline(&str) = 7 as string;
+    value ring_buffer_read_period_ms(u32) = 8 as uint32;
+    value remote_descriptor_timeout_ms(u32) = 9 as uint32;
+    value unwind_state_clear_period_ms(u32) = 10 as uint32;
+    value additional_cmdline_count(u32) = 11 as uint32;
+    value kernel_frames(bool) = 12 as bool;
+    value max_daemon_memory_kb(u32) = 13 as uint32;
     /// What triggers samples.
-    #[inline] pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> { rt::message::<15, _>(&mut self.s) }
-    #[inline] pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<15>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn callstack_sampling(&mut self) -> PerfEventConfigCallstackSamplingWriter<'_> {
-        rt::message::<16, _>(&mut self.s)
-    }
-    #[inline] pub fn callstack_sampling_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<16>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn max_enqueued_footprint_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
-        rt::string::<18>(&mut self.s, value);
-        self
-    }
+    message timebase(crate::PerfEventsTimebaseWriter<'_>) = 15, timebase_raw;
+    message callstack_sampling(PerfEventConfigCallstackSamplingWriter<'_>) = 16, callstack_sampling_raw;
+    value max_enqueued_footprint_kb(u64) = 17 as uint64;
+    value target_installed_by(&str) = 18 as string;
     /// What is read along with them.
-    #[inline] pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> { rt::message::<19, _>(&mut self.s) }
-    #[inline] pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<19>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn target_cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<20>(&mut self.s, value); self }
-    #[inline] pub fn ignore_open_failure(&mut self, value: bool) -> &mut Self {
-        rt::bool::<21>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn cpuid(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
+    message followers(crate::FollowerEventWriter<'_>) = 19, followers_raw;
+    value target_cpu(u32) = 20 as uint32;
+    value ignore_open_failure(bool) = 21 as bool;
+    value cpuid(&str) = 22 as string;
 }
 
 rt::reader! {
@@ -192,24 +174,25 @@ impl PerfEventConfig {
 }
 
 /// Whose stacks, and what part of them.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEventConfigCallstackSampling {
-    #[pb(message, 1)] pub scope: Option<PerfEventConfigScope>,
-    #[pb(bool, 2)] pub kernel_frames: Option<bool>,
-    #[pb(enumeration, 3)] pub user_frames: Option<PerfEventConfigUnwindMode>,
+    pub scope: Option<PerfEventConfigScope>,
+    pub kernel_frames: Option<bool>,
+    pub user_frames: Option<PerfEventConfigUnwindMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfEventConfigCallstackSamplingWriter, "perfetto.protos.PerfEventConfig.CallstackSampling");
-impl PerfEventConfigCallstackSamplingWriter<'_> {
-    #[inline] pub fn scope(&mut self) -> PerfEventConfigScopeWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn scope_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn kernel_frames(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn user_frames(&mut self, value: PerfEventConfigUnwindMode) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { PerfEventConfigCallstackSampling;
+    optional user_frames = 3 as Enum(PerfEventConfigUnwindMode);
+    optional kernel_frames = 2 as Bool;
+    optional scope = 1 as Nested(PerfEventConfigScope);
+}
+
+rt::writer! { PerfEventConfigCallstackSamplingWriter, "perfetto.protos.PerfEventConfig.CallstackSampling";
+    message scope(PerfEventConfigScopeWriter<'_>) = 1, scope_raw;
+    value kernel_frames(bool) = 2 as bool;
+    enumeration user_frames(PerfEventConfigUnwindMode) = 3;
 }
 
 rt::reader! {
@@ -232,32 +215,34 @@ impl PerfEventConfigCallstackSampling {
 }
 
 /// Which processes.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfEventConfigScope {
-    #[pb(int32, 1, repeated)] pub target_pid: Vec<i32>,
-    #[pb(string, 2, repeated)] pub target_cmdline: Vec<String>,
-    #[pb(int32, 3, repeated)] pub exclude_pid: Vec<i32>,
-    #[pb(string, 4, repeated)] pub exclude_cmdline: Vec<String>,
-    #[pb(uint32, 5)] pub additional_cmdline_count: Option<u32>,
-    #[pb(uint32, 6)] pub process_shard_count: Option<u32>,
+    pub target_pid: Vec<i32>,
+    pub target_cmdline: Vec<String>,
+    pub exclude_pid: Vec<i32>,
+    pub exclude_cmdline: Vec<String>,
+    pub additional_cmdline_count: Option<u32>,
+    pub process_shard_count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfEventConfigScopeWriter, "perfetto.protos.PerfEventConfig.Scope");
-impl PerfEventConfigScopeWriter<'_> {
-    #[inline] pub fn target_pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn target_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn exclude_pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn exclude_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn additional_cmdline_count(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn process_shard_count(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
+rt::owned! { PerfEventConfigScope;
+    optional process_shard_count = 6 as Uint32;
+    optional additional_cmdline_count = 5 as Uint32;
+    repeated exclude_cmdline = 4 as Text;
+    unpacked exclude_pid = 3 as Int32;
+    repeated target_cmdline = 2 as Text;
+    unpacked target_pid = 1 as Int32;
+}
+
+rt::writer! { PerfEventConfigScopeWriter, "perfetto.protos.PerfEventConfig.Scope";
+    value target_pid(i32) = 1 as int32;
+    value target_cmdline(&str) = 2 as string;
+    value exclude_pid(i32) = 3 as int32;
+    value exclude_cmdline(&str) = 4 as string;
+    value additional_cmdline_count(u32) = 5 as uint32;
+    value process_shard_count(u32) = 6 as uint32;
 }
 
 rt::reader! {

@@ -70,27 +70,25 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
 
 protozero::rt::enumeration!(RedactionRuleMatchMode);
 /// What to keep of /proc/PID/smaps.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmapsConfig {
-    #[pb(enumeration, 1, repeated)] pub vma_fields: Vec<SmapsConfigVmaField>,
-    #[pb(bool, 2)] pub unaggregated: Option<bool>,
-    #[pb(message, 3, repeated)] pub name_redaction_rules: Vec<RedactionRule>,
+    pub vma_fields: Vec<SmapsConfigVmaField>,
+    pub unaggregated: Option<bool>,
+    pub name_redaction_rules: Vec<RedactionRule>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmapsConfigWriter, "perfetto.protos.SmapsConfig");
-impl SmapsConfigWriter<'_> {
-    #[inline] pub fn vma_fields(&mut self, value: SmapsConfigVmaField) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn unaggregated(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn name_redaction_rules(&mut self) -> RedactionRuleWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn name_redaction_rules_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { SmapsConfig;
+    repeated name_redaction_rules = 3 as Nested(RedactionRule);
+    optional unaggregated = 2 as Bool;
+    unpacked_enums vma_fields + unknown_fields = 1 as Enum(SmapsConfigVmaField);
+}
+
+rt::writer! { SmapsConfigWriter, "perfetto.protos.SmapsConfig";
+    enumeration vma_fields(SmapsConfigVmaField) = 1;
+    value unaggregated(bool) = 2 as bool;
+    message name_redaction_rules(RedactionRuleWriter<'_>) = 3, name_redaction_rules_raw;
 }
 
 rt::reader! {
@@ -115,35 +113,34 @@ impl SmapsConfig {
 }
 
 /// Shortens names that match.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RedactionRule {
-    #[pb(string, 1)] pub pattern: Option<String>,
-    #[pb(enumeration, 2)] pub match_mode: Option<RedactionRuleMatchMode>,
-    #[pb(bool, 3)] pub keep_full: Option<bool>,
-    #[pb(string, 4)] pub replacement_name: Option<String>,
-    #[pb(bool, 5)] pub keep_file_extension: Option<bool>,
-    #[pb(uint32, 6)] pub keep_path_elements: Option<u32>,
+    pub pattern: Option<String>,
+    pub match_mode: Option<RedactionRuleMatchMode>,
+    pub keep_full: Option<bool>,
+    pub replacement_name: Option<String>,
+    pub keep_file_extension: Option<bool>,
+    pub keep_path_elements: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RedactionRuleWriter, "perfetto.protos.RedactionRule");
-impl RedactionRuleWriter<'_> {
-    #[inline] pub fn pattern(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn match_mode(&mut self, value: RedactionRuleMatchMode) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn keep_full(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn replacement_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn keep_file_extension(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn keep_path_elements(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
+rt::owned! { RedactionRule;
+    optional keep_path_elements = 6 as Uint32;
+    optional keep_file_extension = 5 as Bool;
+    optional replacement_name = 4 as Text;
+    optional keep_full = 3 as Bool;
+    optional match_mode = 2 as Enum(RedactionRuleMatchMode);
+    optional pattern = 1 as Text;
+}
+
+rt::writer! { RedactionRuleWriter, "perfetto.protos.RedactionRule";
+    value pattern(&str) = 1 as string;
+    enumeration match_mode(RedactionRuleMatchMode) = 2;
+    value keep_full(bool) = 3 as bool;
+    value replacement_name(&str) = 4 as string;
+    value keep_file_extension(bool) = 5 as bool;
+    value keep_path_elements(u32) = 6 as uint32;
 }
 
 rt::reader! {

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The service's interpreter for patches of this source's state.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProtoVmConfig {
-    #[pb(uint32, 1)] pub memory_limit_kb: Option<u32>,
+    pub memory_limit_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProtoVmConfigWriter, "perfetto.protos.ProtoVmConfig");
-impl ProtoVmConfigWriter<'_> {
-    #[inline] pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { ProtoVmConfig;
+    optional memory_limit_kb = 1 as Uint32;
+}
+
+rt::writer! { ProtoVmConfigWriter, "perfetto.protos.ProtoVmConfig";
+    value memory_limit_kb(u32) = 1 as uint32;
 }
 
 rt::reader! {

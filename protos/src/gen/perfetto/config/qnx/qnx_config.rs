@@ -6,41 +6,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// QNX: events of its kernel.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct QnxConfig {
-    #[pb(uint32, 1)] pub qnx_kernel_buffers: Option<u32>,
-    #[pb(uint32, 2)] pub qnx_kernel_kbuffers: Option<u32>,
-    #[pb(bool, 3)] pub qnx_kernel_wide_events: Option<bool>,
-    #[pb(uint32, 4)] pub qnx_cache_pages: Option<u32>,
-    #[pb(int32, 5)] pub qnx_cache_max_pages: Option<i32>,
-    #[pb(uint32, 6)] pub qnx_trace_buffer_init_bytes: Option<u32>,
+    pub qnx_kernel_buffers: Option<u32>,
+    pub qnx_kernel_kbuffers: Option<u32>,
+    pub qnx_kernel_wide_events: Option<bool>,
+    pub qnx_cache_pages: Option<u32>,
+    pub qnx_cache_max_pages: Option<i32>,
+    pub qnx_trace_buffer_init_bytes: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(QnxConfigWriter, "perfetto.protos.QnxConfig");
-impl QnxConfigWriter<'_> {
-    #[inline] pub fn qnx_kernel_buffers(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn qnx_kernel_kbuffers(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn qnx_kernel_wide_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn qnx_cache_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn qnx_cache_max_pages(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn qnx_trace_buffer_init_bytes(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
+rt::owned! { QnxConfig;
+    optional qnx_trace_buffer_init_bytes = 6 as Uint32;
+    optional qnx_cache_max_pages = 5 as Int32;
+    optional qnx_cache_pages = 4 as Uint32;
+    optional qnx_kernel_wide_events = 3 as Bool;
+    optional qnx_kernel_kbuffers = 2 as Uint32;
+    optional qnx_kernel_buffers = 1 as Uint32;
+}
+
+rt::writer! { QnxConfigWriter, "perfetto.protos.QnxConfig";
+    value qnx_kernel_buffers(u32) = 1 as uint32;
+    value qnx_kernel_kbuffers(u32) = 2 as uint32;
+    value qnx_kernel_wide_events(bool) = 3 as bool;
+    value qnx_cache_pages(u32) = 4 as uint32;
+    value qnx_cache_max_pages(i32) = 5 as int32;
+    value qnx_trace_buffer_init_bytes(u32) = 6 as uint32;
 }
 
 rt::reader! {

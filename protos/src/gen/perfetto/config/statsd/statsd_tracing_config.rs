@@ -6,27 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: atoms of statsd.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StatsdTracingConfig {
-    #[pb(enumeration, 1, repeated)] pub push_atom_id: Vec<crate::AtomId>,
-    #[pb(int32, 2, repeated)] pub raw_push_atom_id: Vec<i32>,
-    #[pb(message, 3, repeated)] pub pull_config: Vec<StatsdPullAtomConfig>,
+    pub push_atom_id: Vec<crate::AtomId>,
+    pub raw_push_atom_id: Vec<i32>,
+    pub pull_config: Vec<StatsdPullAtomConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StatsdTracingConfigWriter, "perfetto.protos.StatsdTracingConfig");
-impl StatsdTracingConfigWriter<'_> {
-    #[inline] pub fn push_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn raw_push_atom_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pull_config(&mut self) -> StatsdPullAtomConfigWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn pull_config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { StatsdTracingConfig;
+    repeated pull_config = 3 as Nested(StatsdPullAtomConfig);
+    unpacked raw_push_atom_id = 2 as Int32;
+    unpacked_enums push_atom_id + unknown_fields = 1 as Enum(crate::AtomId);
+}
+
+rt::writer! { StatsdTracingConfigWriter, "perfetto.protos.StatsdTracingConfig";
+    enumeration push_atom_id(crate::AtomId) = 1;
+    value raw_push_atom_id(i32) = 2 as int32;
+    message pull_config(StatsdPullAtomConfigWriter<'_>) = 3, pull_config_raw;
 }
 
 rt::reader! {
@@ -49,25 +47,28 @@ impl StatsdTracingConfig {
 }
 
 /// Atoms that statsd reads regularly.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StatsdPullAtomConfig {
-    #[pb(enumeration, 1, repeated)] pub pull_atom_id: Vec<crate::AtomId>,
-    #[pb(int32, 2, repeated)] pub raw_pull_atom_id: Vec<i32>,
-    #[pb(int32, 3)] pub pull_frequency_ms: Option<i32>,
-    #[pb(string, 4, repeated)] pub packages: Vec<String>,
+    pub pull_atom_id: Vec<crate::AtomId>,
+    pub raw_pull_atom_id: Vec<i32>,
+    pub pull_frequency_ms: Option<i32>,
+    pub packages: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StatsdPullAtomConfigWriter, "perfetto.protos.StatsdPullAtomConfig");
-impl StatsdPullAtomConfigWriter<'_> {
-    #[inline] pub fn pull_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn raw_pull_atom_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pull_frequency_ms(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn packages(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { StatsdPullAtomConfig;
+    repeated packages = 4 as Text;
+    optional pull_frequency_ms = 3 as Int32;
+    unpacked raw_pull_atom_id = 2 as Int32;
+    unpacked_enums pull_atom_id + unknown_fields = 1 as Enum(crate::AtomId);
+}
+
+rt::writer! { StatsdPullAtomConfigWriter, "perfetto.protos.StatsdPullAtomConfig";
+    enumeration pull_atom_id(crate::AtomId) = 1;
+    value raw_pull_atom_id(i32) = 2 as int32;
+    value pull_frequency_ms(i32) = 3 as int32;
+    value packages(&str) = 4 as string;
 }
 
 rt::reader! {

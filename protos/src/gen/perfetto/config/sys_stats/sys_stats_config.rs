@@ -31,98 +31,91 @@ impl protozero::Enumeration for SysStatsConfigStatCounters {
 
 protozero::rt::enumeration!(SysStatsConfigStatCounters);
 /// linux.sys_stats: counters of the whole machine. Each has a period; 0 switches it off.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsConfig {
     /// /proc/meminfo.
-    #[pb(uint32, 1)] pub meminfo_period_ms: Option<u32>,
+    pub meminfo_period_ms: Option<u32>,
     /// Rows to record; none means all.
-    #[pb(enumeration, 2, repeated)] pub meminfo_counters: Vec<crate::MeminfoCounters>,
+    pub meminfo_counters: Vec<crate::MeminfoCounters>,
     /// /proc/vmstat.
-    #[pb(uint32, 3)] pub vmstat_period_ms: Option<u32>,
+    pub vmstat_period_ms: Option<u32>,
     /// Rows to record; none means all.
-    #[pb(enumeration, 4, repeated)] pub vmstat_counters: Vec<crate::VmstatCounters>,
+    pub vmstat_counters: Vec<crate::VmstatCounters>,
     /// /proc/stat.
-    #[pb(uint32, 5)] pub stat_period_ms: Option<u32>,
+    pub stat_period_ms: Option<u32>,
     /// Parts to record; none means all.
-    #[pb(enumeration, 6, repeated)] pub stat_counters: Vec<SysStatsConfigStatCounters>,
+    pub stat_counters: Vec<SysStatsConfigStatCounters>,
     /// /sys/class/devfreq.
-    #[pb(uint32, 7)] pub devfreq_period_ms: Option<u32>,
+    pub devfreq_period_ms: Option<u32>,
     /// Current frequency of each CPU.
-    #[pb(uint32, 8)] pub cpufreq_period_ms: Option<u32>,
+    pub cpufreq_period_ms: Option<u32>,
     /// /proc/buddyinfo.
-    #[pb(uint32, 9)] pub buddyinfo_period_ms: Option<u32>,
+    pub buddyinfo_period_ms: Option<u32>,
     /// /proc/diskstats.
-    #[pb(uint32, 10)] pub diskstat_period_ms: Option<u32>,
+    pub diskstat_period_ms: Option<u32>,
     /// /proc/pressure.
-    #[pb(uint32, 11)] pub psi_period_ms: Option<u32>,
+    pub psi_period_ms: Option<u32>,
     /// /sys/class/thermal.
-    #[pb(uint32, 12)] pub thermal_period_ms: Option<u32>,
+    pub thermal_period_ms: Option<u32>,
     /// Time in each idle state of each CPU.
-    #[pb(uint32, 13)] pub cpuidle_period_ms: Option<u32>,
+    pub cpuidle_period_ms: Option<u32>,
     /// Current frequency of the GPU.
-    #[pb(uint32, 14)] pub gpufreq_period_ms: Option<u32>,
+    pub gpufreq_period_ms: Option<u32>,
     /// /proc/slabinfo.
-    #[pb(uint32, 15)] pub slab_period_ms: Option<u32>,
+    pub slab_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsConfigWriter, "perfetto.protos.SysStatsConfig");
-impl SysStatsConfigWriter<'_> {
+rt::owned! { SysStatsConfig;
+    optional slab_period_ms = 15 as Uint32;
+    optional gpufreq_period_ms = 14 as Uint32;
+    optional cpuidle_period_ms = 13 as Uint32;
+    optional thermal_period_ms = 12 as Uint32;
+    optional psi_period_ms = 11 as Uint32;
+    optional diskstat_period_ms = 10 as Uint32;
+    optional buddyinfo_period_ms = 9 as Uint32;
+    optional cpufreq_period_ms = 8 as Uint32;
+    optional devfreq_period_ms = 7 as Uint32;
+    unpacked_enums stat_counters + unknown_fields = 6 as Enum(SysStatsConfigStatCounters);
+    optional stat_period_ms = 5 as Uint32;
+    unpacked_enums vmstat_counters + unknown_fields = 4 as Enum(crate::VmstatCounters);
+    optional vmstat_period_ms = 3 as Uint32;
+    unpacked_enums meminfo_counters + unknown_fields = 2 as Enum(crate::MeminfoCounters);
+    optional meminfo_period_ms = 1 as Uint32;
+}
+
+rt::writer! { SysStatsConfigWriter, "perfetto.protos.SysStatsConfig";
     /// /proc/meminfo.
-    #[inline] pub fn meminfo_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    value meminfo_period_ms(u32) = 1 as uint32;
     /// Rows to record; none means all.
-    #[inline] pub fn meminfo_counters(&mut self, value: crate::MeminfoCounters) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+    enumeration meminfo_counters(crate::MeminfoCounters) = 2;
     /// /proc/vmstat.
-    #[inline] pub fn vmstat_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value vmstat_period_ms(u32) = 3 as uint32;
     /// Rows to record; none means all.
-    #[inline] pub fn vmstat_counters(&mut self, value: crate::VmstatCounters) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
+    enumeration vmstat_counters(crate::VmstatCounters) = 4;
     /// /proc/stat.
-    #[inline] pub fn stat_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    value stat_period_ms(u32) = 5 as uint32;
     /// Parts to record; none means all.
-    #[inline] pub fn stat_counters(&mut self, value: SysStatsConfigStatCounters) -> &mut Self {
-        rt::enumeration::<6>(&mut self.s, value.0);
-        self
-    }
+    enumeration stat_counters(SysStatsConfigStatCounters) = 6;
     /// /sys/class/devfreq.
-    #[inline] pub fn devfreq_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    value devfreq_period_ms(u32) = 7 as uint32;
     /// Current frequency of each CPU.
-    #[inline] pub fn cpufreq_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+    value cpufreq_period_ms(u32) = 8 as uint32;
     /// /proc/buddyinfo.
-    #[inline] pub fn buddyinfo_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<9>(&mut self.s, value);
-        self
-    }
+    value buddyinfo_period_ms(u32) = 9 as uint32;
     /// /proc/diskstats.
-    #[inline] pub fn diskstat_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<10>(&mut self.s, value);
-        self
-    }
+    value diskstat_period_ms(u32) = 10 as uint32;
     /// /proc/pressure.
-    #[inline] pub fn psi_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+    value psi_period_ms(u32) = 11 as uint32;
     /// /sys/class/thermal.
-    #[inline] pub fn thermal_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<12>(&mut self.s, value);
-        self
-    }
+    value thermal_period_ms(u32) = 12 as uint32;
     /// Time in each idle state of each CPU.
-    #[inline] pub fn cpuidle_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
+    value cpuidle_period_ms(u32) = 13 as uint32;
     /// Current frequency of the GPU.
-    #[inline] pub fn gpufreq_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
+    value gpufreq_period_ms(u32) = 14 as uint32;
     /// /proc/slabinfo.
-    #[inline] pub fn slab_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
+    value slab_period_ms(u32) = 15 as uint32;
 }
 
 rt::reader! {

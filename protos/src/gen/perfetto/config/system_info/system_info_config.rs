@@ -6,18 +6,21 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// linux.system_info: what does not change.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SystemInfoConfig {
     /// Record the names of interrupts too.
-    #[pb(bool, 1)] pub irq_names: Option<bool>,
+    pub irq_names: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SystemInfoConfigWriter, "perfetto.protos.SystemInfoConfig");
-impl SystemInfoConfigWriter<'_> {
+rt::owned! { SystemInfoConfig;
+    optional irq_names = 1 as Bool;
+}
+
+rt::writer! { SystemInfoConfigWriter, "perfetto.protos.SystemInfoConfig";
     /// Record the names of interrupts too.
-    #[inline] pub fn irq_names(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    value irq_names(bool) = 1 as bool;
 }
 
 rt::reader! {

@@ -7,76 +7,64 @@ use protozero::rt;
 use protozero::descriptor as d;
 /// track_event: which categories and how events are written. Patterns may contain `*`; enabled
 /// categories win over disabled ones, exact names over patterns, and what nothing mentions is on.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventConfig {
     /// Patterns.
-    #[pb(string, 1, repeated)] pub disabled_categories: Vec<String>,
+    pub disabled_categories: Vec<String>,
     /// Patterns.
-    #[pb(string, 2, repeated)] pub enabled_categories: Vec<String>,
+    pub enabled_categories: Vec<String>,
     /// Tags of categories, off by default are `slow` and `debug`.
-    #[pb(string, 3, repeated)] pub disabled_tags: Vec<String>,
+    pub disabled_tags: Vec<String>,
     /// Tags of categories.
-    #[pb(string, 4, repeated)] pub enabled_tags: Vec<String>,
+    pub enabled_tags: Vec<String>,
     /// Absolute timestamps, larger but simpler.
-    #[pb(bool, 5)] pub disable_incremental_timestamps: Option<bool>,
+    pub disable_incremental_timestamps: Option<bool>,
     /// Nanoseconds per unit of timestamps.
-    #[pb(uint64, 6)] pub timestamp_unit_multiplier: Option<u64>,
+    pub timestamp_unit_multiplier: Option<u64>,
     /// Leave out arguments.
-    #[pb(bool, 7)] pub filter_debug_annotations: Option<bool>,
+    pub filter_debug_annotations: Option<bool>,
     /// Read the thread's CPU time with each event.
-    #[pb(bool, 8)] pub enable_thread_time_sampling: Option<bool>,
+    pub enable_thread_time_sampling: Option<bool>,
     /// Leave out names that are not literals.
-    #[pb(bool, 9)] pub filter_dynamic_event_names: Option<bool>,
-    #[pb(uint64, 10)] pub thread_time_subsampling_ns: Option<u64>,
+    pub filter_dynamic_event_names: Option<bool>,
+    pub thread_time_subsampling_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventConfigWriter, "perfetto.protos.TrackEventConfig");
-impl TrackEventConfigWriter<'_> {
+rt::owned! { TrackEventConfig;
+    optional thread_time_subsampling_ns = 10 as Uint64;
+    optional filter_dynamic_event_names = 9 as Bool;
+    optional enable_thread_time_sampling = 8 as Bool;
+    optional filter_debug_annotations = 7 as Bool;
+    optional timestamp_unit_multiplier = 6 as Uint64;
+    optional disable_incremental_timestamps = 5 as Bool;
+    repeated enabled_tags = 4 as Text;
+    repeated disabled_tags = 3 as Text;
+    repeated enabled_categories = 2 as Text;
+    repeated disabled_categories = 1 as Text;
+}
+
+rt::writer! { TrackEventConfigWriter, "perfetto.protos.TrackEventConfig";
     /// Patterns.
-    #[inline] pub fn disabled_categories(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    value disabled_categories(&str) = 1 as string;
     /// Patterns.
-    #[inline] pub fn enabled_categories(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    value enabled_categories(&str) = 2 as string;
     /// Tags of categories, off by default are `slow` and `debug`.
-    #[inline] pub fn disabled_tags(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    value disabled_tags(&str) = 3 as string;
     /// Tags of categories.
-    #[inline] pub fn enabled_tags(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    value enabled_tags(&str) = 4 as string;
     /// Absolute timestamps, larger but simpler.
-    #[inline] pub fn disable_incremental_timestamps(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    value disable_incremental_timestamps(bool) = 5 as bool;
     /// Nanoseconds per unit of timestamps.
-    #[inline] pub fn timestamp_unit_multiplier(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
+    value timestamp_unit_multiplier(u64) = 6 as uint64;
     /// Leave out arguments.
-    #[inline] pub fn filter_debug_annotations(&mut self, value: bool) -> &mut Self {
-        rt::bool::<7>(&mut self.s, value);
-        self
-    }
+    value filter_debug_annotations(bool) = 7 as bool;
     /// Read the thread's CPU time with each event.
-    #[inline] pub fn enable_thread_time_sampling(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
+    value enable_thread_time_sampling(bool) = 8 as bool;
     /// Leave out names that are not literals.
-    #[inline] pub fn filter_dynamic_event_names(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn thread_time_subsampling_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
+    value filter_dynamic_event_names(bool) = 9 as bool;
+    value thread_time_subsampling_ns(u64) = 10 as uint64;
 }
 
 rt::reader! {

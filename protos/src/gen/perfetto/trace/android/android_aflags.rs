@@ -96,19 +96,22 @@ impl protozero::Enumeration for AndroidAflagsFlagType {
 
 protozero::rt::enumeration!(AndroidAflagsFlagType);
 /// `perfetto.protos.AndroidAflags`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidAflags {
-    #[pb(message, 1, repeated)] pub flags: Vec<AndroidAflagsFlag>,
-    #[pb(string, 2)] pub error: Option<String>,
+    pub flags: Vec<AndroidAflagsFlag>,
+    pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidAflagsWriter, "perfetto.protos.AndroidAflags");
-impl AndroidAflagsWriter<'_> {
-    #[inline] pub fn flags(&mut self) -> AndroidAflagsFlagWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn flags_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { AndroidAflags;
+    optional error = 2 as Text;
+    repeated flags = 1 as Nested(AndroidAflagsFlag);
+}
+
+rt::writer! { AndroidAflagsWriter, "perfetto.protos.AndroidAflags";
+    message flags(AndroidAflagsFlagWriter<'_>) = 1, flags_raw;
+    value error(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -131,52 +134,46 @@ impl AndroidAflags {
 }
 
 /// `perfetto.protos.AndroidAflags.Flag`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidAflagsFlag {
-    #[pb(string, 1)] pub flag_namespace: Option<String>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(string, 3)] pub pkg: Option<String>,
-    #[pb(string, 4)] pub container: Option<String>,
-    #[pb(string, 5)] pub value: Option<String>,
-    #[pb(string, 6)] pub staged_value: Option<String>,
-    #[pb(enumeration, 7)] pub permission: Option<AndroidAflagsFlagPermission>,
-    #[pb(enumeration, 8)] pub value_picked_from: Option<AndroidAflagsValuePickedFrom>,
-    #[pb(enumeration, 9)] pub storage_backend: Option<AndroidAflagsFlagStorageBackend>,
-    #[pb(enumeration, 10)] pub r#type: Option<AndroidAflagsFlagType>,
+    pub flag_namespace: Option<String>,
+    pub name: Option<String>,
+    pub pkg: Option<String>,
+    pub container: Option<String>,
+    pub value: Option<String>,
+    pub staged_value: Option<String>,
+    pub permission: Option<AndroidAflagsFlagPermission>,
+    pub value_picked_from: Option<AndroidAflagsValuePickedFrom>,
+    pub storage_backend: Option<AndroidAflagsFlagStorageBackend>,
+    pub r#type: Option<AndroidAflagsFlagType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidAflagsFlagWriter, "perfetto.protos.AndroidAflags.Flag");
-impl AndroidAflagsFlagWriter<'_> {
-    #[inline] pub fn flag_namespace(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn pkg(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn container(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn staged_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn permission(&mut self, value: AndroidAflagsFlagPermission) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn value_picked_from(
-        &mut self,
-        value: AndroidAflagsValuePickedFrom,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn storage_backend(
-        &mut self,
-        value: AndroidAflagsFlagStorageBackend,
-    ) -> &mut Self {
-        rt::enumeration::<9>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn r#type(&mut self, value: AndroidAflagsFlagType) -> &mut Self {
-        rt::enumeration::<10>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { AndroidAflagsFlag;
+    optional r#type = 10 as Enum(AndroidAflagsFlagType);
+    optional storage_backend = 9 as Enum(AndroidAflagsFlagStorageBackend);
+    optional value_picked_from = 8 as Enum(AndroidAflagsValuePickedFrom);
+    optional permission = 7 as Enum(AndroidAflagsFlagPermission);
+    optional staged_value = 6 as Text;
+    optional value = 5 as Text;
+    optional container = 4 as Text;
+    optional pkg = 3 as Text;
+    optional name = 2 as Text;
+    optional flag_namespace = 1 as Text;
+}
+
+rt::writer! { AndroidAflagsFlagWriter, "perfetto.protos.AndroidAflags.Flag";
+    value flag_namespace(&str) = 1 as string;
+    value name(&str) = 2 as string;
+    value pkg(&str) = 3 as string;
+    value container(&str) = 4 as string;
+    value value(&str) = 5 as string;
+    value staged_value(&str) = 6 as string;
+    enumeration permission(AndroidAflagsFlagPermission) = 7;
+    enumeration value_picked_from(AndroidAflagsValuePickedFrom) = 8;
+    enumeration storage_backend(AndroidAflagsFlagStorageBackend) = 9;
+    enumeration r#type(AndroidAflagsFlagType) = 10;
 }
 
 rt::reader! {

@@ -8,28 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidGameInterventionList`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionList {
-    #[pb(message, 1, repeated)] pub game_packages: Vec<AndroidGameInterventionListGamePackageInfo>,
-    #[pb(bool, 2)] pub parse_error: Option<bool>,
-    #[pb(bool, 3)] pub read_error: Option<bool>,
+    pub game_packages: Vec<AndroidGameInterventionListGamePackageInfo>,
+    pub parse_error: Option<bool>,
+    pub read_error: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidGameInterventionListWriter, "perfetto.protos.AndroidGameInterventionList");
-impl AndroidGameInterventionListWriter<'_> {
-    #[inline] pub fn game_packages(
-        &mut self,
-    ) -> AndroidGameInterventionListGamePackageInfoWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn game_packages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn parse_error(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn read_error(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { AndroidGameInterventionList;
+    optional read_error = 3 as Bool;
+    optional parse_error = 2 as Bool;
+    repeated game_packages = 1 as Nested(AndroidGameInterventionListGamePackageInfo);
+}
+
+rt::writer! { AndroidGameInterventionListWriter, "perfetto.protos.AndroidGameInterventionList";
+    message game_packages(AndroidGameInterventionListGamePackageInfoWriter<'_>) = 1, game_packages_raw;
+    value parse_error(bool) = 2 as bool;
+    value read_error(bool) = 3 as bool;
 }
 
 rt::reader! {
@@ -58,25 +55,28 @@ impl AndroidGameInterventionList {
 }
 
 /// `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionListGameModeInfo {
-    #[pb(uint32, 1)] pub mode: Option<u32>,
-    #[pb(bool, 2)] pub use_angle: Option<bool>,
-    #[pb(float, 3)] pub resolution_downscale: Option<f32>,
-    #[pb(float, 4)] pub fps: Option<f32>,
+    pub mode: Option<u32>,
+    pub use_angle: Option<bool>,
+    pub resolution_downscale: Option<f32>,
+    pub fps: Option<f32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidGameInterventionListGameModeInfoWriter, "perfetto.protos.AndroidGameInterventionList.GameModeInfo");
-impl AndroidGameInterventionListGameModeInfoWriter<'_> {
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn use_angle(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn resolution_downscale(&mut self, value: f32) -> &mut Self {
-        rt::float::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn fps(&mut self, value: f32) -> &mut Self { rt::float::<4>(&mut self.s, value); self }
+rt::owned! { AndroidGameInterventionListGameModeInfo;
+    optional fps = 4 as Float;
+    optional resolution_downscale = 3 as Float;
+    optional use_angle = 2 as Bool;
+    optional mode = 1 as Uint32;
+}
+
+rt::writer! { AndroidGameInterventionListGameModeInfoWriter, "perfetto.protos.AndroidGameInterventionList.GameModeInfo";
+    value mode(u32) = 1 as uint32;
+    value use_angle(bool) = 2 as bool;
+    value resolution_downscale(f32) = 3 as float;
+    value fps(f32) = 4 as float;
 }
 
 rt::reader! {
@@ -101,30 +101,28 @@ impl AndroidGameInterventionListGameModeInfo {
 }
 
 /// `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidGameInterventionListGamePackageInfo {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub uid: Option<u64>,
-    #[pb(uint32, 3)] pub current_mode: Option<u32>,
-    #[pb(message, 4, repeated)] pub game_mode_info: Vec<AndroidGameInterventionListGameModeInfo>,
+    pub name: Option<String>,
+    pub uid: Option<u64>,
+    pub current_mode: Option<u32>,
+    pub game_mode_info: Vec<AndroidGameInterventionListGameModeInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidGameInterventionListGamePackageInfoWriter, "perfetto.protos.AndroidGameInterventionList.GamePackageInfo");
-impl AndroidGameInterventionListGamePackageInfoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn current_mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn game_mode_info(
-        &mut self,
-    ) -> AndroidGameInterventionListGameModeInfoWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn game_mode_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
+rt::owned! { AndroidGameInterventionListGamePackageInfo;
+    repeated game_mode_info = 4 as Nested(AndroidGameInterventionListGameModeInfo);
+    optional current_mode = 3 as Uint32;
+    optional uid = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { AndroidGameInterventionListGamePackageInfoWriter, "perfetto.protos.AndroidGameInterventionList.GamePackageInfo";
+    value name(&str) = 1 as string;
+    value uid(u64) = 2 as uint64;
+    value current_mode(u32) = 3 as uint32;
+    message game_mode_info(AndroidGameInterventionListGameModeInfoWriter<'_>) = 4, game_mode_info_raw;
 }
 
 rt::reader! {

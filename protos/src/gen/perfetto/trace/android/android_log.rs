@@ -8,20 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidLogPacket`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidLogPacket {
-    #[pb(message, 1, repeated)] pub events: Vec<AndroidLogPacketLogEvent>,
-    #[pb(message, 2)] pub stats: Option<AndroidLogPacketStats>,
+    pub events: Vec<AndroidLogPacketLogEvent>,
+    pub stats: Option<AndroidLogPacketStats>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidLogPacketWriter, "perfetto.protos.AndroidLogPacket");
-impl AndroidLogPacketWriter<'_> {
-    #[inline] pub fn events(&mut self) -> AndroidLogPacketLogEventWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn events_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn stats(&mut self) -> AndroidLogPacketStatsWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn stats_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { AndroidLogPacket;
+    optional stats = 2 as Nested(AndroidLogPacketStats);
+    repeated events = 1 as Nested(AndroidLogPacketLogEvent);
+}
+
+rt::writer! { AndroidLogPacketWriter, "perfetto.protos.AndroidLogPacket";
+    message events(AndroidLogPacketLogEventWriter<'_>) = 1, events_raw;
+    message stats(AndroidLogPacketStatsWriter<'_>) = 2, stats_raw;
 }
 
 rt::reader! {
@@ -44,39 +46,43 @@ impl AndroidLogPacket {
 }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidLogPacketLogEvent {
-    #[pb(enumeration, 1)] pub log_id: Option<crate::AndroidLogId>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub tid: Option<i32>,
-    #[pb(int32, 4)] pub uid: Option<i32>,
-    #[pb(uint64, 5)] pub timestamp: Option<u64>,
-    #[pb(string, 6)] pub tag: Option<String>,
-    #[pb(enumeration, 7)] pub prio: Option<crate::AndroidLogPriority>,
-    #[pb(string, 8)] pub message: Option<String>,
-    #[pb(message, 9, repeated)] pub args: Vec<AndroidLogPacketLogEventArg>,
+    pub log_id: Option<crate::AndroidLogId>,
+    pub pid: Option<i32>,
+    pub tid: Option<i32>,
+    pub uid: Option<i32>,
+    pub timestamp: Option<u64>,
+    pub tag: Option<String>,
+    pub prio: Option<crate::AndroidLogPriority>,
+    pub message: Option<String>,
+    pub args: Vec<AndroidLogPacketLogEventArg>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidLogPacketLogEventWriter, "perfetto.protos.AndroidLogPacket.LogEvent");
-impl AndroidLogPacketLogEventWriter<'_> {
-    #[inline] pub fn log_id(&mut self, value: crate::AndroidLogId) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: crate::AndroidLogPriority) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn message(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    #[inline] pub fn args(&mut self) -> AndroidLogPacketLogEventArgWriter<'_> { rt::message::<9, _>(&mut self.s) }
-    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<9>(&mut self.s, body); self }
+rt::owned! { AndroidLogPacketLogEvent;
+    repeated args = 9 as Nested(AndroidLogPacketLogEventArg);
+    optional message = 8 as Text;
+    optional prio = 7 as Enum(crate::AndroidLogPriority);
+    optional tag = 6 as Text;
+    optional timestamp = 5 as Uint64;
+    optional uid = 4 as Int32;
+    optional tid = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional log_id = 1 as Enum(crate::AndroidLogId);
+}
+
+rt::writer! { AndroidLogPacketLogEventWriter, "perfetto.protos.AndroidLogPacket.LogEvent";
+    enumeration log_id(crate::AndroidLogId) = 1;
+    value pid(i32) = 2 as int32;
+    value tid(i32) = 3 as int32;
+    value uid(i32) = 4 as int32;
+    value timestamp(u64) = 5 as uint64;
+    value tag(&str) = 6 as string;
+    enumeration prio(crate::AndroidLogPriority) = 7;
+    value message(&str) = 8 as string;
+    message args(AndroidLogPacketLogEventArgWriter<'_>) = 9, args_raw;
 }
 
 rt::reader! {
@@ -113,29 +119,39 @@ impl AndroidLogPacketLogEvent {
 }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidLogPacketLogEventArg {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 4)] pub value: Option<AndroidLogPacketLogEventArgValue>,
+    pub value: Option<AndroidLogPacketLogEventArgValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { AndroidLogPacketLogEventArg;
+    oneof value = 2 | 3 | 4;
+    optional name = 1 as Text;
 }
 
 /// `perfetto.protos.AndroidLogPacket.LogEvent.Arg.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum AndroidLogPacketLogEventArgValue {
-    #[pb(int64, 2)] IntValue(i64),
-    #[pb(float, 3)] FloatValue(f32),
-    #[pb(string, 4)] StringValue(String),
+    IntValue(i64),
+    FloatValue(f32),
+    StringValue(String),
 }
 
-rt::writer!(AndroidLogPacketLogEventArgWriter, "perfetto.protos.AndroidLogPacket.LogEvent.Arg");
-impl AndroidLogPacketLogEventArgWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn float_value(&mut self, value: f32) -> &mut Self { rt::float::<3>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::oneof! { AndroidLogPacketLogEventArgValue;
+    IntValue = 2 as Int64;
+    FloatValue = 3 as Float;
+    StringValue = 4 as Text;
+}
+
+rt::writer! { AndroidLogPacketLogEventArgWriter, "perfetto.protos.AndroidLogPacket.LogEvent.Arg";
+    value name(&str) = 1 as string;
+    value int_value(i64) = 2 as int64;
+    value float_value(f32) = 3 as float;
+    value string_value(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -162,20 +178,25 @@ impl AndroidLogPacketLogEventArg {
 }
 
 /// `perfetto.protos.AndroidLogPacket.Stats`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidLogPacketStats {
-    #[pb(uint64, 1)] pub num_total: Option<u64>,
-    #[pb(uint64, 2)] pub num_failed: Option<u64>,
-    #[pb(uint64, 3)] pub num_skipped: Option<u64>,
+    pub num_total: Option<u64>,
+    pub num_failed: Option<u64>,
+    pub num_skipped: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidLogPacketStatsWriter, "perfetto.protos.AndroidLogPacket.Stats");
-impl AndroidLogPacketStatsWriter<'_> {
-    #[inline] pub fn num_total(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn num_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn num_skipped(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { AndroidLogPacketStats;
+    optional num_skipped = 3 as Uint64;
+    optional num_failed = 2 as Uint64;
+    optional num_total = 1 as Uint64;
+}
+
+rt::writer! { AndroidLogPacketStatsWriter, "perfetto.protos.AndroidLogPacket.Stats";
+    value num_total(u64) = 1 as uint64;
+    value num_failed(u64) = 2 as uint64;
+    value num_skipped(u64) = 3 as uint64;
 }
 
 rt::reader! {

@@ -8,19 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidSystemProperty`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidSystemProperty {
-    #[pb(message, 1, repeated)] pub values: Vec<AndroidSystemPropertyPropertyValue>,
+    pub values: Vec<AndroidSystemPropertyPropertyValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidSystemPropertyWriter, "perfetto.protos.AndroidSystemProperty");
-impl AndroidSystemPropertyWriter<'_> {
-    #[inline] pub fn values(&mut self) -> AndroidSystemPropertyPropertyValueWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn values_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { AndroidSystemProperty;
+    repeated values = 1 as Nested(AndroidSystemPropertyPropertyValue);
+}
+
+rt::writer! { AndroidSystemPropertyWriter, "perfetto.protos.AndroidSystemProperty";
+    message values(AndroidSystemPropertyPropertyValueWriter<'_>) = 1, values_raw;
 }
 
 rt::reader! {
@@ -40,18 +40,22 @@ impl AndroidSystemProperty {
 }
 
 /// `perfetto.protos.AndroidSystemProperty.PropertyValue`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidSystemPropertyPropertyValue {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub name: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidSystemPropertyPropertyValueWriter, "perfetto.protos.AndroidSystemProperty.PropertyValue");
-impl AndroidSystemPropertyPropertyValueWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { AndroidSystemPropertyPropertyValue;
+    optional value = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { AndroidSystemPropertyPropertyValueWriter, "perfetto.protos.AndroidSystemProperty.PropertyValue";
+    value name(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {

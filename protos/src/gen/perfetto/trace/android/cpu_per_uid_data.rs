@@ -8,26 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CpuPerUidData`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuPerUidData {
-    #[pb(uint32, 1)] pub cluster_count: Option<u32>,
-    #[pb(uint32, 2, packed)] pub uid: Vec<u32>,
-    #[pb(uint64, 3, packed)] pub total_time_ms: Vec<u64>,
+    pub cluster_count: Option<u32>,
+    pub uid: Vec<u32>,
+    pub total_time_ms: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuPerUidDataWriter, "perfetto.protos.CpuPerUidData");
-impl CpuPerUidDataWriter<'_> {
-    #[inline] pub fn cluster_count(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, values: impl IntoIterator<Item = u32>) -> &mut Self {
-        rt::packed_uint32::<2>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn total_time_ms(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<3>(&mut self.s, values);
-        self
-    }
+rt::owned! { CpuPerUidData;
+    packed total_time_ms = 3 as Uint64;
+    packed uid = 2 as Uint32;
+    optional cluster_count = 1 as Uint32;
+}
+
+rt::writer! { CpuPerUidDataWriter, "perfetto.protos.CpuPerUidData";
+    value cluster_count(u32) = 1 as uint32;
+    packed uid(u32) = 2 as packed_uint32;
+    packed total_time_ms(u64) = 3 as packed_uint64;
 }
 
 rt::reader! {

@@ -51,22 +51,19 @@ impl protozero::Enumeration for GraphicsFrameEventBufferEventType {
 
 protozero::rt::enumeration!(GraphicsFrameEventBufferEventType);
 /// `perfetto.protos.GraphicsFrameEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GraphicsFrameEvent {
-    #[pb(message, 1)] pub buffer_event: Option<GraphicsFrameEventBufferEvent>,
+    pub buffer_event: Option<GraphicsFrameEventBufferEvent>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GraphicsFrameEventWriter, "perfetto.protos.GraphicsFrameEvent");
-impl GraphicsFrameEventWriter<'_> {
-    #[inline] pub fn buffer_event(&mut self) -> GraphicsFrameEventBufferEventWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn buffer_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { GraphicsFrameEvent;
+    optional buffer_event = 1 as Nested(GraphicsFrameEventBufferEvent);
+}
+
+rt::writer! { GraphicsFrameEventWriter, "perfetto.protos.GraphicsFrameEvent";
+    message buffer_event(GraphicsFrameEventBufferEventWriter<'_>) = 1, buffer_event_raw;
 }
 
 rt::reader! {
@@ -86,27 +83,31 @@ impl GraphicsFrameEvent {
 }
 
 /// `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GraphicsFrameEventBufferEvent {
-    #[pb(uint32, 1)] pub frame_number: Option<u32>,
-    #[pb(enumeration, 2)] pub r#type: Option<GraphicsFrameEventBufferEventType>,
-    #[pb(string, 3)] pub layer_name: Option<String>,
-    #[pb(uint64, 4)] pub duration_ns: Option<u64>,
-    #[pb(uint32, 5)] pub buffer_id: Option<u32>,
+    pub frame_number: Option<u32>,
+    pub r#type: Option<GraphicsFrameEventBufferEventType>,
+    pub layer_name: Option<String>,
+    pub duration_ns: Option<u64>,
+    pub buffer_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GraphicsFrameEventBufferEventWriter, "perfetto.protos.GraphicsFrameEvent.BufferEvent");
-impl GraphicsFrameEventBufferEventWriter<'_> {
-    #[inline] pub fn frame_number(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: GraphicsFrameEventBufferEventType) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn layer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn buffer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { GraphicsFrameEventBufferEvent;
+    optional buffer_id = 5 as Uint32;
+    optional duration_ns = 4 as Uint64;
+    optional layer_name = 3 as Text;
+    optional r#type = 2 as Enum(GraphicsFrameEventBufferEventType);
+    optional frame_number = 1 as Uint32;
+}
+
+rt::writer! { GraphicsFrameEventBufferEventWriter, "perfetto.protos.GraphicsFrameEvent.BufferEvent";
+    value frame_number(u32) = 1 as uint32;
+    enumeration r#type(GraphicsFrameEventBufferEventType) = 2;
+    value layer_name(&str) = 3 as string;
+    value duration_ns(u64) = 4 as uint64;
+    value buffer_id(u32) = 5 as uint32;
 }
 
 rt::reader! {

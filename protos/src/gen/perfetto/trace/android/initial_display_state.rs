@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.InitialDisplayState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitialDisplayState {
-    #[pb(int32, 1)] pub display_state: Option<i32>,
-    #[pb(double, 2)] pub brightness: Option<f64>,
+    pub display_state: Option<i32>,
+    pub brightness: Option<f64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InitialDisplayStateWriter, "perfetto.protos.InitialDisplayState");
-impl InitialDisplayStateWriter<'_> {
-    #[inline] pub fn display_state(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn brightness(&mut self, value: f64) -> &mut Self { rt::double::<2>(&mut self.s, value); self }
+rt::owned! { InitialDisplayState;
+    optional brightness = 2 as Double;
+    optional display_state = 1 as Int32;
+}
+
+rt::writer! { InitialDisplayStateWriter, "perfetto.protos.InitialDisplayState";
+    value display_state(i32) = 1 as int32;
+    value brightness(f64) = 2 as double;
 }
 
 rt::reader! {

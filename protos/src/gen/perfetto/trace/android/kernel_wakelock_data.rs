@@ -29,32 +29,28 @@ impl protozero::Enumeration for KernelWakelockDataWakelockType {
 
 protozero::rt::enumeration!(KernelWakelockDataWakelockType);
 /// `perfetto.protos.KernelWakelockData`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelWakelockData {
-    #[pb(message, 1, repeated)] pub wakelock: Vec<KernelWakelockDataWakelock>,
-    #[pb(uint32, 2, packed)] pub wakelock_id: Vec<u32>,
-    #[pb(uint64, 3, packed)] pub time_held_millis: Vec<u64>,
-    #[pb(uint64, 4)] pub error_flags: Option<u64>,
+    pub wakelock: Vec<KernelWakelockDataWakelock>,
+    pub wakelock_id: Vec<u32>,
+    pub time_held_millis: Vec<u64>,
+    pub error_flags: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KernelWakelockDataWriter, "perfetto.protos.KernelWakelockData");
-impl KernelWakelockDataWriter<'_> {
-    #[inline] pub fn wakelock(&mut self) -> KernelWakelockDataWakelockWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn wakelock_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn wakelock_id(&mut self, values: impl IntoIterator<Item = u32>) -> &mut Self {
-        rt::packed_uint32::<2>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn time_held_millis(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<3>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn error_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { KernelWakelockData;
+    optional error_flags = 4 as Uint64;
+    packed time_held_millis = 3 as Uint64;
+    packed wakelock_id = 2 as Uint32;
+    repeated wakelock = 1 as Nested(KernelWakelockDataWakelock);
+}
+
+rt::writer! { KernelWakelockDataWriter, "perfetto.protos.KernelWakelockData";
+    message wakelock(KernelWakelockDataWakelockWriter<'_>) = 1, wakelock_raw;
+    packed wakelock_id(u32) = 2 as packed_uint32;
+    packed time_held_millis(u64) = 3 as packed_uint64;
+    value error_flags(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -81,23 +77,25 @@ impl KernelWakelockData {
 }
 
 /// `perfetto.protos.KernelWakelockData.Wakelock`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelWakelockDataWakelock {
-    #[pb(uint32, 1)] pub wakelock_id: Option<u32>,
-    #[pb(string, 2)] pub wakelock_name: Option<String>,
-    #[pb(enumeration, 3)] pub wakelock_type: Option<KernelWakelockDataWakelockType>,
+    pub wakelock_id: Option<u32>,
+    pub wakelock_name: Option<String>,
+    pub wakelock_type: Option<KernelWakelockDataWakelockType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KernelWakelockDataWakelockWriter, "perfetto.protos.KernelWakelockData.Wakelock");
-impl KernelWakelockDataWakelockWriter<'_> {
-    #[inline] pub fn wakelock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn wakelock_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn wakelock_type(&mut self, value: KernelWakelockDataWakelockType) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { KernelWakelockDataWakelock;
+    optional wakelock_type = 3 as Enum(KernelWakelockDataWakelockType);
+    optional wakelock_name = 2 as Text;
+    optional wakelock_id = 1 as Uint32;
+}
+
+rt::writer! { KernelWakelockDataWakelockWriter, "perfetto.protos.KernelWakelockData.Wakelock";
+    value wakelock_id(u32) = 1 as uint32;
+    value wakelock_name(&str) = 2 as string;
+    enumeration wakelock_type(KernelWakelockDataWakelockType) = 3;
 }
 
 rt::reader! {

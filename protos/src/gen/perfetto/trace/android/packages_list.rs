@@ -8,21 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PackagesList`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PackagesList {
-    #[pb(message, 1, repeated)] pub packages: Vec<PackagesListPackageInfo>,
-    #[pb(bool, 2)] pub parse_error: Option<bool>,
-    #[pb(bool, 3)] pub read_error: Option<bool>,
+    pub packages: Vec<PackagesListPackageInfo>,
+    pub parse_error: Option<bool>,
+    pub read_error: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PackagesListWriter, "perfetto.protos.PackagesList");
-impl PackagesListWriter<'_> {
-    #[inline] pub fn packages(&mut self) -> PackagesListPackageInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn packages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn parse_error(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn read_error(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { PackagesList;
+    optional read_error = 3 as Bool;
+    optional parse_error = 2 as Bool;
+    repeated packages = 1 as Nested(PackagesListPackageInfo);
+}
+
+rt::writer! { PackagesListWriter, "perfetto.protos.PackagesList";
+    message packages(PackagesListPackageInfoWriter<'_>) = 1, packages_raw;
+    value parse_error(bool) = 2 as bool;
+    value read_error(bool) = 3 as bool;
 }
 
 rt::reader! {
@@ -47,27 +51,31 @@ impl PackagesList {
 }
 
 /// `perfetto.protos.PackagesList.PackageInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PackagesListPackageInfo {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub uid: Option<u64>,
-    #[pb(bool, 3)] pub debuggable: Option<bool>,
-    #[pb(bool, 4)] pub profileable_from_shell: Option<bool>,
-    #[pb(int64, 5)] pub version_code: Option<i64>,
+    pub name: Option<String>,
+    pub uid: Option<u64>,
+    pub debuggable: Option<bool>,
+    pub profileable_from_shell: Option<bool>,
+    pub version_code: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PackagesListPackageInfoWriter, "perfetto.protos.PackagesList.PackageInfo");
-impl PackagesListPackageInfoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn debuggable(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn profileable_from_shell(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn version_code(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
+rt::owned! { PackagesListPackageInfo;
+    optional version_code = 5 as Int64;
+    optional profileable_from_shell = 4 as Bool;
+    optional debuggable = 3 as Bool;
+    optional uid = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { PackagesListPackageInfoWriter, "perfetto.protos.PackagesList.PackageInfo";
+    value name(&str) = 1 as string;
+    value uid(u64) = 2 as uint64;
+    value debuggable(bool) = 3 as bool;
+    value profileable_from_shell(bool) = 4 as bool;
+    value version_code(i64) = 5 as int64;
 }
 
 rt::reader! {

@@ -8,22 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelModemEvents`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PixelModemEvents {
-    #[pb(bytes, 1, repeated)] pub events: Vec<Vec<u8>>,
-    #[pb(uint64, 2, repeated)] pub event_time_nanos: Vec<u64>,
+    pub events: Vec<Vec<u8>>,
+    pub event_time_nanos: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PixelModemEventsWriter, "perfetto.protos.PixelModemEvents");
-impl PixelModemEventsWriter<'_> {
-    #[inline] pub fn events(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn events_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn event_time_nanos(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { PixelModemEvents;
+    unpacked event_time_nanos = 2 as Uint64;
+    repeated events = 1 as Bytes;
+}
+
+rt::writer! { PixelModemEventsWriter, "perfetto.protos.PixelModemEvents";
+    bytes events = 1, events_gather;
+    value event_time_nanos(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -44,20 +44,19 @@ impl PixelModemEvents {
 }
 
 /// `perfetto.protos.PixelModemTokenDatabase`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PixelModemTokenDatabase {
-    #[pb(bytes, 1)] pub database: Option<Vec<u8>>,
+    pub database: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PixelModemTokenDatabaseWriter, "perfetto.protos.PixelModemTokenDatabase");
-impl PixelModemTokenDatabaseWriter<'_> {
-    #[inline] pub fn database(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn database_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
+rt::owned! { PixelModemTokenDatabase;
+    optional database = 1 as Bytes;
+}
+
+rt::writer! { PixelModemTokenDatabaseWriter, "perfetto.protos.PixelModemTokenDatabase";
+    bytes database = 1, database_gather;
 }
 
 rt::reader! {

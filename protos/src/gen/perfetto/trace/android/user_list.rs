@@ -8,19 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidUserList`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidUserList {
-    #[pb(message, 1, repeated)] pub users: Vec<AndroidUserListUserInfo>,
-    #[pb(int32, 2)] pub error: Option<i32>,
+    pub users: Vec<AndroidUserListUserInfo>,
+    pub error: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidUserListWriter, "perfetto.protos.AndroidUserList");
-impl AndroidUserListWriter<'_> {
-    #[inline] pub fn users(&mut self) -> AndroidUserListUserInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn users_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { AndroidUserList;
+    optional error = 2 as Int32;
+    repeated users = 1 as Nested(AndroidUserListUserInfo);
+}
+
+rt::writer! { AndroidUserListWriter, "perfetto.protos.AndroidUserList";
+    message users(AndroidUserListUserInfoWriter<'_>) = 1, users_raw;
+    value error(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -43,18 +46,22 @@ impl AndroidUserList {
 }
 
 /// `perfetto.protos.AndroidUserList.UserInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidUserListUserInfo {
-    #[pb(string, 1)] pub r#type: Option<String>,
-    #[pb(int32, 2)] pub uid: Option<i32>,
+    pub r#type: Option<String>,
+    pub uid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidUserListUserInfoWriter, "perfetto.protos.AndroidUserList.UserInfo");
-impl AndroidUserListUserInfoWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { AndroidUserListUserInfo;
+    optional uid = 2 as Int32;
+    optional r#type = 1 as Text;
+}
+
+rt::writer! { AndroidUserListUserInfoWriter, "perfetto.protos.AndroidUserList.UserInfo";
+    value r#type(&str) = 1 as string;
+    value uid(i32) = 2 as int32;
 }
 
 rt::reader! {

@@ -8,38 +8,43 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ChromeBenchmarkMetadata`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeBenchmarkMetadata {
-    #[pb(int64, 1)] pub benchmark_start_time_us: Option<i64>,
-    #[pb(int64, 2)] pub story_run_time_us: Option<i64>,
-    #[pb(string, 3)] pub benchmark_name: Option<String>,
-    #[pb(string, 4)] pub benchmark_description: Option<String>,
-    #[pb(string, 5)] pub label: Option<String>,
-    #[pb(string, 6)] pub story_name: Option<String>,
-    #[pb(string, 7, repeated)] pub story_tags: Vec<String>,
-    #[pb(int32, 8)] pub story_run_index: Option<i32>,
-    #[pb(bool, 9)] pub had_failures: Option<bool>,
+    pub benchmark_start_time_us: Option<i64>,
+    pub story_run_time_us: Option<i64>,
+    pub benchmark_name: Option<String>,
+    pub benchmark_description: Option<String>,
+    pub label: Option<String>,
+    pub story_name: Option<String>,
+    pub story_tags: Vec<String>,
+    pub story_run_index: Option<i32>,
+    pub had_failures: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeBenchmarkMetadataWriter, "perfetto.protos.ChromeBenchmarkMetadata");
-impl ChromeBenchmarkMetadataWriter<'_> {
-    #[inline] pub fn benchmark_start_time_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn story_run_time_us(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn benchmark_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn benchmark_description(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn label(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn story_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn story_tags(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn story_run_index(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn had_failures(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+rt::owned! { ChromeBenchmarkMetadata;
+    optional had_failures = 9 as Bool;
+    optional story_run_index = 8 as Int32;
+    repeated story_tags = 7 as Text;
+    optional story_name = 6 as Text;
+    optional label = 5 as Text;
+    optional benchmark_description = 4 as Text;
+    optional benchmark_name = 3 as Text;
+    optional story_run_time_us = 2 as Int64;
+    optional benchmark_start_time_us = 1 as Int64;
+}
+
+rt::writer! { ChromeBenchmarkMetadataWriter, "perfetto.protos.ChromeBenchmarkMetadata";
+    value benchmark_start_time_us(i64) = 1 as int64;
+    value story_run_time_us(i64) = 2 as int64;
+    value benchmark_name(&str) = 3 as string;
+    value benchmark_description(&str) = 4 as string;
+    value label(&str) = 5 as string;
+    value story_name(&str) = 6 as string;
+    value story_tags(&str) = 7 as string;
+    value story_run_index(i32) = 8 as int32;
+    value had_failures(bool) = 9 as bool;
 }
 
 rt::reader! {

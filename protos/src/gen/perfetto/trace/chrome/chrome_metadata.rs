@@ -58,50 +58,40 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleNamedRuleEve
 
 protozero::rt::enumeration!(BackgroundTracingMetadataTriggerRuleNamedRuleEventType);
 /// `perfetto.protos.ChromeMetadataPacket`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeMetadataPacket {
-    #[pb(message, 1)] pub background_tracing_metadata: Option<BackgroundTracingMetadata>,
-    #[pb(int32, 2)] pub chrome_version_code: Option<i32>,
-    #[pb(string, 3)] pub enabled_categories: Option<String>,
-    #[pb(message, 4, repeated)] pub field_trial_hashes: Vec<ChromeMetadataPacketFinchHash>,
-    #[pb(string, 5)] pub app_package_name: Option<String>,
-    #[pb(string, 6)] pub app_version: Option<String>,
-    #[pb(uint32, 7)] pub channel: Option<u32>,
-    #[pb(string, 8)] pub os_name: Option<String>,
+    pub background_tracing_metadata: Option<BackgroundTracingMetadata>,
+    pub chrome_version_code: Option<i32>,
+    pub enabled_categories: Option<String>,
+    pub field_trial_hashes: Vec<ChromeMetadataPacketFinchHash>,
+    pub app_package_name: Option<String>,
+    pub app_version: Option<String>,
+    pub channel: Option<u32>,
+    pub os_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeMetadataPacketWriter, "perfetto.protos.ChromeMetadataPacket");
-impl ChromeMetadataPacketWriter<'_> {
-    #[inline] pub fn background_tracing_metadata(
-        &mut self,
-    ) -> BackgroundTracingMetadataWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn background_tracing_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn chrome_version_code(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn enabled_categories(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn field_trial_hashes(&mut self) -> ChromeMetadataPacketFinchHashWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn field_trial_hashes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn app_package_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn app_version(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn channel(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn os_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+rt::owned! { ChromeMetadataPacket;
+    optional os_name = 8 as Text;
+    optional channel = 7 as Uint32;
+    optional app_version = 6 as Text;
+    optional app_package_name = 5 as Text;
+    repeated field_trial_hashes = 4 as Nested(ChromeMetadataPacketFinchHash);
+    optional enabled_categories = 3 as Text;
+    optional chrome_version_code = 2 as Int32;
+    optional background_tracing_metadata = 1 as Nested(BackgroundTracingMetadata);
+}
+
+rt::writer! { ChromeMetadataPacketWriter, "perfetto.protos.ChromeMetadataPacket";
+    message background_tracing_metadata(BackgroundTracingMetadataWriter<'_>) = 1, background_tracing_metadata_raw;
+    value chrome_version_code(i32) = 2 as int32;
+    value enabled_categories(&str) = 3 as string;
+    message field_trial_hashes(ChromeMetadataPacketFinchHashWriter<'_>) = 4, field_trial_hashes_raw;
+    value app_package_name(&str) = 5 as string;
+    value app_version(&str) = 6 as string;
+    value channel(u32) = 7 as uint32;
+    value os_name(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -140,18 +130,22 @@ impl ChromeMetadataPacket {
 }
 
 /// `perfetto.protos.ChromeMetadataPacket.FinchHash`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeMetadataPacketFinchHash {
-    #[pb(uint32, 1)] pub name: Option<u32>,
-    #[pb(uint32, 2)] pub group: Option<u32>,
+    pub name: Option<u32>,
+    pub group: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeMetadataPacketFinchHashWriter, "perfetto.protos.ChromeMetadataPacket.FinchHash");
-impl ChromeMetadataPacketFinchHashWriter<'_> {
-    #[inline] pub fn name(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { ChromeMetadataPacketFinchHash;
+    optional group = 2 as Uint32;
+    optional name = 1 as Uint32;
+}
+
+rt::writer! { ChromeMetadataPacketFinchHashWriter, "perfetto.protos.ChromeMetadataPacket.FinchHash";
+    value name(u32) = 1 as uint32;
+    value group(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -172,35 +166,25 @@ impl ChromeMetadataPacketFinchHash {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadata {
-    #[pb(message, 1)] pub triggered_rule: Option<BackgroundTracingMetadataTriggerRule>,
-    #[pb(message, 2, repeated)] pub active_rules: Vec<BackgroundTracingMetadataTriggerRule>,
-    #[pb(fixed32, 3)] pub scenario_name_hash: Option<u32>,
+    pub triggered_rule: Option<BackgroundTracingMetadataTriggerRule>,
+    pub active_rules: Vec<BackgroundTracingMetadataTriggerRule>,
+    pub scenario_name_hash: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BackgroundTracingMetadataWriter, "perfetto.protos.BackgroundTracingMetadata");
-impl BackgroundTracingMetadataWriter<'_> {
-    #[inline] pub fn triggered_rule(&mut self) -> BackgroundTracingMetadataTriggerRuleWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn triggered_rule_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn active_rules(&mut self) -> BackgroundTracingMetadataTriggerRuleWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn active_rules_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn scenario_name_hash(&mut self, value: u32) -> &mut Self {
-        rt::fixed32::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { BackgroundTracingMetadata;
+    optional scenario_name_hash = 3 as Fixed32;
+    repeated active_rules = 2 as Nested(BackgroundTracingMetadataTriggerRule);
+    optional triggered_rule = 1 as Nested(BackgroundTracingMetadataTriggerRule);
+}
+
+rt::writer! { BackgroundTracingMetadataWriter, "perfetto.protos.BackgroundTracingMetadata";
+    message triggered_rule(BackgroundTracingMetadataTriggerRuleWriter<'_>) = 1, triggered_rule_raw;
+    message active_rules(BackgroundTracingMetadataTriggerRuleWriter<'_>) = 2, active_rules_raw;
+    value scenario_name_hash(u32) = 3 as fixed32;
 }
 
 rt::reader! {
@@ -229,44 +213,28 @@ impl BackgroundTracingMetadata {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadataTriggerRule {
-    #[pb(enumeration, 1)] pub trigger_type: Option<BackgroundTracingMetadataTriggerRuleTriggerType>,
-    #[pb(message, 2)] pub histogram_rule: Option<BackgroundTracingMetadataTriggerRuleHistogramRule>,
-    #[pb(message, 3)] pub named_rule: Option<BackgroundTracingMetadataTriggerRuleNamedRule>,
-    #[pb(fixed32, 4)] pub name_hash: Option<u32>,
+    pub trigger_type: Option<BackgroundTracingMetadataTriggerRuleTriggerType>,
+    pub histogram_rule: Option<BackgroundTracingMetadataTriggerRuleHistogramRule>,
+    pub named_rule: Option<BackgroundTracingMetadataTriggerRuleNamedRule>,
+    pub name_hash: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BackgroundTracingMetadataTriggerRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule");
-impl BackgroundTracingMetadataTriggerRuleWriter<'_> {
-    #[inline] pub fn trigger_type(
-        &mut self,
-        value: BackgroundTracingMetadataTriggerRuleTriggerType,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn histogram_rule(
-        &mut self,
-    ) -> BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn histogram_rule_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn named_rule(
-        &mut self,
-    ) -> BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn named_rule_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn name_hash(&mut self, value: u32) -> &mut Self { rt::fixed32::<4>(&mut self.s, value); self }
+rt::owned! { BackgroundTracingMetadataTriggerRule;
+    optional name_hash = 4 as Fixed32;
+    optional named_rule = 3 as Nested(BackgroundTracingMetadataTriggerRuleNamedRule);
+    optional histogram_rule = 2 as Nested(BackgroundTracingMetadataTriggerRuleHistogramRule);
+    optional trigger_type = 1 as Enum(BackgroundTracingMetadataTriggerRuleTriggerType);
+}
+
+rt::writer! { BackgroundTracingMetadataTriggerRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule";
+    enumeration trigger_type(BackgroundTracingMetadataTriggerRuleTriggerType) = 1;
+    message histogram_rule(BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'_>) = 2, histogram_rule_raw;
+    message named_rule(BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'_>) = 3, named_rule_raw;
+    value name_hash(u32) = 4 as fixed32;
 }
 
 rt::reader! {
@@ -303,29 +271,25 @@ impl BackgroundTracingMetadataTriggerRule {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadataTriggerRuleHistogramRule {
-    #[pb(fixed64, 1)] pub histogram_name_hash: Option<u64>,
-    #[pb(int64, 2)] pub histogram_min_trigger: Option<i64>,
-    #[pb(int64, 3)] pub histogram_max_trigger: Option<i64>,
+    pub histogram_name_hash: Option<u64>,
+    pub histogram_min_trigger: Option<i64>,
+    pub histogram_max_trigger: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BackgroundTracingMetadataTriggerRuleHistogramRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule");
-impl BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'_> {
-    #[inline] pub fn histogram_name_hash(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn histogram_min_trigger(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn histogram_max_trigger(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
+rt::owned! { BackgroundTracingMetadataTriggerRuleHistogramRule;
+    optional histogram_max_trigger = 3 as Int64;
+    optional histogram_min_trigger = 2 as Int64;
+    optional histogram_name_hash = 1 as Fixed64;
+}
+
+rt::writer! { BackgroundTracingMetadataTriggerRuleHistogramRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule";
+    value histogram_name_hash(u64) = 1 as fixed64;
+    value histogram_min_trigger(i64) = 2 as int64;
+    value histogram_max_trigger(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -348,27 +312,22 @@ impl BackgroundTracingMetadataTriggerRuleHistogramRule {
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BackgroundTracingMetadataTriggerRuleNamedRule {
-    #[pb(enumeration, 1)] pub event_type: Option<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>,
-    #[pb(fixed64, 2)] pub content_trigger_name_hash: Option<u64>,
+    pub event_type: Option<BackgroundTracingMetadataTriggerRuleNamedRuleEventType>,
+    pub content_trigger_name_hash: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BackgroundTracingMetadataTriggerRuleNamedRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule");
-impl BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'_> {
-    #[inline] pub fn event_type(
-        &mut self,
-        value: BackgroundTracingMetadataTriggerRuleNamedRuleEventType,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn content_trigger_name_hash(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { BackgroundTracingMetadataTriggerRuleNamedRule;
+    optional content_trigger_name_hash = 2 as Fixed64;
+    optional event_type = 1 as Enum(BackgroundTracingMetadataTriggerRuleNamedRuleEventType);
+}
+
+rt::writer! { BackgroundTracingMetadataTriggerRuleNamedRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule";
+    enumeration event_type(BackgroundTracingMetadataTriggerRuleNamedRuleEventType) = 1;
+    value content_trigger_name_hash(u64) = 2 as fixed64;
 }
 
 rt::reader! {

@@ -43,41 +43,40 @@ impl protozero::Enumeration for ChromeLegacyJsonTraceTraceType {
 
 protozero::rt::enumeration!(ChromeLegacyJsonTraceTraceType);
 /// `perfetto.protos.ChromeTracedValue`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeTracedValue {
-    #[pb(enumeration, 1)] pub nested_type: Option<ChromeTracedValueNestedType>,
-    #[pb(string, 2, repeated)] pub dict_keys: Vec<String>,
-    #[pb(message, 3, repeated)] pub dict_values: Vec<ChromeTracedValue>,
-    #[pb(message, 4, repeated)] pub array_values: Vec<ChromeTracedValue>,
-    #[pb(int32, 5)] pub int_value: Option<i32>,
-    #[pb(double, 6)] pub double_value: Option<f64>,
-    #[pb(bool, 7)] pub bool_value: Option<bool>,
-    #[pb(string, 8)] pub string_value: Option<String>,
+    pub nested_type: Option<ChromeTracedValueNestedType>,
+    pub dict_keys: Vec<String>,
+    pub dict_values: Vec<ChromeTracedValue>,
+    pub array_values: Vec<ChromeTracedValue>,
+    pub int_value: Option<i32>,
+    pub double_value: Option<f64>,
+    pub bool_value: Option<bool>,
+    pub string_value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeTracedValueWriter, "perfetto.protos.ChromeTracedValue");
-impl ChromeTracedValueWriter<'_> {
-    #[inline] pub fn nested_type(&mut self, value: ChromeTracedValueNestedType) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn dict_keys(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn dict_values(&mut self) -> ChromeTracedValueWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn dict_values_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn array_values(&mut self) -> ChromeTracedValueWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn int_value(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
-    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+rt::owned! { ChromeTracedValue;
+    optional string_value = 8 as Text;
+    optional bool_value = 7 as Bool;
+    optional double_value = 6 as Double;
+    optional int_value = 5 as Int32;
+    repeated array_values = 4 as Nested(ChromeTracedValue);
+    repeated dict_values = 3 as Nested(ChromeTracedValue);
+    repeated dict_keys = 2 as Text;
+    optional nested_type = 1 as Enum(ChromeTracedValueNestedType);
+}
+
+rt::writer! { ChromeTracedValueWriter, "perfetto.protos.ChromeTracedValue";
+    enumeration nested_type(ChromeTracedValueNestedType) = 1;
+    value dict_keys(&str) = 2 as string;
+    message dict_values(ChromeTracedValueWriter<'_>) = 3, dict_values_raw;
+    message array_values(ChromeTracedValueWriter<'_>) = 4, array_values_raw;
+    value int_value(i32) = 5 as int32;
+    value double_value(f64) = 6 as double;
+    value bool_value(bool) = 7 as bool;
+    value string_value(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -112,18 +111,22 @@ impl ChromeTracedValue {
 }
 
 /// `perfetto.protos.ChromeStringTableEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeStringTableEntry {
-    #[pb(string, 1)] pub value: Option<String>,
-    #[pb(int32, 2)] pub index: Option<i32>,
+    pub value: Option<String>,
+    pub index: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeStringTableEntryWriter, "perfetto.protos.ChromeStringTableEntry");
-impl ChromeStringTableEntryWriter<'_> {
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { ChromeStringTableEntry;
+    optional index = 2 as Int32;
+    optional value = 1 as Text;
+}
+
+rt::writer! { ChromeStringTableEntryWriter, "perfetto.protos.ChromeStringTableEntry";
+    value value(&str) = 1 as string;
+    value index(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -144,53 +147,64 @@ impl ChromeStringTableEntry {
 }
 
 /// `perfetto.protos.ChromeTraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeTraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(int64, 2)] pub timestamp: Option<i64>,
-    #[pb(int32, 3)] pub phase: Option<i32>,
-    #[pb(int32, 4)] pub thread_id: Option<i32>,
-    #[pb(int64, 5)] pub duration: Option<i64>,
-    #[pb(int64, 6)] pub thread_duration: Option<i64>,
-    #[pb(string, 7)] pub scope: Option<String>,
-    #[pb(uint64, 8)] pub id: Option<u64>,
-    #[pb(uint32, 9)] pub flags: Option<u32>,
-    #[pb(string, 10)] pub category_group_name: Option<String>,
-    #[pb(int32, 11)] pub process_id: Option<i32>,
-    #[pb(int64, 12)] pub thread_timestamp: Option<i64>,
-    #[pb(uint64, 13)] pub bind_id: Option<u64>,
-    #[pb(message, 14, repeated)] pub args: Vec<ChromeTraceEventArg>,
-    #[pb(uint32, 15)] pub name_index: Option<u32>,
-    #[pb(uint32, 16)] pub category_group_name_index: Option<u32>,
+    pub name: Option<String>,
+    pub timestamp: Option<i64>,
+    pub phase: Option<i32>,
+    pub thread_id: Option<i32>,
+    pub duration: Option<i64>,
+    pub thread_duration: Option<i64>,
+    pub scope: Option<String>,
+    pub id: Option<u64>,
+    pub flags: Option<u32>,
+    pub category_group_name: Option<String>,
+    pub process_id: Option<i32>,
+    pub thread_timestamp: Option<i64>,
+    pub bind_id: Option<u64>,
+    pub args: Vec<ChromeTraceEventArg>,
+    pub name_index: Option<u32>,
+    pub category_group_name_index: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeTraceEventWriter, "perfetto.protos.ChromeTraceEvent");
-impl ChromeTraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn phase(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn thread_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn duration(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn thread_duration(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn scope(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn category_group_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn process_id(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
-    #[inline] pub fn thread_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<12>(&mut self.s, value); self }
-    #[inline] pub fn bind_id(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
-    #[inline] pub fn args(&mut self) -> ChromeTraceEventArgWriter<'_> { rt::message::<14, _>(&mut self.s) }
-    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<14>(&mut self.s, body); self }
-    #[inline] pub fn name_index(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn category_group_name_index(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<16>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromeTraceEvent;
+    optional category_group_name_index = 16 as Uint32;
+    optional name_index = 15 as Uint32;
+    repeated args = 14 as Nested(ChromeTraceEventArg);
+    optional bind_id = 13 as Uint64;
+    optional thread_timestamp = 12 as Int64;
+    optional process_id = 11 as Int32;
+    optional category_group_name = 10 as Text;
+    optional flags = 9 as Uint32;
+    optional id = 8 as Uint64;
+    optional scope = 7 as Text;
+    optional thread_duration = 6 as Int64;
+    optional duration = 5 as Int64;
+    optional thread_id = 4 as Int32;
+    optional phase = 3 as Int32;
+    optional timestamp = 2 as Int64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ChromeTraceEventWriter, "perfetto.protos.ChromeTraceEvent";
+    value name(&str) = 1 as string;
+    value timestamp(i64) = 2 as int64;
+    value phase(i32) = 3 as int32;
+    value thread_id(i32) = 4 as int32;
+    value duration(i64) = 5 as int64;
+    value thread_duration(i64) = 6 as int64;
+    value scope(&str) = 7 as string;
+    value id(u64) = 8 as uint64;
+    value flags(u32) = 9 as uint32;
+    value category_group_name(&str) = 10 as string;
+    value process_id(i32) = 11 as int32;
+    value thread_timestamp(i64) = 12 as int64;
+    value bind_id(u64) = 13 as uint64;
+    message args(ChromeTraceEventArgWriter<'_>) = 14, args_raw;
+    value name_index(u32) = 15 as uint32;
+    value category_group_name_index(u32) = 16 as uint32;
 }
 
 rt::reader! {
@@ -241,45 +255,57 @@ impl ChromeTraceEvent {
 }
 
 /// `perfetto.protos.ChromeTraceEvent.Arg`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeTraceEventArg {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 4, 5, 6, 7, 8, 10)] pub value: Option<ChromeTraceEventArgValue>,
-    #[pb(uint32, 9)] pub name_index: Option<u32>,
+    pub value: Option<ChromeTraceEventArgValue>,
+    pub name_index: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { ChromeTraceEventArg;
+    optional name_index = 9 as Uint32;
+    oneof value = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 10;
+    optional name = 1 as Text;
 }
 
 /// `perfetto.protos.ChromeTraceEvent.Arg.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ChromeTraceEventArgValue {
-    #[pb(bool, 2)] BoolValue(bool),
-    #[pb(uint64, 3)] UintValue(u64),
-    #[pb(int64, 4)] IntValue(i64),
-    #[pb(double, 5)] DoubleValue(f64),
-    #[pb(string, 6)] StringValue(String),
-    #[pb(uint64, 7)] PointerValue(u64),
-    #[pb(string, 8)] JsonValue(String),
-    #[pb(message, 10)] TracedValue(ChromeTracedValue),
+    BoolValue(bool),
+    UintValue(u64),
+    IntValue(i64),
+    DoubleValue(f64),
+    StringValue(String),
+    PointerValue(u64),
+    JsonValue(String),
+    TracedValue(ChromeTracedValue),
 }
 
-rt::writer!(ChromeTraceEventArgWriter, "perfetto.protos.ChromeTraceEvent.Arg");
-impl ChromeTraceEventArgWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn pointer_value(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn json_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    #[inline] pub fn traced_value(&mut self) -> ChromeTracedValueWriter<'_> { rt::message::<10, _>(&mut self.s) }
-    #[inline] pub fn traced_value_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn name_index(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::oneof! { ChromeTraceEventArgValue;
+    BoolValue = 2 as Bool;
+    UintValue = 3 as Uint64;
+    IntValue = 4 as Int64;
+    DoubleValue = 5 as Double;
+    StringValue = 6 as Text;
+    PointerValue = 7 as Uint64;
+    JsonValue = 8 as Text;
+    TracedValue = 10 as Nested(ChromeTracedValue);
+}
+
+rt::writer! { ChromeTraceEventArgWriter, "perfetto.protos.ChromeTraceEvent.Arg";
+    value name(&str) = 1 as string;
+    value bool_value(bool) = 2 as bool;
+    value uint_value(u64) = 3 as uint64;
+    value int_value(i64) = 4 as int64;
+    value double_value(f64) = 5 as double;
+    value string_value(&str) = 6 as string;
+    value pointer_value(u64) = 7 as uint64;
+    value json_value(&str) = 8 as string;
+    message traced_value(ChromeTracedValueWriter<'_>) = 10, traced_value_raw;
+    value name_index(u32) = 9 as uint32;
 }
 
 rt::reader! {
@@ -318,31 +344,42 @@ impl ChromeTraceEventArg {
 }
 
 /// `perfetto.protos.ChromeMetadata`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeMetadata {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 4, 5)] pub value: Option<ChromeMetadataValue>,
+    pub value: Option<ChromeMetadataValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { ChromeMetadata;
+    oneof value = 2 | 3 | 4 | 5;
+    optional name = 1 as Text;
 }
 
 /// `perfetto.protos.ChromeMetadata.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ChromeMetadataValue {
-    #[pb(string, 2)] StringValue(String),
-    #[pb(bool, 3)] BoolValue(bool),
-    #[pb(int64, 4)] IntValue(i64),
-    #[pb(string, 5)] JsonValue(String),
+    StringValue(String),
+    BoolValue(bool),
+    IntValue(i64),
+    JsonValue(String),
 }
 
-rt::writer!(ChromeMetadataWriter, "perfetto.protos.ChromeMetadata");
-impl ChromeMetadataWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn json_value(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::oneof! { ChromeMetadataValue;
+    StringValue = 2 as Text;
+    BoolValue = 3 as Bool;
+    IntValue = 4 as Int64;
+    JsonValue = 5 as Text;
+}
+
+rt::writer! { ChromeMetadataWriter, "perfetto.protos.ChromeMetadata";
+    value name(&str) = 1 as string;
+    value string_value(&str) = 2 as string;
+    value bool_value(bool) = 3 as bool;
+    value int_value(i64) = 4 as int64;
+    value json_value(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -371,21 +408,22 @@ impl ChromeMetadata {
 }
 
 /// `perfetto.protos.ChromeLegacyJsonTrace`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeLegacyJsonTrace {
-    #[pb(enumeration, 1)] pub r#type: Option<ChromeLegacyJsonTraceTraceType>,
-    #[pb(string, 2)] pub data: Option<String>,
+    pub r#type: Option<ChromeLegacyJsonTraceTraceType>,
+    pub data: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeLegacyJsonTraceWriter, "perfetto.protos.ChromeLegacyJsonTrace");
-impl ChromeLegacyJsonTraceWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: ChromeLegacyJsonTraceTraceType) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn data(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ChromeLegacyJsonTrace;
+    optional data = 2 as Text;
+    optional r#type = 1 as Enum(ChromeLegacyJsonTraceTraceType);
+}
+
+rt::writer! { ChromeLegacyJsonTraceWriter, "perfetto.protos.ChromeLegacyJsonTrace";
+    enumeration r#type(ChromeLegacyJsonTraceTraceType) = 1;
+    value data(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -406,44 +444,33 @@ impl ChromeLegacyJsonTrace {
 }
 
 /// `perfetto.protos.ChromeEventBundle`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeEventBundle {
     #[deprecated]
-    #[pb(message, 1, repeated)] pub trace_events: Vec<ChromeTraceEvent>,
-    #[pb(message, 2, repeated)] pub metadata: Vec<ChromeMetadata>,
+    pub trace_events: Vec<ChromeTraceEvent>,
+    pub metadata: Vec<ChromeMetadata>,
     #[deprecated]
-    #[pb(message, 3, repeated)] pub string_table: Vec<ChromeStringTableEntry>,
-    #[pb(string, 4, repeated)] pub legacy_ftrace_output: Vec<String>,
-    #[pb(message, 5, repeated)] pub legacy_json_trace: Vec<ChromeLegacyJsonTrace>,
+    pub string_table: Vec<ChromeStringTableEntry>,
+    pub legacy_ftrace_output: Vec<String>,
+    pub legacy_json_trace: Vec<ChromeLegacyJsonTrace>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeEventBundleWriter, "perfetto.protos.ChromeEventBundle");
-impl ChromeEventBundleWriter<'_> {
-    #[inline] pub fn trace_events(&mut self) -> ChromeTraceEventWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn trace_events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn metadata(&mut self) -> ChromeMetadataWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn metadata_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn string_table(&mut self) -> ChromeStringTableEntryWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn string_table_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn legacy_ftrace_output(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn legacy_json_trace(&mut self) -> ChromeLegacyJsonTraceWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn legacy_json_trace_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromeEventBundle;
+    repeated legacy_json_trace = 5 as Nested(ChromeLegacyJsonTrace);
+    repeated legacy_ftrace_output = 4 as Text;
+    repeated string_table = 3 as Nested(ChromeStringTableEntry);
+    repeated metadata = 2 as Nested(ChromeMetadata);
+    repeated trace_events = 1 as Nested(ChromeTraceEvent);
+}
+
+rt::writer! { ChromeEventBundleWriter, "perfetto.protos.ChromeEventBundle";
+    message trace_events(ChromeTraceEventWriter<'_>) = 1, trace_events_raw;
+    message metadata(ChromeMetadataWriter<'_>) = 2, metadata_raw;
+    message string_table(ChromeStringTableEntryWriter<'_>) = 3, string_table_raw;
+    value legacy_ftrace_output(&str) = 4 as string;
+    message legacy_json_trace(ChromeLegacyJsonTraceWriter<'_>) = 5, legacy_json_trace_raw;
 }
 
 rt::reader! {

@@ -6,23 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: a trigger fired.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeTrigger {
-    #[pb(string, 1)] pub trigger_name: Option<String>,
-    #[pb(fixed32, 2)] pub trigger_name_hash: Option<u32>,
-    #[pb(fixed64, 3)] pub flow_id: Option<u64>,
+    pub trigger_name: Option<String>,
+    pub trigger_name_hash: Option<u32>,
+    pub flow_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeTriggerWriter, "perfetto.protos.ChromeTrigger");
-impl ChromeTriggerWriter<'_> {
-    #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn trigger_name_hash(&mut self, value: u32) -> &mut Self {
-        rt::fixed32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn flow_id(&mut self, value: u64) -> &mut Self { rt::fixed64::<3>(&mut self.s, value); self }
+rt::owned! { ChromeTrigger;
+    optional flow_id = 3 as Fixed64;
+    optional trigger_name_hash = 2 as Fixed32;
+    optional trigger_name = 1 as Text;
+}
+
+rt::writer! { ChromeTriggerWriter, "perfetto.protos.ChromeTrigger";
+    value trigger_name(&str) = 1 as string;
+    value trigger_name_hash(u32) = 2 as fixed32;
+    value flow_id(u64) = 3 as fixed64;
 }
 
 rt::reader! {

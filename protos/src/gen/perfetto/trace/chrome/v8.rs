@@ -191,39 +191,36 @@ impl protozero::Enumeration for V8WasmCodeTier {
 
 protozero::rt::enumeration!(V8WasmCodeTier);
 /// `perfetto.protos.V8String`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8String {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3)] pub encoded_string: Option<V8StringEncodedString>,
+    pub encoded_string: Option<V8StringEncodedString>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { V8String;
+    oneof encoded_string = 1 | 2 | 3;
 }
 
 /// `perfetto.protos.V8String.encoded_string`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum V8StringEncodedString {
-    #[pb(bytes, 1)] Latin1(Vec<u8>),
-    #[pb(bytes, 2)] Utf16Le(Vec<u8>),
-    #[pb(bytes, 3)] Utf16Be(Vec<u8>),
+    Latin1(Vec<u8>),
+    Utf16Le(Vec<u8>),
+    Utf16Be(Vec<u8>),
 }
 
-rt::writer!(V8StringWriter, "perfetto.protos.V8String");
-impl V8StringWriter<'_> {
-    #[inline] pub fn latin1(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn latin1_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn utf16_le(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn utf16_le_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn utf16_be(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn utf16_be_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
+rt::oneof! { V8StringEncodedString;
+    Latin1 = 1 as Bytes;
+    Utf16Le = 2 as Bytes;
+    Utf16Be = 3 as Bytes;
+}
+
+rt::writer! { V8StringWriter, "perfetto.protos.V8String";
+    bytes latin1 = 1, latin1_gather;
+    bytes utf16_le = 2, utf16_le_gather;
+    bytes utf16_be = 3, utf16_be_gather;
 }
 
 rt::reader! {
@@ -246,41 +243,39 @@ impl V8String {
 }
 
 /// `perfetto.protos.InternedV8String`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedV8String {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
+    pub iid: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 4)] pub encoded_string: Option<InternedV8StringEncodedString>,
+    pub encoded_string: Option<InternedV8StringEncodedString>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { InternedV8String;
+    oneof encoded_string = 2 | 3 | 4;
+    optional iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.InternedV8String.encoded_string`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum InternedV8StringEncodedString {
-    #[pb(bytes, 2)] Latin1(Vec<u8>),
-    #[pb(bytes, 3)] Utf16Le(Vec<u8>),
-    #[pb(bytes, 4)] Utf16Be(Vec<u8>),
+    Latin1(Vec<u8>),
+    Utf16Le(Vec<u8>),
+    Utf16Be(Vec<u8>),
 }
 
-rt::writer!(InternedV8StringWriter, "perfetto.protos.InternedV8String");
-impl InternedV8StringWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn latin1(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn latin1_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn utf16_le(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn utf16_le_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn utf16_be(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<4>(&mut self.s, value); self }
-    #[inline] pub fn utf16_be_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<4>(&mut self.s, parts);
-        self
-    }
+rt::oneof! { InternedV8StringEncodedString;
+    Latin1 = 2 as Bytes;
+    Utf16Le = 3 as Bytes;
+    Utf16Be = 4 as Bytes;
+}
+
+rt::writer! { InternedV8StringWriter, "perfetto.protos.InternedV8String";
+    value iid(u64) = 1 as uint64;
+    bytes latin1 = 2, latin1_gather;
+    bytes utf16_le = 3, utf16_le_gather;
+    bytes utf16_be = 4, utf16_be_gather;
 }
 
 rt::reader! {
@@ -307,29 +302,31 @@ impl InternedV8String {
 }
 
 /// `perfetto.protos.InternedV8JsScript`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedV8JsScript {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(int32, 2)] pub script_id: Option<i32>,
-    #[pb(enumeration, 3)] pub r#type: Option<InternedV8JsScriptType>,
-    #[pb(message, 4)] pub name: Option<V8String>,
-    #[pb(message, 5)] pub source: Option<V8String>,
+    pub iid: Option<u64>,
+    pub script_id: Option<i32>,
+    pub r#type: Option<InternedV8JsScriptType>,
+    pub name: Option<V8String>,
+    pub source: Option<V8String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedV8JsScriptWriter, "perfetto.protos.InternedV8JsScript");
-impl InternedV8JsScriptWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn script_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: InternedV8JsScriptType) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn name(&mut self) -> V8StringWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn name_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
-    #[inline] pub fn source(&mut self) -> V8StringWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn source_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+rt::owned! { InternedV8JsScript;
+    optional source = 5 as Nested(V8String);
+    optional name = 4 as Nested(V8String);
+    optional r#type = 3 as Enum(InternedV8JsScriptType);
+    optional script_id = 2 as Int32;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedV8JsScriptWriter, "perfetto.protos.InternedV8JsScript";
+    value iid(u64) = 1 as uint64;
+    value script_id(i32) = 2 as int32;
+    enumeration r#type(InternedV8JsScriptType) = 3;
+    message name(V8StringWriter<'_>) = 4, name_raw;
+    message source(V8StringWriter<'_>) = 5, source_raw;
 }
 
 rt::reader! {
@@ -356,26 +353,28 @@ impl InternedV8JsScript {
 }
 
 /// `perfetto.protos.InternedV8WasmScript`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedV8WasmScript {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(int32, 2)] pub script_id: Option<i32>,
-    #[pb(string, 3)] pub url: Option<String>,
-    #[pb(bytes, 4)] pub wire_bytes: Option<Vec<u8>>,
+    pub iid: Option<u64>,
+    pub script_id: Option<i32>,
+    pub url: Option<String>,
+    pub wire_bytes: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedV8WasmScriptWriter, "perfetto.protos.InternedV8WasmScript");
-impl InternedV8WasmScriptWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn script_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn url(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn wire_bytes(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<4>(&mut self.s, value); self }
-    #[inline] pub fn wire_bytes_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<4>(&mut self.s, parts);
-        self
-    }
+rt::owned! { InternedV8WasmScript;
+    optional wire_bytes = 4 as Bytes;
+    optional url = 3 as Text;
+    optional script_id = 2 as Int32;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedV8WasmScriptWriter, "perfetto.protos.InternedV8WasmScript";
+    value iid(u64) = 1 as uint64;
+    value script_id(i32) = 2 as int32;
+    value url(&str) = 3 as string;
+    bytes wire_bytes = 4, wire_bytes_gather;
 }
 
 rt::reader! {
@@ -400,36 +399,40 @@ impl InternedV8WasmScript {
 }
 
 /// `perfetto.protos.InternedV8JsFunction`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedV8JsFunction {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(uint64, 2)] pub v8_js_function_name_iid: Option<u64>,
-    #[pb(uint64, 3)] pub v8_js_script_iid: Option<u64>,
-    #[pb(bool, 4)] pub is_toplevel: Option<bool>,
-    #[pb(enumeration, 5)] pub kind: Option<InternedV8JsFunctionKind>,
-    #[pb(uint32, 6)] pub byte_offset: Option<u32>,
-    #[pb(uint32, 7)] pub line: Option<u32>,
-    #[pb(uint32, 8)] pub column: Option<u32>,
+    pub iid: Option<u64>,
+    pub v8_js_function_name_iid: Option<u64>,
+    pub v8_js_script_iid: Option<u64>,
+    pub is_toplevel: Option<bool>,
+    pub kind: Option<InternedV8JsFunctionKind>,
+    pub byte_offset: Option<u32>,
+    pub line: Option<u32>,
+    pub column: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedV8JsFunctionWriter, "perfetto.protos.InternedV8JsFunction");
-impl InternedV8JsFunctionWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn v8_js_function_name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn v8_js_script_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn is_toplevel(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn kind(&mut self, value: InternedV8JsFunctionKind) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn byte_offset(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn line(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn column(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { InternedV8JsFunction;
+    optional column = 8 as Uint32;
+    optional line = 7 as Uint32;
+    optional byte_offset = 6 as Uint32;
+    optional kind = 5 as Enum(InternedV8JsFunctionKind);
+    optional is_toplevel = 4 as Bool;
+    optional v8_js_script_iid = 3 as Uint64;
+    optional v8_js_function_name_iid = 2 as Uint64;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedV8JsFunctionWriter, "perfetto.protos.InternedV8JsFunction";
+    value iid(u64) = 1 as uint64;
+    value v8_js_function_name_iid(u64) = 2 as uint64;
+    value v8_js_script_iid(u64) = 3 as uint64;
+    value is_toplevel(bool) = 4 as bool;
+    enumeration kind(InternedV8JsFunctionKind) = 5;
+    value byte_offset(u32) = 6 as uint32;
+    value line(u32) = 7 as uint32;
+    value column(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -462,36 +465,34 @@ impl InternedV8JsFunction {
 }
 
 /// `perfetto.protos.InternedV8Isolate`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedV8Isolate {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(uint32, 2)] pub pid: Option<u32>,
-    #[pb(int32, 3)] pub isolate_id: Option<i32>,
-    #[pb(message, 4)] pub code_range: Option<InternedV8IsolateCodeRange>,
-    #[pb(uint64, 5)] pub embedded_blob_code_start_address: Option<u64>,
-    #[pb(uint64, 6)] pub embedded_blob_code_size: Option<u64>,
+    pub iid: Option<u64>,
+    pub pid: Option<u32>,
+    pub isolate_id: Option<i32>,
+    pub code_range: Option<InternedV8IsolateCodeRange>,
+    pub embedded_blob_code_start_address: Option<u64>,
+    pub embedded_blob_code_size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedV8IsolateWriter, "perfetto.protos.InternedV8Isolate");
-impl InternedV8IsolateWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn isolate_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn code_range(&mut self) -> InternedV8IsolateCodeRangeWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn code_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn embedded_blob_code_start_address(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn embedded_blob_code_size(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
+rt::owned! { InternedV8Isolate;
+    optional embedded_blob_code_size = 6 as Uint64;
+    optional embedded_blob_code_start_address = 5 as Uint64;
+    optional code_range = 4 as Nested(InternedV8IsolateCodeRange);
+    optional isolate_id = 3 as Int32;
+    optional pid = 2 as Uint32;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedV8IsolateWriter, "perfetto.protos.InternedV8Isolate";
+    value iid(u64) = 1 as uint64;
+    value pid(u32) = 2 as uint32;
+    value isolate_id(i32) = 3 as int32;
+    message code_range(InternedV8IsolateCodeRangeWriter<'_>) = 4, code_range_raw;
+    value embedded_blob_code_start_address(u64) = 5 as uint64;
+    value embedded_blob_code_size(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -520,25 +521,28 @@ impl InternedV8Isolate {
 }
 
 /// `perfetto.protos.InternedV8Isolate.CodeRange`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedV8IsolateCodeRange {
-    #[pb(uint64, 1)] pub base_address: Option<u64>,
-    #[pb(uint64, 2)] pub size: Option<u64>,
-    #[pb(uint64, 3)] pub embedded_blob_code_copy_start_address: Option<u64>,
-    #[pb(bool, 4)] pub is_process_wide: Option<bool>,
+    pub base_address: Option<u64>,
+    pub size: Option<u64>,
+    pub embedded_blob_code_copy_start_address: Option<u64>,
+    pub is_process_wide: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedV8IsolateCodeRangeWriter, "perfetto.protos.InternedV8Isolate.CodeRange");
-impl InternedV8IsolateCodeRangeWriter<'_> {
-    #[inline] pub fn base_address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn embedded_blob_code_copy_start_address(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn is_process_wide(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+rt::owned! { InternedV8IsolateCodeRange;
+    optional is_process_wide = 4 as Bool;
+    optional embedded_blob_code_copy_start_address = 3 as Uint64;
+    optional size = 2 as Uint64;
+    optional base_address = 1 as Uint64;
+}
+
+rt::writer! { InternedV8IsolateCodeRangeWriter, "perfetto.protos.InternedV8Isolate.CodeRange";
+    value base_address(u64) = 1 as uint64;
+    value size(u64) = 2 as uint64;
+    value embedded_blob_code_copy_start_address(u64) = 3 as uint64;
+    value is_process_wide(bool) = 4 as bool;
 }
 
 rt::reader! {
@@ -563,85 +567,71 @@ impl InternedV8IsolateCodeRange {
 }
 
 /// `perfetto.protos.V8JsCode`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8JsCode {
-    #[pb(uint64, 1)] pub v8_isolate_iid: Option<u64>,
-    #[pb(uint32, 2)] pub tid: Option<u32>,
-    #[pb(uint64, 3)] pub v8_js_function_iid: Option<u64>,
-    #[pb(enumeration, 4)] pub tier: Option<V8JsCodeTier>,
-    #[pb(uint64, 5)] pub instruction_start: Option<u64>,
-    #[pb(uint64, 6)] pub instruction_size_bytes: Option<u64>,
+    pub v8_isolate_iid: Option<u64>,
+    pub tid: Option<u32>,
+    pub v8_js_function_iid: Option<u64>,
+    pub tier: Option<V8JsCodeTier>,
+    pub instruction_start: Option<u64>,
+    pub instruction_size_bytes: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 7, 8)] pub instructions: Option<V8JsCodeInstructions>,
+    pub instructions: Option<V8JsCodeInstructions>,
     /// At most one of these.
-    #[pb(oneof, 9, 10, 11)] pub source_map: Option<V8JsCodeSourceMap>,
+    pub source_map: Option<V8JsCodeSourceMap>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { V8JsCode;
+    oneof source_map = 9 | 10 | 11;
+    oneof instructions = 7 | 8;
+    optional instruction_size_bytes = 6 as Uint64;
+    optional instruction_start = 5 as Uint64;
+    optional tier = 4 as Enum(V8JsCodeTier);
+    optional v8_js_function_iid = 3 as Uint64;
+    optional tid = 2 as Uint32;
+    optional v8_isolate_iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.V8JsCode.instructions`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum V8JsCodeInstructions {
-    #[pb(bytes, 7)] MachineCode(Vec<u8>),
-    #[pb(bytes, 8)] Bytecode(Vec<u8>),
+    MachineCode(Vec<u8>),
+    Bytecode(Vec<u8>),
+}
+
+rt::oneof! { V8JsCodeInstructions;
+    MachineCode = 7 as Bytes;
+    Bytecode = 8 as Bytes;
 }
 
 /// `perfetto.protos.V8JsCode.source_map`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum V8JsCodeSourceMap {
-    #[pb(bytes, 9)] SourcePositions(Vec<u8>),
-    #[pb(bytes, 10)] BytecodePositions(Vec<u8>),
-    #[pb(bytes, 11)] InlinedBytecodePositions(Vec<u8>),
+    SourcePositions(Vec<u8>),
+    BytecodePositions(Vec<u8>),
+    InlinedBytecodePositions(Vec<u8>),
 }
 
-rt::writer!(V8JsCodeWriter, "perfetto.protos.V8JsCode");
-impl V8JsCodeWriter<'_> {
-    #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn v8_js_function_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn tier(&mut self, value: V8JsCodeTier) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn instruction_start(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn instruction_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn machine_code(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
-    #[inline] pub fn machine_code_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<7>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn bytecode(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<8>(&mut self.s, value); self }
-    #[inline] pub fn bytecode_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<8>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn source_positions(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<9>(&mut self.s, value); self }
-    #[inline] pub fn source_positions_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<9>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn bytecode_positions(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn bytecode_positions_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<10>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn inlined_bytecode_positions(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn inlined_bytecode_positions_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<11>(&mut self.s, parts);
-        self
-    }
+rt::oneof! { V8JsCodeSourceMap;
+    SourcePositions = 9 as Bytes;
+    BytecodePositions = 10 as Bytes;
+    InlinedBytecodePositions = 11 as Bytes;
+}
+
+rt::writer! { V8JsCodeWriter, "perfetto.protos.V8JsCode";
+    value v8_isolate_iid(u64) = 1 as uint64;
+    value tid(u32) = 2 as uint32;
+    value v8_js_function_iid(u64) = 3 as uint64;
+    enumeration tier(V8JsCodeTier) = 4;
+    value instruction_start(u64) = 5 as uint64;
+    value instruction_size_bytes(u64) = 6 as uint64;
+    bytes machine_code = 7, machine_code_gather;
+    bytes bytecode = 8, bytecode_gather;
+    bytes source_positions = 9, source_positions_gather;
+    bytes bytecode_positions = 10, bytecode_positions_gather;
+    bytes inlined_bytecode_positions = 11, inlined_bytecode_positions_gather;
 }
 
 rt::reader! {
@@ -685,40 +675,40 @@ impl V8JsCode {
 }
 
 /// `perfetto.protos.V8InternalCode`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8InternalCode {
-    #[pb(uint64, 1)] pub v8_isolate_iid: Option<u64>,
-    #[pb(uint32, 2)] pub tid: Option<u32>,
-    #[pb(string, 3)] pub name: Option<String>,
-    #[pb(enumeration, 4)] pub r#type: Option<V8InternalCodeType>,
-    #[pb(int32, 5)] pub builtin_id: Option<i32>,
-    #[pb(uint64, 6)] pub instruction_start: Option<u64>,
-    #[pb(uint64, 7)] pub instruction_size_bytes: Option<u64>,
-    #[pb(bytes, 8)] pub machine_code: Option<Vec<u8>>,
+    pub v8_isolate_iid: Option<u64>,
+    pub tid: Option<u32>,
+    pub name: Option<String>,
+    pub r#type: Option<V8InternalCodeType>,
+    pub builtin_id: Option<i32>,
+    pub instruction_start: Option<u64>,
+    pub instruction_size_bytes: Option<u64>,
+    pub machine_code: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V8InternalCodeWriter, "perfetto.protos.V8InternalCode");
-impl V8InternalCodeWriter<'_> {
-    #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: V8InternalCodeType) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn builtin_id(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn instruction_start(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn instruction_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn machine_code(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<8>(&mut self.s, value); self }
-    #[inline] pub fn machine_code_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<8>(&mut self.s, parts);
-        self
-    }
+rt::owned! { V8InternalCode;
+    optional machine_code = 8 as Bytes;
+    optional instruction_size_bytes = 7 as Uint64;
+    optional instruction_start = 6 as Uint64;
+    optional builtin_id = 5 as Int32;
+    optional r#type = 4 as Enum(V8InternalCodeType);
+    optional name = 3 as Text;
+    optional tid = 2 as Uint32;
+    optional v8_isolate_iid = 1 as Uint64;
+}
+
+rt::writer! { V8InternalCodeWriter, "perfetto.protos.V8InternalCode";
+    value v8_isolate_iid(u64) = 1 as uint64;
+    value tid(u32) = 2 as uint32;
+    value name(&str) = 3 as string;
+    enumeration r#type(V8InternalCodeType) = 4;
+    value builtin_id(i32) = 5 as int32;
+    value instruction_start(u64) = 6 as uint64;
+    value instruction_size_bytes(u64) = 7 as uint64;
+    bytes machine_code = 8, machine_code_gather;
 }
 
 rt::reader! {
@@ -751,48 +741,43 @@ impl V8InternalCode {
 }
 
 /// `perfetto.protos.V8WasmCode`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8WasmCode {
-    #[pb(uint64, 1)] pub v8_isolate_iid: Option<u64>,
-    #[pb(uint32, 2)] pub tid: Option<u32>,
-    #[pb(uint64, 3)] pub v8_wasm_script_iid: Option<u64>,
-    #[pb(string, 4)] pub function_name: Option<String>,
-    #[pb(enumeration, 5)] pub tier: Option<V8WasmCodeTier>,
-    #[pb(int32, 6)] pub code_offset_in_module: Option<i32>,
-    #[pb(uint64, 7)] pub instruction_start: Option<u64>,
-    #[pb(uint64, 8)] pub instruction_size_bytes: Option<u64>,
-    #[pb(bytes, 9)] pub machine_code: Option<Vec<u8>>,
+    pub v8_isolate_iid: Option<u64>,
+    pub tid: Option<u32>,
+    pub v8_wasm_script_iid: Option<u64>,
+    pub function_name: Option<String>,
+    pub tier: Option<V8WasmCodeTier>,
+    pub code_offset_in_module: Option<i32>,
+    pub instruction_start: Option<u64>,
+    pub instruction_size_bytes: Option<u64>,
+    pub machine_code: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V8WasmCodeWriter, "perfetto.protos.V8WasmCode");
-impl V8WasmCodeWriter<'_> {
-    #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn v8_wasm_script_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn tier(&mut self, value: V8WasmCodeTier) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn code_offset_in_module(&mut self, value: i32) -> &mut Self {
-        rt::int32::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn instruction_start(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn instruction_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn machine_code(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<9>(&mut self.s, value); self }
-    #[inline] pub fn machine_code_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<9>(&mut self.s, parts);
-        self
-    }
+rt::owned! { V8WasmCode;
+    optional machine_code = 9 as Bytes;
+    optional instruction_size_bytes = 8 as Uint64;
+    optional instruction_start = 7 as Uint64;
+    optional code_offset_in_module = 6 as Int32;
+    optional tier = 5 as Enum(V8WasmCodeTier);
+    optional function_name = 4 as Text;
+    optional v8_wasm_script_iid = 3 as Uint64;
+    optional tid = 2 as Uint32;
+    optional v8_isolate_iid = 1 as Uint64;
+}
+
+rt::writer! { V8WasmCodeWriter, "perfetto.protos.V8WasmCode";
+    value v8_isolate_iid(u64) = 1 as uint64;
+    value tid(u32) = 2 as uint32;
+    value v8_wasm_script_iid(u64) = 3 as uint64;
+    value function_name(&str) = 4 as string;
+    enumeration tier(V8WasmCodeTier) = 5;
+    value code_offset_in_module(i32) = 6 as int32;
+    value instruction_start(u64) = 7 as uint64;
+    value instruction_size_bytes(u64) = 8 as uint64;
+    bytes machine_code = 9, machine_code_gather;
 }
 
 rt::reader! {
@@ -827,34 +812,34 @@ impl V8WasmCode {
 }
 
 /// `perfetto.protos.V8RegExpCode`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8RegExpCode {
-    #[pb(uint64, 1)] pub v8_isolate_iid: Option<u64>,
-    #[pb(uint32, 2)] pub tid: Option<u32>,
-    #[pb(message, 3)] pub pattern: Option<V8String>,
-    #[pb(uint64, 4)] pub instruction_start: Option<u64>,
-    #[pb(uint64, 5)] pub instruction_size_bytes: Option<u64>,
-    #[pb(bytes, 6)] pub machine_code: Option<Vec<u8>>,
+    pub v8_isolate_iid: Option<u64>,
+    pub tid: Option<u32>,
+    pub pattern: Option<V8String>,
+    pub instruction_start: Option<u64>,
+    pub instruction_size_bytes: Option<u64>,
+    pub machine_code: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V8RegExpCodeWriter, "perfetto.protos.V8RegExpCode");
-impl V8RegExpCodeWriter<'_> {
-    #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pattern(&mut self) -> V8StringWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn pattern_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    #[inline] pub fn instruction_start(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn instruction_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn machine_code(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<6>(&mut self.s, value); self }
-    #[inline] pub fn machine_code_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<6>(&mut self.s, parts);
-        self
-    }
+rt::owned! { V8RegExpCode;
+    optional machine_code = 6 as Bytes;
+    optional instruction_size_bytes = 5 as Uint64;
+    optional instruction_start = 4 as Uint64;
+    optional pattern = 3 as Nested(V8String);
+    optional tid = 2 as Uint32;
+    optional v8_isolate_iid = 1 as Uint64;
+}
+
+rt::writer! { V8RegExpCodeWriter, "perfetto.protos.V8RegExpCode";
+    value v8_isolate_iid(u64) = 1 as uint64;
+    value tid(u32) = 2 as uint32;
+    message pattern(V8StringWriter<'_>) = 3, pattern_raw;
+    value instruction_start(u64) = 4 as uint64;
+    value instruction_size_bytes(u64) = 5 as uint64;
+    bytes machine_code = 6, machine_code_gather;
 }
 
 rt::reader! {
@@ -883,52 +868,48 @@ impl V8RegExpCode {
 }
 
 /// `perfetto.protos.V8CodeMove`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8CodeMove {
-    #[pb(uint64, 1)] pub isolate_iid: Option<u64>,
-    #[pb(uint32, 2)] pub tid: Option<u32>,
-    #[pb(uint64, 3)] pub from_instruction_start_address: Option<u64>,
-    #[pb(uint64, 4)] pub to_instruction_start_address: Option<u64>,
-    #[pb(uint64, 5)] pub instruction_size_bytes: Option<u64>,
+    pub isolate_iid: Option<u64>,
+    pub tid: Option<u32>,
+    pub from_instruction_start_address: Option<u64>,
+    pub to_instruction_start_address: Option<u64>,
+    pub instruction_size_bytes: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 6, 7)] pub to_instructions: Option<V8CodeMoveToInstructions>,
+    pub to_instructions: Option<V8CodeMoveToInstructions>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { V8CodeMove;
+    oneof to_instructions = 6 | 7;
+    optional instruction_size_bytes = 5 as Uint64;
+    optional to_instruction_start_address = 4 as Uint64;
+    optional from_instruction_start_address = 3 as Uint64;
+    optional tid = 2 as Uint32;
+    optional isolate_iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.V8CodeMove.to_instructions`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum V8CodeMoveToInstructions {
-    #[pb(bytes, 6)] ToMachineCode(Vec<u8>),
-    #[pb(bytes, 7)] ToBytecode(Vec<u8>),
+    ToMachineCode(Vec<u8>),
+    ToBytecode(Vec<u8>),
 }
 
-rt::writer!(V8CodeMoveWriter, "perfetto.protos.V8CodeMove");
-impl V8CodeMoveWriter<'_> {
-    #[inline] pub fn isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn from_instruction_start_address(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn to_instruction_start_address(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn instruction_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn to_machine_code(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<6>(&mut self.s, value); self }
-    #[inline] pub fn to_machine_code_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<6>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn to_bytecode(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
-    #[inline] pub fn to_bytecode_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<7>(&mut self.s, parts);
-        self
-    }
+rt::oneof! { V8CodeMoveToInstructions;
+    ToMachineCode = 6 as Bytes;
+    ToBytecode = 7 as Bytes;
+}
+
+rt::writer! { V8CodeMoveWriter, "perfetto.protos.V8CodeMove";
+    value isolate_iid(u64) = 1 as uint64;
+    value tid(u32) = 2 as uint32;
+    value from_instruction_start_address(u64) = 3 as uint64;
+    value to_instruction_start_address(u64) = 4 as uint64;
+    value instruction_size_bytes(u64) = 5 as uint64;
+    bytes to_machine_code = 6, to_machine_code_gather;
+    bytes to_bytecode = 7, to_bytecode_gather;
 }
 
 rt::reader! {
@@ -961,16 +942,19 @@ impl V8CodeMove {
 }
 
 /// `perfetto.protos.V8CodeDefaults`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V8CodeDefaults {
-    #[pb(uint32, 1)] pub tid: Option<u32>,
+    pub tid: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V8CodeDefaultsWriter, "perfetto.protos.V8CodeDefaults");
-impl V8CodeDefaultsWriter<'_> {
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { V8CodeDefaults;
+    optional tid = 1 as Uint32;
+}
+
+rt::writer! { V8CodeDefaultsWriter, "perfetto.protos.V8CodeDefaults";
+    value tid(u32) = 1 as uint32;
 }
 
 rt::reader! {

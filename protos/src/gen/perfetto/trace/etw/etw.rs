@@ -193,104 +193,92 @@ impl protozero::Enumeration for ReadyThreadEtwEventTraceFlag {
 
 protozero::rt::enumeration!(ReadyThreadEtwEventTraceFlag);
 /// `perfetto.protos.CSwitchEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CSwitchEtwEvent {
-    #[pb(uint32, 1)] pub new_thread_id: Option<u32>,
-    #[pb(uint32, 2)] pub old_thread_id: Option<u32>,
-    #[pb(sint32, 3)] pub new_thread_priority: Option<i32>,
-    #[pb(sint32, 4)] pub old_thread_priority: Option<i32>,
-    #[pb(uint32, 5)] pub previous_c_state: Option<u32>,
+    pub new_thread_id: Option<u32>,
+    pub old_thread_id: Option<u32>,
+    pub new_thread_priority: Option<i32>,
+    pub old_thread_priority: Option<i32>,
+    pub previous_c_state: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 6, 11)] pub old_thread_wait_reason_enum_or_int: Option<
+    pub old_thread_wait_reason_enum_or_int: Option<
         CSwitchEtwEventOldThreadWaitReasonEnumOrInt,
     >,
     /// At most one of these.
-    #[pb(oneof, 7, 12)] pub old_thread_wait_mode_enum_or_int: Option<
+    pub old_thread_wait_mode_enum_or_int: Option<
         CSwitchEtwEventOldThreadWaitModeEnumOrInt,
     >,
     /// At most one of these.
-    #[pb(oneof, 8, 13)] pub old_thread_state_enum_or_int: Option<CSwitchEtwEventOldThreadStateEnumOrInt>,
-    #[pb(sint32, 9)] pub old_thread_wait_ideal_processor: Option<i32>,
-    #[pb(uint32, 10)] pub new_thread_wait_time: Option<u32>,
+    pub old_thread_state_enum_or_int: Option<CSwitchEtwEventOldThreadStateEnumOrInt>,
+    pub old_thread_wait_ideal_processor: Option<i32>,
+    pub new_thread_wait_time: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { CSwitchEtwEvent;
+    optional new_thread_wait_time = 10 as Uint32;
+    optional old_thread_wait_ideal_processor = 9 as Sint32;
+    oneof old_thread_state_enum_or_int = 8 | 13;
+    oneof old_thread_wait_mode_enum_or_int = 7 | 12;
+    oneof old_thread_wait_reason_enum_or_int = 6 | 11;
+    optional previous_c_state = 5 as Uint32;
+    optional old_thread_priority = 4 as Sint32;
+    optional new_thread_priority = 3 as Sint32;
+    optional old_thread_id = 2 as Uint32;
+    optional new_thread_id = 1 as Uint32;
 }
 
 /// `perfetto.protos.CSwitchEtwEvent.old_thread_wait_reason_enum_or_int`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum CSwitchEtwEventOldThreadWaitReasonEnumOrInt {
-    #[pb(enumeration, 6)] OldThreadWaitReason(CSwitchEtwEventOldThreadWaitReason),
-    #[pb(int32, 11)] OldThreadWaitReasonInt(i32),
+    OldThreadWaitReason(CSwitchEtwEventOldThreadWaitReason),
+    OldThreadWaitReasonInt(i32),
+}
+
+rt::oneof! { CSwitchEtwEventOldThreadWaitReasonEnumOrInt;
+    OldThreadWaitReason = 6 as Enum(CSwitchEtwEventOldThreadWaitReason);
+    OldThreadWaitReasonInt = 11 as Int32;
 }
 
 /// `perfetto.protos.CSwitchEtwEvent.old_thread_wait_mode_enum_or_int`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum CSwitchEtwEventOldThreadWaitModeEnumOrInt {
-    #[pb(enumeration, 7)] OldThreadWaitMode(CSwitchEtwEventOldThreadWaitMode),
-    #[pb(int32, 12)] OldThreadWaitModeInt(i32),
+    OldThreadWaitMode(CSwitchEtwEventOldThreadWaitMode),
+    OldThreadWaitModeInt(i32),
+}
+
+rt::oneof! { CSwitchEtwEventOldThreadWaitModeEnumOrInt;
+    OldThreadWaitMode = 7 as Enum(CSwitchEtwEventOldThreadWaitMode);
+    OldThreadWaitModeInt = 12 as Int32;
 }
 
 /// `perfetto.protos.CSwitchEtwEvent.old_thread_state_enum_or_int`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum CSwitchEtwEventOldThreadStateEnumOrInt {
-    #[pb(enumeration, 8)] OldThreadState(CSwitchEtwEventOldThreadState),
-    #[pb(sint32, 13)] OldThreadStateInt(i32),
+    OldThreadState(CSwitchEtwEventOldThreadState),
+    OldThreadStateInt(i32),
 }
 
-rt::writer!(CSwitchEtwEventWriter, "perfetto.protos.CSwitchEtwEvent");
-impl CSwitchEtwEventWriter<'_> {
-    #[inline] pub fn new_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn old_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn new_thread_priority(&mut self, value: i32) -> &mut Self {
-        rt::sint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn old_thread_priority(&mut self, value: i32) -> &mut Self {
-        rt::sint32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn previous_c_state(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn old_thread_wait_reason(
-        &mut self,
-        value: CSwitchEtwEventOldThreadWaitReason,
-    ) -> &mut Self {
-        rt::enumeration::<6>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn old_thread_wait_reason_int(&mut self, value: i32) -> &mut Self {
-        rt::int32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn old_thread_wait_mode(
-        &mut self,
-        value: CSwitchEtwEventOldThreadWaitMode,
-    ) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn old_thread_wait_mode_int(&mut self, value: i32) -> &mut Self {
-        rt::int32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn old_thread_state(
-        &mut self,
-        value: CSwitchEtwEventOldThreadState,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn old_thread_state_int(&mut self, value: i32) -> &mut Self {
-        rt::sint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn old_thread_wait_ideal_processor(&mut self, value: i32) -> &mut Self {
-        rt::sint32::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn new_thread_wait_time(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<10>(&mut self.s, value);
-        self
-    }
+rt::oneof! { CSwitchEtwEventOldThreadStateEnumOrInt;
+    OldThreadState = 8 as Enum(CSwitchEtwEventOldThreadState);
+    OldThreadStateInt = 13 as Sint32;
+}
+
+rt::writer! { CSwitchEtwEventWriter, "perfetto.protos.CSwitchEtwEvent";
+    value new_thread_id(u32) = 1 as uint32;
+    value old_thread_id(u32) = 2 as uint32;
+    value new_thread_priority(i32) = 3 as sint32;
+    value old_thread_priority(i32) = 4 as sint32;
+    value previous_c_state(u32) = 5 as uint32;
+    enumeration old_thread_wait_reason(CSwitchEtwEventOldThreadWaitReason) = 6;
+    value old_thread_wait_reason_int(i32) = 11 as int32;
+    enumeration old_thread_wait_mode(CSwitchEtwEventOldThreadWaitMode) = 7;
+    value old_thread_wait_mode_int(i32) = 12 as int32;
+    enumeration old_thread_state(CSwitchEtwEventOldThreadState) = 8;
+    value old_thread_state_int(i32) = 13 as sint32;
+    value old_thread_wait_ideal_processor(i32) = 9 as sint32;
+    value new_thread_wait_time(u32) = 10 as uint32;
 }
 
 rt::reader! {
@@ -357,49 +345,56 @@ impl CSwitchEtwEvent {
 }
 
 /// `perfetto.protos.ReadyThreadEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadyThreadEtwEvent {
-    #[pb(uint32, 1)] pub t_thread_id: Option<u32>,
+    pub t_thread_id: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 2, 5)] pub adjust_reason_enum_or_int: Option<ReadyThreadEtwEventAdjustReasonEnumOrInt>,
-    #[pb(sint32, 3)] pub adjust_increment: Option<i32>,
+    pub adjust_reason_enum_or_int: Option<ReadyThreadEtwEventAdjustReasonEnumOrInt>,
+    pub adjust_increment: Option<i32>,
     /// At most one of these.
-    #[pb(oneof, 4, 6)] pub flag_enum_or_int: Option<ReadyThreadEtwEventFlagEnumOrInt>,
+    pub flag_enum_or_int: Option<ReadyThreadEtwEventFlagEnumOrInt>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { ReadyThreadEtwEvent;
+    oneof flag_enum_or_int = 4 | 6;
+    optional adjust_increment = 3 as Sint32;
+    oneof adjust_reason_enum_or_int = 2 | 5;
+    optional t_thread_id = 1 as Uint32;
 }
 
 /// `perfetto.protos.ReadyThreadEtwEvent.adjust_reason_enum_or_int`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ReadyThreadEtwEventAdjustReasonEnumOrInt {
-    #[pb(enumeration, 2)] AdjustReason(ReadyThreadEtwEventAdjustReason),
-    #[pb(int32, 5)] AdjustReasonInt(i32),
+    AdjustReason(ReadyThreadEtwEventAdjustReason),
+    AdjustReasonInt(i32),
+}
+
+rt::oneof! { ReadyThreadEtwEventAdjustReasonEnumOrInt;
+    AdjustReason = 2 as Enum(ReadyThreadEtwEventAdjustReason);
+    AdjustReasonInt = 5 as Int32;
 }
 
 /// `perfetto.protos.ReadyThreadEtwEvent.flag_enum_or_int`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ReadyThreadEtwEventFlagEnumOrInt {
-    #[pb(enumeration, 4)] Flag(ReadyThreadEtwEventTraceFlag),
-    #[pb(int32, 6)] FlagInt(i32),
+    Flag(ReadyThreadEtwEventTraceFlag),
+    FlagInt(i32),
 }
 
-rt::writer!(ReadyThreadEtwEventWriter, "perfetto.protos.ReadyThreadEtwEvent");
-impl ReadyThreadEtwEventWriter<'_> {
-    #[inline] pub fn t_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn adjust_reason(
-        &mut self,
-        value: ReadyThreadEtwEventAdjustReason,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn adjust_reason_int(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn adjust_increment(&mut self, value: i32) -> &mut Self { rt::sint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn flag(&mut self, value: ReadyThreadEtwEventTraceFlag) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn flag_int(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::oneof! { ReadyThreadEtwEventFlagEnumOrInt;
+    Flag = 4 as Enum(ReadyThreadEtwEventTraceFlag);
+    FlagInt = 6 as Int32;
+}
+
+rt::writer! { ReadyThreadEtwEventWriter, "perfetto.protos.ReadyThreadEtwEvent";
+    value t_thread_id(u32) = 1 as uint32;
+    enumeration adjust_reason(ReadyThreadEtwEventAdjustReason) = 2;
+    value adjust_reason_int(i32) = 5 as int32;
+    value adjust_increment(i32) = 3 as sint32;
+    enumeration flag(ReadyThreadEtwEventTraceFlag) = 4;
+    value flag_int(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -439,64 +434,55 @@ impl ReadyThreadEtwEvent {
 }
 
 /// `perfetto.protos.MemInfoEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MemInfoEtwEvent {
-    #[pb(uint32, 1)] pub priority_levels: Option<u32>,
-    #[pb(uint64, 2)] pub zero_page_count: Option<u64>,
-    #[pb(uint64, 3)] pub free_page_count: Option<u64>,
-    #[pb(uint64, 4)] pub modified_page_count: Option<u64>,
-    #[pb(uint64, 5)] pub modified_no_write_page_count: Option<u64>,
-    #[pb(uint64, 6)] pub bad_page_count: Option<u64>,
-    #[pb(uint64, 7, repeated)] pub standby_page_counts: Vec<u64>,
-    #[pb(uint64, 8, repeated)] pub repurposed_page_counts: Vec<u64>,
-    #[pb(uint64, 9)] pub modified_page_count_page_file: Option<u64>,
-    #[pb(uint64, 10)] pub paged_pool_page_count: Option<u64>,
-    #[pb(uint64, 11)] pub non_paged_pool_page_count: Option<u64>,
-    #[pb(uint64, 12)] pub mdl_page_count: Option<u64>,
-    #[pb(uint64, 13)] pub commit_page_count: Option<u64>,
+    pub priority_levels: Option<u32>,
+    pub zero_page_count: Option<u64>,
+    pub free_page_count: Option<u64>,
+    pub modified_page_count: Option<u64>,
+    pub modified_no_write_page_count: Option<u64>,
+    pub bad_page_count: Option<u64>,
+    pub standby_page_counts: Vec<u64>,
+    pub repurposed_page_counts: Vec<u64>,
+    pub modified_page_count_page_file: Option<u64>,
+    pub paged_pool_page_count: Option<u64>,
+    pub non_paged_pool_page_count: Option<u64>,
+    pub mdl_page_count: Option<u64>,
+    pub commit_page_count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MemInfoEtwEventWriter, "perfetto.protos.MemInfoEtwEvent");
-impl MemInfoEtwEventWriter<'_> {
-    #[inline] pub fn priority_levels(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn zero_page_count(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn free_page_count(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn modified_page_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn modified_no_write_page_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn bad_page_count(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn standby_page_counts(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn repurposed_page_counts(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn modified_page_count_page_file(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn paged_pool_page_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn non_paged_pool_page_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn mdl_page_count(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
-    #[inline] pub fn commit_page_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<13>(&mut self.s, value);
-        self
-    }
+rt::owned! { MemInfoEtwEvent;
+    optional commit_page_count = 13 as Uint64;
+    optional mdl_page_count = 12 as Uint64;
+    optional non_paged_pool_page_count = 11 as Uint64;
+    optional paged_pool_page_count = 10 as Uint64;
+    optional modified_page_count_page_file = 9 as Uint64;
+    unpacked repurposed_page_counts = 8 as Uint64;
+    unpacked standby_page_counts = 7 as Uint64;
+    optional bad_page_count = 6 as Uint64;
+    optional modified_no_write_page_count = 5 as Uint64;
+    optional modified_page_count = 4 as Uint64;
+    optional free_page_count = 3 as Uint64;
+    optional zero_page_count = 2 as Uint64;
+    optional priority_levels = 1 as Uint32;
+}
+
+rt::writer! { MemInfoEtwEventWriter, "perfetto.protos.MemInfoEtwEvent";
+    value priority_levels(u32) = 1 as uint32;
+    value zero_page_count(u64) = 2 as uint64;
+    value free_page_count(u64) = 3 as uint64;
+    value modified_page_count(u64) = 4 as uint64;
+    value modified_no_write_page_count(u64) = 5 as uint64;
+    value bad_page_count(u64) = 6 as uint64;
+    value standby_page_counts(u64) = 7 as uint64;
+    value repurposed_page_counts(u64) = 8 as uint64;
+    value modified_page_count_page_file(u64) = 9 as uint64;
+    value paged_pool_page_count(u64) = 10 as uint64;
+    value non_paged_pool_page_count(u64) = 11 as uint64;
+    value mdl_page_count(u64) = 12 as uint64;
+    value commit_page_count(u64) = 13 as uint64;
 }
 
 rt::reader! {
@@ -541,28 +527,37 @@ impl MemInfoEtwEvent {
 }
 
 /// `perfetto.protos.FileIoCreateEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoCreateEtwEvent {
-    #[pb(uint64, 1)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 2)] pub file_object: Option<u64>,
-    #[pb(uint32, 3)] pub ttid: Option<u32>,
-    #[pb(uint32, 4)] pub create_options: Option<u32>,
-    #[pb(uint32, 5)] pub file_attributes: Option<u32>,
-    #[pb(uint32, 6)] pub share_access: Option<u32>,
-    #[pb(string, 7)] pub open_path: Option<String>,
+    pub irp_ptr: Option<u64>,
+    pub file_object: Option<u64>,
+    pub ttid: Option<u32>,
+    pub create_options: Option<u32>,
+    pub file_attributes: Option<u32>,
+    pub share_access: Option<u32>,
+    pub open_path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoCreateEtwEventWriter, "perfetto.protos.FileIoCreateEtwEvent");
-impl FileIoCreateEtwEventWriter<'_> {
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn create_options(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn file_attributes(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn share_access(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn open_path(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { FileIoCreateEtwEvent;
+    optional open_path = 7 as Text;
+    optional share_access = 6 as Uint32;
+    optional file_attributes = 5 as Uint32;
+    optional create_options = 4 as Uint32;
+    optional ttid = 3 as Uint32;
+    optional file_object = 2 as Uint64;
+    optional irp_ptr = 1 as Uint64;
+}
+
+rt::writer! { FileIoCreateEtwEventWriter, "perfetto.protos.FileIoCreateEtwEvent";
+    value irp_ptr(u64) = 1 as uint64;
+    value file_object(u64) = 2 as uint64;
+    value ttid(u32) = 3 as uint32;
+    value create_options(u32) = 4 as uint32;
+    value file_attributes(u32) = 5 as uint32;
+    value share_access(u32) = 6 as uint32;
+    value open_path(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -593,32 +588,43 @@ impl FileIoCreateEtwEvent {
 }
 
 /// `perfetto.protos.FileIoDirEnumEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoDirEnumEtwEvent {
-    #[pb(uint64, 1)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 2)] pub file_object: Option<u64>,
-    #[pb(uint64, 3)] pub file_key: Option<u64>,
-    #[pb(uint32, 4)] pub ttid: Option<u32>,
-    #[pb(uint32, 5)] pub length: Option<u32>,
-    #[pb(uint32, 6)] pub info_class: Option<u32>,
-    #[pb(uint32, 7)] pub file_index: Option<u32>,
-    #[pb(string, 8)] pub file_name: Option<String>,
-    #[pb(uint32, 9)] pub opcode: Option<u32>,
+    pub irp_ptr: Option<u64>,
+    pub file_object: Option<u64>,
+    pub file_key: Option<u64>,
+    pub ttid: Option<u32>,
+    pub length: Option<u32>,
+    pub info_class: Option<u32>,
+    pub file_index: Option<u32>,
+    pub file_name: Option<String>,
+    pub opcode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoDirEnumEtwEventWriter, "perfetto.protos.FileIoDirEnumEtwEvent");
-impl FileIoDirEnumEtwEventWriter<'_> {
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn file_key(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn info_class(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn file_index(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { FileIoDirEnumEtwEvent;
+    optional opcode = 9 as Uint32;
+    optional file_name = 8 as Text;
+    optional file_index = 7 as Uint32;
+    optional info_class = 6 as Uint32;
+    optional length = 5 as Uint32;
+    optional ttid = 4 as Uint32;
+    optional file_key = 3 as Uint64;
+    optional file_object = 2 as Uint64;
+    optional irp_ptr = 1 as Uint64;
+}
+
+rt::writer! { FileIoDirEnumEtwEventWriter, "perfetto.protos.FileIoDirEnumEtwEvent";
+    value irp_ptr(u64) = 1 as uint64;
+    value file_object(u64) = 2 as uint64;
+    value file_key(u64) = 3 as uint64;
+    value ttid(u32) = 4 as uint32;
+    value length(u32) = 5 as uint32;
+    value info_class(u32) = 6 as uint32;
+    value file_index(u32) = 7 as uint32;
+    value file_name(&str) = 8 as string;
+    value opcode(u32) = 9 as uint32;
 }
 
 rt::reader! {
@@ -653,28 +659,37 @@ impl FileIoDirEnumEtwEvent {
 }
 
 /// `perfetto.protos.FileIoInfoEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoInfoEtwEvent {
-    #[pb(uint64, 1)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 2)] pub file_object: Option<u64>,
-    #[pb(uint64, 3)] pub file_key: Option<u64>,
-    #[pb(uint64, 4)] pub extra_info: Option<u64>,
-    #[pb(uint32, 5)] pub ttid: Option<u32>,
-    #[pb(uint32, 6)] pub info_class: Option<u32>,
-    #[pb(uint32, 7)] pub opcode: Option<u32>,
+    pub irp_ptr: Option<u64>,
+    pub file_object: Option<u64>,
+    pub file_key: Option<u64>,
+    pub extra_info: Option<u64>,
+    pub ttid: Option<u32>,
+    pub info_class: Option<u32>,
+    pub opcode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoInfoEtwEventWriter, "perfetto.protos.FileIoInfoEtwEvent");
-impl FileIoInfoEtwEventWriter<'_> {
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn file_key(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn extra_info(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn info_class(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+rt::owned! { FileIoInfoEtwEvent;
+    optional opcode = 7 as Uint32;
+    optional info_class = 6 as Uint32;
+    optional ttid = 5 as Uint32;
+    optional extra_info = 4 as Uint64;
+    optional file_key = 3 as Uint64;
+    optional file_object = 2 as Uint64;
+    optional irp_ptr = 1 as Uint64;
+}
+
+rt::writer! { FileIoInfoEtwEventWriter, "perfetto.protos.FileIoInfoEtwEvent";
+    value irp_ptr(u64) = 1 as uint64;
+    value file_object(u64) = 2 as uint64;
+    value file_key(u64) = 3 as uint64;
+    value extra_info(u64) = 4 as uint64;
+    value ttid(u32) = 5 as uint32;
+    value info_class(u32) = 6 as uint32;
+    value opcode(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -705,30 +720,40 @@ impl FileIoInfoEtwEvent {
 }
 
 /// `perfetto.protos.FileIoReadWriteEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoReadWriteEtwEvent {
-    #[pb(uint64, 1)] pub offset: Option<u64>,
-    #[pb(uint64, 2)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 3)] pub file_object: Option<u64>,
-    #[pb(uint64, 4)] pub file_key: Option<u64>,
-    #[pb(uint32, 5)] pub ttid: Option<u32>,
-    #[pb(uint32, 6)] pub io_size: Option<u32>,
-    #[pb(uint32, 7)] pub io_flags: Option<u32>,
-    #[pb(uint32, 8)] pub opcode: Option<u32>,
+    pub offset: Option<u64>,
+    pub irp_ptr: Option<u64>,
+    pub file_object: Option<u64>,
+    pub file_key: Option<u64>,
+    pub ttid: Option<u32>,
+    pub io_size: Option<u32>,
+    pub io_flags: Option<u32>,
+    pub opcode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoReadWriteEtwEventWriter, "perfetto.protos.FileIoReadWriteEtwEvent");
-impl FileIoReadWriteEtwEventWriter<'_> {
-    #[inline] pub fn offset(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn file_key(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn io_size(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn io_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { FileIoReadWriteEtwEvent;
+    optional opcode = 8 as Uint32;
+    optional io_flags = 7 as Uint32;
+    optional io_size = 6 as Uint32;
+    optional ttid = 5 as Uint32;
+    optional file_key = 4 as Uint64;
+    optional file_object = 3 as Uint64;
+    optional irp_ptr = 2 as Uint64;
+    optional offset = 1 as Uint64;
+}
+
+rt::writer! { FileIoReadWriteEtwEventWriter, "perfetto.protos.FileIoReadWriteEtwEvent";
+    value offset(u64) = 1 as uint64;
+    value irp_ptr(u64) = 2 as uint64;
+    value file_object(u64) = 3 as uint64;
+    value file_key(u64) = 4 as uint64;
+    value ttid(u32) = 5 as uint32;
+    value io_size(u32) = 6 as uint32;
+    value io_flags(u32) = 7 as uint32;
+    value opcode(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -761,24 +786,31 @@ impl FileIoReadWriteEtwEvent {
 }
 
 /// `perfetto.protos.FileIoSimpleOpEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoSimpleOpEtwEvent {
-    #[pb(uint64, 1)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 2)] pub file_object: Option<u64>,
-    #[pb(uint64, 3)] pub file_key: Option<u64>,
-    #[pb(uint32, 4)] pub ttid: Option<u32>,
-    #[pb(uint32, 5)] pub opcode: Option<u32>,
+    pub irp_ptr: Option<u64>,
+    pub file_object: Option<u64>,
+    pub file_key: Option<u64>,
+    pub ttid: Option<u32>,
+    pub opcode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoSimpleOpEtwEventWriter, "perfetto.protos.FileIoSimpleOpEtwEvent");
-impl FileIoSimpleOpEtwEventWriter<'_> {
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn file_key(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { FileIoSimpleOpEtwEvent;
+    optional opcode = 5 as Uint32;
+    optional ttid = 4 as Uint32;
+    optional file_key = 3 as Uint64;
+    optional file_object = 2 as Uint64;
+    optional irp_ptr = 1 as Uint64;
+}
+
+rt::writer! { FileIoSimpleOpEtwEventWriter, "perfetto.protos.FileIoSimpleOpEtwEvent";
+    value irp_ptr(u64) = 1 as uint64;
+    value file_object(u64) = 2 as uint64;
+    value file_key(u64) = 3 as uint64;
+    value ttid(u32) = 4 as uint32;
+    value opcode(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -805,20 +837,25 @@ impl FileIoSimpleOpEtwEvent {
 }
 
 /// `perfetto.protos.FileIoOpEndEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoOpEndEtwEvent {
-    #[pb(uint64, 1)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 2)] pub extra_info: Option<u64>,
-    #[pb(uint32, 3)] pub nt_status: Option<u32>,
+    pub irp_ptr: Option<u64>,
+    pub extra_info: Option<u64>,
+    pub nt_status: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoOpEndEtwEventWriter, "perfetto.protos.FileIoOpEndEtwEvent");
-impl FileIoOpEndEtwEventWriter<'_> {
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn extra_info(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nt_status(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { FileIoOpEndEtwEvent;
+    optional nt_status = 3 as Uint32;
+    optional extra_info = 2 as Uint64;
+    optional irp_ptr = 1 as Uint64;
+}
+
+rt::writer! { FileIoOpEndEtwEventWriter, "perfetto.protos.FileIoOpEndEtwEvent";
+    value irp_ptr(u64) = 1 as uint64;
+    value extra_info(u64) = 2 as uint64;
+    value nt_status(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -841,30 +878,40 @@ impl FileIoOpEndEtwEvent {
 }
 
 /// `perfetto.protos.FileIoPathOperationEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FileIoPathOperationEtwEvent {
-    #[pb(uint64, 1)] pub irp_ptr: Option<u64>,
-    #[pb(uint64, 2)] pub file_object: Option<u64>,
-    #[pb(uint64, 3)] pub file_key: Option<u64>,
-    #[pb(uint64, 4)] pub extra_info: Option<u64>,
-    #[pb(uint32, 5)] pub ttid: Option<u32>,
-    #[pb(uint32, 6)] pub info_class: Option<u32>,
-    #[pb(string, 7)] pub file_name: Option<String>,
-    #[pb(uint32, 8)] pub opcode: Option<u32>,
+    pub irp_ptr: Option<u64>,
+    pub file_object: Option<u64>,
+    pub file_key: Option<u64>,
+    pub extra_info: Option<u64>,
+    pub ttid: Option<u32>,
+    pub info_class: Option<u32>,
+    pub file_name: Option<String>,
+    pub opcode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FileIoPathOperationEtwEventWriter, "perfetto.protos.FileIoPathOperationEtwEvent");
-impl FileIoPathOperationEtwEventWriter<'_> {
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn file_key(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn extra_info(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn info_class(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { FileIoPathOperationEtwEvent;
+    optional opcode = 8 as Uint32;
+    optional file_name = 7 as Text;
+    optional info_class = 6 as Uint32;
+    optional ttid = 5 as Uint32;
+    optional extra_info = 4 as Uint64;
+    optional file_key = 3 as Uint64;
+    optional file_object = 2 as Uint64;
+    optional irp_ptr = 1 as Uint64;
+}
+
+rt::writer! { FileIoPathOperationEtwEventWriter, "perfetto.protos.FileIoPathOperationEtwEvent";
+    value irp_ptr(u64) = 1 as uint64;
+    value file_object(u64) = 2 as uint64;
+    value file_key(u64) = 3 as uint64;
+    value extra_info(u64) = 4 as uint64;
+    value ttid(u32) = 5 as uint32;
+    value info_class(u32) = 6 as uint32;
+    value file_name(&str) = 7 as string;
+    value opcode(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -897,18 +944,22 @@ impl FileIoPathOperationEtwEvent {
 }
 
 /// `perfetto.protos.StackWalkEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackWalkEtwEvent {
-    #[pb(string, 1)] pub trigger: Option<String>,
-    #[pb(uint64, 2)] pub callstack_iid: Option<u64>,
+    pub trigger: Option<String>,
+    pub callstack_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StackWalkEtwEventWriter, "perfetto.protos.StackWalkEtwEvent");
-impl StackWalkEtwEventWriter<'_> {
-    #[inline] pub fn trigger(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { StackWalkEtwEvent;
+    optional callstack_iid = 2 as Uint64;
+    optional trigger = 1 as Text;
+}
+
+rt::writer! { StackWalkEtwEventWriter, "perfetto.protos.StackWalkEtwEvent";
+    value trigger(&str) = 1 as string;
+    value callstack_iid(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -929,32 +980,43 @@ impl StackWalkEtwEvent {
 }
 
 /// `perfetto.protos.DiskIoEtwEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DiskIoEtwEvent {
-    #[pb(uint32, 1)] pub disk_number: Option<u32>,
-    #[pb(uint32, 2)] pub irp_flags: Option<u32>,
-    #[pb(uint32, 3)] pub transfer_size: Option<u32>,
-    #[pb(int64, 4)] pub byte_offset: Option<i64>,
-    #[pb(uint64, 5)] pub file_object: Option<u64>,
-    #[pb(uint64, 6)] pub irp_ptr: Option<u64>,
-    #[pb(int64, 7)] pub response_time: Option<i64>,
-    #[pb(uint32, 8)] pub issuing_thread_id: Option<u32>,
-    #[pb(uint32, 9)] pub opcode: Option<u32>,
+    pub disk_number: Option<u32>,
+    pub irp_flags: Option<u32>,
+    pub transfer_size: Option<u32>,
+    pub byte_offset: Option<i64>,
+    pub file_object: Option<u64>,
+    pub irp_ptr: Option<u64>,
+    pub response_time: Option<i64>,
+    pub issuing_thread_id: Option<u32>,
+    pub opcode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DiskIoEtwEventWriter, "perfetto.protos.DiskIoEtwEvent");
-impl DiskIoEtwEventWriter<'_> {
-    #[inline] pub fn disk_number(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn irp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn transfer_size(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn byte_offset(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn response_time(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
-    #[inline] pub fn issuing_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { DiskIoEtwEvent;
+    optional opcode = 9 as Uint32;
+    optional issuing_thread_id = 8 as Uint32;
+    optional response_time = 7 as Int64;
+    optional irp_ptr = 6 as Uint64;
+    optional file_object = 5 as Uint64;
+    optional byte_offset = 4 as Int64;
+    optional transfer_size = 3 as Uint32;
+    optional irp_flags = 2 as Uint32;
+    optional disk_number = 1 as Uint32;
+}
+
+rt::writer! { DiskIoEtwEventWriter, "perfetto.protos.DiskIoEtwEvent";
+    value disk_number(u32) = 1 as uint32;
+    value irp_flags(u32) = 2 as uint32;
+    value transfer_size(u32) = 3 as uint32;
+    value byte_offset(i64) = 4 as int64;
+    value file_object(u64) = 5 as uint64;
+    value irp_ptr(u64) = 6 as uint64;
+    value response_time(i64) = 7 as int64;
+    value issuing_thread_id(u32) = 8 as uint32;
+    value opcode(u32) = 9 as uint32;
 }
 
 rt::reader! {

@@ -8,106 +8,72 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.EtwTraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EtwTraceEvent {
-    #[pb(uint64, 1)] pub timestamp: Option<u64>,
+    pub timestamp: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)] pub event: Option<EtwTraceEventEvent>,
-    #[pb(uint32, 4)] pub cpu: Option<u32>,
-    #[pb(uint32, 5)] pub thread_id: Option<u32>,
+    pub event: Option<EtwTraceEventEvent>,
+    pub cpu: Option<u32>,
+    pub thread_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { EtwTraceEvent;
+    optional thread_id = 5 as Uint32;
+    optional cpu = 4 as Uint32;
+    oneof event = 2 | 3 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15;
+    optional timestamp = 1 as Uint64;
 }
 
 /// `perfetto.protos.EtwTraceEvent.event`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum EtwTraceEventEvent {
-    #[pb(message, 2)] CSwitch(crate::CSwitchEtwEvent),
-    #[pb(message, 3)] ReadyThread(crate::ReadyThreadEtwEvent),
-    #[pb(message, 6)] MemInfo(crate::MemInfoEtwEvent),
-    #[pb(message, 7)] FileIoCreate(crate::FileIoCreateEtwEvent),
-    #[pb(message, 8)] FileIoDirEnum(crate::FileIoDirEnumEtwEvent),
-    #[pb(message, 9)] FileIoInfo(crate::FileIoInfoEtwEvent),
-    #[pb(message, 10)] FileIoReadWrite(crate::FileIoReadWriteEtwEvent),
-    #[pb(message, 11)] FileIoSimpleOp(crate::FileIoSimpleOpEtwEvent),
-    #[pb(message, 12)] FileIoOpEnd(crate::FileIoOpEndEtwEvent),
-    #[pb(message, 13)] StackWalk(crate::StackWalkEtwEvent),
-    #[pb(message, 14)] FileIoPathOperation(crate::FileIoPathOperationEtwEvent),
-    #[pb(message, 15)] DiskIo(crate::DiskIoEtwEvent),
+    CSwitch(crate::CSwitchEtwEvent),
+    ReadyThread(crate::ReadyThreadEtwEvent),
+    MemInfo(crate::MemInfoEtwEvent),
+    FileIoCreate(crate::FileIoCreateEtwEvent),
+    FileIoDirEnum(crate::FileIoDirEnumEtwEvent),
+    FileIoInfo(crate::FileIoInfoEtwEvent),
+    FileIoReadWrite(crate::FileIoReadWriteEtwEvent),
+    FileIoSimpleOp(crate::FileIoSimpleOpEtwEvent),
+    FileIoOpEnd(crate::FileIoOpEndEtwEvent),
+    StackWalk(crate::StackWalkEtwEvent),
+    FileIoPathOperation(crate::FileIoPathOperationEtwEvent),
+    DiskIo(crate::DiskIoEtwEvent),
 }
 
-rt::writer!(EtwTraceEventWriter, "perfetto.protos.EtwTraceEvent");
-impl EtwTraceEventWriter<'_> {
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn c_switch(&mut self) -> crate::CSwitchEtwEventWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn c_switch_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn ready_thread(&mut self) -> crate::ReadyThreadEtwEventWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn ready_thread_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mem_info(&mut self) -> crate::MemInfoEtwEventWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn mem_info_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
-    #[inline] pub fn file_io_create(&mut self) -> crate::FileIoCreateEtwEventWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn file_io_create_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn file_io_dir_enum(&mut self) -> crate::FileIoDirEnumEtwEventWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    #[inline] pub fn file_io_dir_enum_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn file_io_info(&mut self) -> crate::FileIoInfoEtwEventWriter<'_> { rt::message::<9, _>(&mut self.s) }
-    #[inline] pub fn file_io_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<9>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn file_io_read_write(&mut self) -> crate::FileIoReadWriteEtwEventWriter<'_> {
-        rt::message::<10, _>(&mut self.s)
-    }
-    #[inline] pub fn file_io_read_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn file_io_simple_op(&mut self) -> crate::FileIoSimpleOpEtwEventWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    #[inline] pub fn file_io_simple_op_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn file_io_op_end(&mut self) -> crate::FileIoOpEndEtwEventWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    #[inline] pub fn file_io_op_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn stack_walk(&mut self) -> crate::StackWalkEtwEventWriter<'_> { rt::message::<13, _>(&mut self.s) }
-    #[inline] pub fn stack_walk_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<13>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn file_io_path_operation(
-        &mut self,
-    ) -> crate::FileIoPathOperationEtwEventWriter<'_> {
-        rt::message::<14, _>(&mut self.s)
-    }
-    #[inline] pub fn file_io_path_operation_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<14>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn disk_io(&mut self) -> crate::DiskIoEtwEventWriter<'_> { rt::message::<15, _>(&mut self.s) }
-    #[inline] pub fn disk_io_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<15>(&mut self.s, body); self }
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::oneof! { EtwTraceEventEvent;
+    CSwitch = 2 as Nested(crate::CSwitchEtwEvent);
+    ReadyThread = 3 as Nested(crate::ReadyThreadEtwEvent);
+    MemInfo = 6 as Nested(crate::MemInfoEtwEvent);
+    FileIoCreate = 7 as Nested(crate::FileIoCreateEtwEvent);
+    FileIoDirEnum = 8 as Nested(crate::FileIoDirEnumEtwEvent);
+    FileIoInfo = 9 as Nested(crate::FileIoInfoEtwEvent);
+    FileIoReadWrite = 10 as Nested(crate::FileIoReadWriteEtwEvent);
+    FileIoSimpleOp = 11 as Nested(crate::FileIoSimpleOpEtwEvent);
+    FileIoOpEnd = 12 as Nested(crate::FileIoOpEndEtwEvent);
+    StackWalk = 13 as Nested(crate::StackWalkEtwEvent);
+    FileIoPathOperation = 14 as Nested(crate::FileIoPathOperationEtwEvent);
+    DiskIo = 15 as Nested(crate::DiskIoEtwEvent);
+}
+
+rt::writer! { EtwTraceEventWriter, "perfetto.protos.EtwTraceEvent";
+    value timestamp(u64) = 1 as uint64;
+    message c_switch(crate::CSwitchEtwEventWriter<'_>) = 2, c_switch_raw;
+    message ready_thread(crate::ReadyThreadEtwEventWriter<'_>) = 3, ready_thread_raw;
+    message mem_info(crate::MemInfoEtwEventWriter<'_>) = 6, mem_info_raw;
+    message file_io_create(crate::FileIoCreateEtwEventWriter<'_>) = 7, file_io_create_raw;
+    message file_io_dir_enum(crate::FileIoDirEnumEtwEventWriter<'_>) = 8, file_io_dir_enum_raw;
+    message file_io_info(crate::FileIoInfoEtwEventWriter<'_>) = 9, file_io_info_raw;
+    message file_io_read_write(crate::FileIoReadWriteEtwEventWriter<'_>) = 10, file_io_read_write_raw;
+    message file_io_simple_op(crate::FileIoSimpleOpEtwEventWriter<'_>) = 11, file_io_simple_op_raw;
+    message file_io_op_end(crate::FileIoOpEndEtwEventWriter<'_>) = 12, file_io_op_end_raw;
+    message stack_walk(crate::StackWalkEtwEventWriter<'_>) = 13, stack_walk_raw;
+    message file_io_path_operation(crate::FileIoPathOperationEtwEventWriter<'_>) = 14, file_io_path_operation_raw;
+    message disk_io(crate::DiskIoEtwEventWriter<'_>) = 15, disk_io_raw;
+    value cpu(u32) = 4 as uint32;
+    value thread_id(u32) = 5 as uint32;
 }
 
 rt::reader! {

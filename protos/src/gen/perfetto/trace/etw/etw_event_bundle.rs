@@ -8,19 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.EtwTraceEventBundle`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EtwTraceEventBundle {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(message, 2, repeated)] pub event: Vec<crate::EtwTraceEvent>,
+    pub cpu: Option<u32>,
+    pub event: Vec<crate::EtwTraceEvent>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EtwTraceEventBundleWriter, "perfetto.protos.EtwTraceEventBundle");
-impl EtwTraceEventBundleWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn event(&mut self) -> crate::EtwTraceEventWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn event_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { EtwTraceEventBundle;
+    repeated event = 2 as Nested(crate::EtwTraceEvent);
+    optional cpu = 1 as Uint32;
+}
+
+rt::writer! { EtwTraceEventBundleWriter, "perfetto.protos.EtwTraceEventBundle";
+    value cpu(u32) = 1 as uint32;
+    message event(crate::EtwTraceEventWriter<'_>) = 2, event_raw;
 }
 
 rt::reader! {

@@ -29,21 +29,25 @@ impl protozero::Enumeration for InodeFileMapEntryType {
 
 protozero::rt::enumeration!(InodeFileMapEntryType);
 /// `perfetto.protos.InodeFileMap`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InodeFileMap {
-    #[pb(uint64, 1)] pub block_device_id: Option<u64>,
-    #[pb(string, 2, repeated)] pub mount_points: Vec<String>,
-    #[pb(message, 3, repeated)] pub entries: Vec<InodeFileMapEntry>,
+    pub block_device_id: Option<u64>,
+    pub mount_points: Vec<String>,
+    pub entries: Vec<InodeFileMapEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InodeFileMapWriter, "perfetto.protos.InodeFileMap");
-impl InodeFileMapWriter<'_> {
-    #[inline] pub fn block_device_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn mount_points(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn entries(&mut self) -> InodeFileMapEntryWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn entries_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+rt::owned! { InodeFileMap;
+    repeated entries = 3 as Nested(InodeFileMapEntry);
+    repeated mount_points = 2 as Text;
+    optional block_device_id = 1 as Uint64;
+}
+
+rt::writer! { InodeFileMapWriter, "perfetto.protos.InodeFileMap";
+    value block_device_id(u64) = 1 as uint64;
+    value mount_points(&str) = 2 as string;
+    message entries(InodeFileMapEntryWriter<'_>) = 3, entries_raw;
 }
 
 rt::reader! {
@@ -68,23 +72,25 @@ impl InodeFileMap {
 }
 
 /// `perfetto.protos.InodeFileMap.Entry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InodeFileMapEntry {
-    #[pb(uint64, 1)] pub inode_number: Option<u64>,
-    #[pb(string, 2, repeated)] pub paths: Vec<String>,
-    #[pb(enumeration, 3)] pub r#type: Option<InodeFileMapEntryType>,
+    pub inode_number: Option<u64>,
+    pub paths: Vec<String>,
+    pub r#type: Option<InodeFileMapEntryType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InodeFileMapEntryWriter, "perfetto.protos.InodeFileMap.Entry");
-impl InodeFileMapEntryWriter<'_> {
-    #[inline] pub fn inode_number(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn paths(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: InodeFileMapEntryType) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { InodeFileMapEntry;
+    optional r#type = 3 as Enum(InodeFileMapEntryType);
+    repeated paths = 2 as Text;
+    optional inode_number = 1 as Uint64;
+}
+
+rt::writer! { InodeFileMapEntryWriter, "perfetto.protos.InodeFileMap.Entry";
+    value inode_number(u64) = 1 as uint64;
+    value paths(&str) = 2 as string;
+    enumeration r#type(InodeFileMapEntryType) = 3;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidFsDatareadEndFtraceEvent {
-    #[pb(int32, 1)] pub bytes: Option<i32>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
+    pub bytes: Option<i32>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidFsDatareadEndFtraceEventWriter, "perfetto.protos.AndroidFsDatareadEndFtraceEvent");
-impl AndroidFsDatareadEndFtraceEventWriter<'_> {
-    #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { AndroidFsDatareadEndFtraceEvent;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional bytes = 1 as Int32;
+}
+
+rt::writer! { AndroidFsDatareadEndFtraceEventWriter, "perfetto.protos.AndroidFsDatareadEndFtraceEvent";
+    value bytes(i32) = 1 as int32;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -44,28 +49,37 @@ impl AndroidFsDatareadEndFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidFsDatareadStartFtraceEvent {
-    #[pb(int32, 1)] pub bytes: Option<i32>,
-    #[pb(string, 2)] pub cmdline: Option<String>,
-    #[pb(int64, 3)] pub i_size: Option<i64>,
-    #[pb(uint64, 4)] pub ino: Option<u64>,
-    #[pb(int64, 5)] pub offset: Option<i64>,
-    #[pb(string, 6)] pub pathbuf: Option<String>,
-    #[pb(int32, 7)] pub pid: Option<i32>,
+    pub bytes: Option<i32>,
+    pub cmdline: Option<String>,
+    pub i_size: Option<i64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub pathbuf: Option<String>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidFsDatareadStartFtraceEventWriter, "perfetto.protos.AndroidFsDatareadStartFtraceEvent");
-impl AndroidFsDatareadStartFtraceEventWriter<'_> {
-    #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn i_size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn pathbuf(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { AndroidFsDatareadStartFtraceEvent;
+    optional pid = 7 as Int32;
+    optional pathbuf = 6 as Text;
+    optional offset = 5 as Int64;
+    optional ino = 4 as Uint64;
+    optional i_size = 3 as Int64;
+    optional cmdline = 2 as Text;
+    optional bytes = 1 as Int32;
+}
+
+rt::writer! { AndroidFsDatareadStartFtraceEventWriter, "perfetto.protos.AndroidFsDatareadStartFtraceEvent";
+    value bytes(i32) = 1 as int32;
+    value cmdline(&str) = 2 as string;
+    value i_size(i64) = 3 as int64;
+    value ino(u64) = 4 as uint64;
+    value offset(i64) = 5 as int64;
+    value pathbuf(&str) = 6 as string;
+    value pid(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -96,20 +110,25 @@ impl AndroidFsDatareadStartFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidFsDatawriteEndFtraceEvent {
-    #[pb(int32, 1)] pub bytes: Option<i32>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
+    pub bytes: Option<i32>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidFsDatawriteEndFtraceEventWriter, "perfetto.protos.AndroidFsDatawriteEndFtraceEvent");
-impl AndroidFsDatawriteEndFtraceEventWriter<'_> {
-    #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { AndroidFsDatawriteEndFtraceEvent;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional bytes = 1 as Int32;
+}
+
+rt::writer! { AndroidFsDatawriteEndFtraceEventWriter, "perfetto.protos.AndroidFsDatawriteEndFtraceEvent";
+    value bytes(i32) = 1 as int32;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -132,28 +151,37 @@ impl AndroidFsDatawriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidFsDatawriteStartFtraceEvent {
-    #[pb(int32, 1)] pub bytes: Option<i32>,
-    #[pb(string, 2)] pub cmdline: Option<String>,
-    #[pb(int64, 3)] pub i_size: Option<i64>,
-    #[pb(uint64, 4)] pub ino: Option<u64>,
-    #[pb(int64, 5)] pub offset: Option<i64>,
-    #[pb(string, 6)] pub pathbuf: Option<String>,
-    #[pb(int32, 7)] pub pid: Option<i32>,
+    pub bytes: Option<i32>,
+    pub cmdline: Option<String>,
+    pub i_size: Option<i64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub pathbuf: Option<String>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidFsDatawriteStartFtraceEventWriter, "perfetto.protos.AndroidFsDatawriteStartFtraceEvent");
-impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
-    #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn i_size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn pathbuf(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { AndroidFsDatawriteStartFtraceEvent;
+    optional pid = 7 as Int32;
+    optional pathbuf = 6 as Text;
+    optional offset = 5 as Int64;
+    optional ino = 4 as Uint64;
+    optional i_size = 3 as Int64;
+    optional cmdline = 2 as Text;
+    optional bytes = 1 as Int32;
+}
+
+rt::writer! { AndroidFsDatawriteStartFtraceEventWriter, "perfetto.protos.AndroidFsDatawriteStartFtraceEvent";
+    value bytes(i32) = 1 as int32;
+    value cmdline(&str) = 2 as string;
+    value i_size(i64) = 3 as int64;
+    value ino(u64) = 4 as uint64;
+    value offset(i64) = 5 as int64;
+    value pathbuf(&str) = 6 as string;
+    value pid(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -184,20 +212,25 @@ impl AndroidFsDatawriteStartFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidFsFsyncEndFtraceEvent {
-    #[pb(int32, 1)] pub bytes: Option<i32>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
+    pub bytes: Option<i32>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidFsFsyncEndFtraceEventWriter, "perfetto.protos.AndroidFsFsyncEndFtraceEvent");
-impl AndroidFsFsyncEndFtraceEventWriter<'_> {
-    #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { AndroidFsFsyncEndFtraceEvent;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional bytes = 1 as Int32;
+}
+
+rt::writer! { AndroidFsFsyncEndFtraceEventWriter, "perfetto.protos.AndroidFsFsyncEndFtraceEvent";
+    value bytes(i32) = 1 as int32;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -220,24 +253,31 @@ impl AndroidFsFsyncEndFtraceEvent {
 }
 
 /// `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidFsFsyncStartFtraceEvent {
-    #[pb(string, 1)] pub cmdline: Option<String>,
-    #[pb(int64, 2)] pub i_size: Option<i64>,
-    #[pb(uint64, 3)] pub ino: Option<u64>,
-    #[pb(string, 4)] pub pathbuf: Option<String>,
-    #[pb(int32, 5)] pub pid: Option<i32>,
+    pub cmdline: Option<String>,
+    pub i_size: Option<i64>,
+    pub ino: Option<u64>,
+    pub pathbuf: Option<String>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidFsFsyncStartFtraceEventWriter, "perfetto.protos.AndroidFsFsyncStartFtraceEvent");
-impl AndroidFsFsyncStartFtraceEventWriter<'_> {
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn i_size(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pathbuf(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { AndroidFsFsyncStartFtraceEvent;
+    optional pid = 5 as Int32;
+    optional pathbuf = 4 as Text;
+    optional ino = 3 as Uint64;
+    optional i_size = 2 as Int64;
+    optional cmdline = 1 as Text;
+}
+
+rt::writer! { AndroidFsFsyncStartFtraceEventWriter, "perfetto.protos.AndroidFsFsyncStartFtraceEvent";
+    value cmdline(&str) = 1 as string;
+    value i_size(i64) = 2 as int64;
+    value ino(u64) = 3 as uint64;
+    value pathbuf(&str) = 4 as string;
+    value pid(i32) = 5 as int32;
 }
 
 rt::reader! {

@@ -8,32 +8,43 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BclIrqTriggerFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BclIrqTriggerFtraceEvent {
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(int32, 2)] pub throttle: Option<i32>,
-    #[pb(int32, 3)] pub cpu0_limit: Option<i32>,
-    #[pb(int32, 4)] pub cpu1_limit: Option<i32>,
-    #[pb(int32, 5)] pub cpu2_limit: Option<i32>,
-    #[pb(int32, 6)] pub tpu_limit: Option<i32>,
-    #[pb(int32, 7)] pub gpu_limit: Option<i32>,
-    #[pb(int32, 8)] pub voltage: Option<i32>,
-    #[pb(int32, 9)] pub capacity: Option<i32>,
+    pub id: Option<i32>,
+    pub throttle: Option<i32>,
+    pub cpu0_limit: Option<i32>,
+    pub cpu1_limit: Option<i32>,
+    pub cpu2_limit: Option<i32>,
+    pub tpu_limit: Option<i32>,
+    pub gpu_limit: Option<i32>,
+    pub voltage: Option<i32>,
+    pub capacity: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BclIrqTriggerFtraceEventWriter, "perfetto.protos.BclIrqTriggerFtraceEvent");
-impl BclIrqTriggerFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn throttle(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cpu0_limit(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn cpu1_limit(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn cpu2_limit(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn tpu_limit(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn gpu_limit(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn voltage(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn capacity(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
+rt::owned! { BclIrqTriggerFtraceEvent;
+    optional capacity = 9 as Int32;
+    optional voltage = 8 as Int32;
+    optional gpu_limit = 7 as Int32;
+    optional tpu_limit = 6 as Int32;
+    optional cpu2_limit = 5 as Int32;
+    optional cpu1_limit = 4 as Int32;
+    optional cpu0_limit = 3 as Int32;
+    optional throttle = 2 as Int32;
+    optional id = 1 as Int32;
+}
+
+rt::writer! { BclIrqTriggerFtraceEventWriter, "perfetto.protos.BclIrqTriggerFtraceEvent";
+    value id(i32) = 1 as int32;
+    value throttle(i32) = 2 as int32;
+    value cpu0_limit(i32) = 3 as int32;
+    value cpu1_limit(i32) = 4 as int32;
+    value cpu2_limit(i32) = 5 as int32;
+    value tpu_limit(i32) = 6 as int32;
+    value gpu_limit(i32) = 7 as int32;
+    value voltage(i32) = 8 as int32;
+    value capacity(i32) = 9 as int32;
 }
 
 rt::reader! {

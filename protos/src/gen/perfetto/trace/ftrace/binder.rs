@@ -8,28 +8,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BinderTransactionFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderTransactionFtraceEvent {
-    #[pb(int32, 1)] pub debug_id: Option<i32>,
-    #[pb(int32, 2)] pub target_node: Option<i32>,
-    #[pb(int32, 3)] pub to_proc: Option<i32>,
-    #[pb(int32, 4)] pub to_thread: Option<i32>,
-    #[pb(int32, 5)] pub reply: Option<i32>,
-    #[pb(uint32, 6)] pub code: Option<u32>,
-    #[pb(uint32, 7)] pub flags: Option<u32>,
+    pub debug_id: Option<i32>,
+    pub target_node: Option<i32>,
+    pub to_proc: Option<i32>,
+    pub to_thread: Option<i32>,
+    pub reply: Option<i32>,
+    pub code: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderTransactionFtraceEventWriter, "perfetto.protos.BinderTransactionFtraceEvent");
-impl BinderTransactionFtraceEventWriter<'_> {
-    #[inline] pub fn debug_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn target_node(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn to_proc(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn to_thread(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn reply(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn code(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+rt::owned! { BinderTransactionFtraceEvent;
+    optional flags = 7 as Uint32;
+    optional code = 6 as Uint32;
+    optional reply = 5 as Int32;
+    optional to_thread = 4 as Int32;
+    optional to_proc = 3 as Int32;
+    optional target_node = 2 as Int32;
+    optional debug_id = 1 as Int32;
+}
+
+rt::writer! { BinderTransactionFtraceEventWriter, "perfetto.protos.BinderTransactionFtraceEvent";
+    value debug_id(i32) = 1 as int32;
+    value target_node(i32) = 2 as int32;
+    value to_proc(i32) = 3 as int32;
+    value to_thread(i32) = 4 as int32;
+    value reply(i32) = 5 as int32;
+    value code(u32) = 6 as uint32;
+    value flags(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -60,16 +69,19 @@ impl BinderTransactionFtraceEvent {
 }
 
 /// `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderTransactionReceivedFtraceEvent {
-    #[pb(int32, 1)] pub debug_id: Option<i32>,
+    pub debug_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderTransactionReceivedFtraceEventWriter, "perfetto.protos.BinderTransactionReceivedFtraceEvent");
-impl BinderTransactionReceivedFtraceEventWriter<'_> {
-    #[inline] pub fn debug_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { BinderTransactionReceivedFtraceEvent;
+    optional debug_id = 1 as Int32;
+}
+
+rt::writer! { BinderTransactionReceivedFtraceEventWriter, "perfetto.protos.BinderTransactionReceivedFtraceEvent";
+    value debug_id(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -89,24 +101,31 @@ impl BinderTransactionReceivedFtraceEvent {
 }
 
 /// `perfetto.protos.BinderSetPriorityFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderSetPriorityFtraceEvent {
-    #[pb(int32, 1)] pub proc: Option<i32>,
-    #[pb(int32, 2)] pub thread: Option<i32>,
-    #[pb(uint32, 3)] pub old_prio: Option<u32>,
-    #[pb(uint32, 4)] pub new_prio: Option<u32>,
-    #[pb(uint32, 5)] pub desired_prio: Option<u32>,
+    pub proc: Option<i32>,
+    pub thread: Option<i32>,
+    pub old_prio: Option<u32>,
+    pub new_prio: Option<u32>,
+    pub desired_prio: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderSetPriorityFtraceEventWriter, "perfetto.protos.BinderSetPriorityFtraceEvent");
-impl BinderSetPriorityFtraceEventWriter<'_> {
-    #[inline] pub fn proc(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn thread(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn old_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn new_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn desired_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { BinderSetPriorityFtraceEvent;
+    optional desired_prio = 5 as Uint32;
+    optional new_prio = 4 as Uint32;
+    optional old_prio = 3 as Uint32;
+    optional thread = 2 as Int32;
+    optional proc = 1 as Int32;
+}
+
+rt::writer! { BinderSetPriorityFtraceEventWriter, "perfetto.protos.BinderSetPriorityFtraceEvent";
+    value proc(i32) = 1 as int32;
+    value thread(i32) = 2 as int32;
+    value old_prio(u32) = 3 as uint32;
+    value new_prio(u32) = 4 as uint32;
+    value desired_prio(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -133,16 +152,19 @@ impl BinderSetPriorityFtraceEvent {
 }
 
 /// `perfetto.protos.BinderLockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderLockFtraceEvent {
-    #[pb(string, 1)] pub tag: Option<String>,
+    pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderLockFtraceEventWriter, "perfetto.protos.BinderLockFtraceEvent");
-impl BinderLockFtraceEventWriter<'_> {
-    #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { BinderLockFtraceEvent;
+    optional tag = 1 as Text;
+}
+
+rt::writer! { BinderLockFtraceEventWriter, "perfetto.protos.BinderLockFtraceEvent";
+    value tag(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -162,16 +184,19 @@ impl BinderLockFtraceEvent {
 }
 
 /// `perfetto.protos.BinderLockedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderLockedFtraceEvent {
-    #[pb(string, 1)] pub tag: Option<String>,
+    pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderLockedFtraceEventWriter, "perfetto.protos.BinderLockedFtraceEvent");
-impl BinderLockedFtraceEventWriter<'_> {
-    #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { BinderLockedFtraceEvent;
+    optional tag = 1 as Text;
+}
+
+rt::writer! { BinderLockedFtraceEventWriter, "perfetto.protos.BinderLockedFtraceEvent";
+    value tag(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -191,16 +216,19 @@ impl BinderLockedFtraceEvent {
 }
 
 /// `perfetto.protos.BinderUnlockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderUnlockFtraceEvent {
-    #[pb(string, 1)] pub tag: Option<String>,
+    pub tag: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderUnlockFtraceEventWriter, "perfetto.protos.BinderUnlockFtraceEvent");
-impl BinderUnlockFtraceEventWriter<'_> {
-    #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { BinderUnlockFtraceEvent;
+    optional tag = 1 as Text;
+}
+
+rt::writer! { BinderUnlockFtraceEventWriter, "perfetto.protos.BinderUnlockFtraceEvent";
+    value tag(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -220,25 +248,28 @@ impl BinderUnlockFtraceEvent {
 }
 
 /// `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderTransactionAllocBufFtraceEvent {
-    #[pb(uint64, 1)] pub data_size: Option<u64>,
-    #[pb(int32, 2)] pub debug_id: Option<i32>,
-    #[pb(uint64, 3)] pub offsets_size: Option<u64>,
-    #[pb(uint64, 4)] pub extra_buffers_size: Option<u64>,
+    pub data_size: Option<u64>,
+    pub debug_id: Option<i32>,
+    pub offsets_size: Option<u64>,
+    pub extra_buffers_size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderTransactionAllocBufFtraceEventWriter, "perfetto.protos.BinderTransactionAllocBufFtraceEvent");
-impl BinderTransactionAllocBufFtraceEventWriter<'_> {
-    #[inline] pub fn data_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn debug_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn offsets_size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn extra_buffers_size(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+rt::owned! { BinderTransactionAllocBufFtraceEvent;
+    optional extra_buffers_size = 4 as Uint64;
+    optional offsets_size = 3 as Uint64;
+    optional debug_id = 2 as Int32;
+    optional data_size = 1 as Uint64;
+}
+
+rt::writer! { BinderTransactionAllocBufFtraceEventWriter, "perfetto.protos.BinderTransactionAllocBufFtraceEvent";
+    value data_size(u64) = 1 as uint64;
+    value debug_id(i32) = 2 as int32;
+    value offsets_size(u64) = 3 as uint64;
+    value extra_buffers_size(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -263,16 +294,19 @@ impl BinderTransactionAllocBufFtraceEvent {
 }
 
 /// `perfetto.protos.BinderCommandFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderCommandFtraceEvent {
-    #[pb(uint32, 1)] pub cmd: Option<u32>,
+    pub cmd: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderCommandFtraceEventWriter, "perfetto.protos.BinderCommandFtraceEvent");
-impl BinderCommandFtraceEventWriter<'_> {
-    #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { BinderCommandFtraceEvent;
+    optional cmd = 1 as Uint32;
+}
+
+rt::writer! { BinderCommandFtraceEventWriter, "perfetto.protos.BinderCommandFtraceEvent";
+    value cmd(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -292,16 +326,19 @@ impl BinderCommandFtraceEvent {
 }
 
 /// `perfetto.protos.BinderReturnFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BinderReturnFtraceEvent {
-    #[pb(uint32, 1)] pub cmd: Option<u32>,
+    pub cmd: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BinderReturnFtraceEventWriter, "perfetto.protos.BinderReturnFtraceEvent");
-impl BinderReturnFtraceEventWriter<'_> {
-    #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { BinderReturnFtraceEvent;
+    optional cmd = 1 as Uint32;
+}
+
+rt::writer! { BinderReturnFtraceEventWriter, "perfetto.protos.BinderReturnFtraceEvent";
+    value cmd(u32) = 1 as uint32;
 }
 
 rt::reader! {

@@ -8,28 +8,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BlockRqIssueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockRqIssueFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(uint32, 4)] pub bytes: Option<u32>,
-    #[pb(string, 5)] pub rwbs: Option<String>,
-    #[pb(string, 6)] pub comm: Option<String>,
-    #[pb(string, 7)] pub cmd: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub bytes: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
+    pub cmd: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockRqIssueFtraceEventWriter, "perfetto.protos.BlockRqIssueFtraceEvent");
-impl BlockRqIssueFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { BlockRqIssueFtraceEvent;
+    optional cmd = 7 as Text;
+    optional comm = 6 as Text;
+    optional rwbs = 5 as Text;
+    optional bytes = 4 as Uint32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockRqIssueFtraceEventWriter, "perfetto.protos.BlockRqIssueFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value bytes(u32) = 4 as uint32;
+    value rwbs(&str) = 5 as string;
+    value comm(&str) = 6 as string;
+    value cmd(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -60,24 +69,31 @@ impl BlockRqIssueFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioBackmergeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockBioBackmergeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockBioBackmergeFtraceEventWriter, "perfetto.protos.BlockBioBackmergeFtraceEvent");
-impl BlockBioBackmergeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockBioBackmergeFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockBioBackmergeFtraceEventWriter, "perfetto.protos.BlockBioBackmergeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -104,24 +120,31 @@ impl BlockBioBackmergeFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioBounceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockBioBounceFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockBioBounceFtraceEventWriter, "perfetto.protos.BlockBioBounceFtraceEvent");
-impl BlockBioBounceFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockBioBounceFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockBioBounceFtraceEventWriter, "perfetto.protos.BlockBioBounceFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -148,24 +171,31 @@ impl BlockBioBounceFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockBioCompleteFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(int32, 4)] pub error: Option<i32>,
-    #[pb(string, 5)] pub rwbs: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub error: Option<i32>,
+    pub rwbs: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockBioCompleteFtraceEventWriter, "perfetto.protos.BlockBioCompleteFtraceEvent");
-impl BlockBioCompleteFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockBioCompleteFtraceEvent;
+    optional rwbs = 5 as Text;
+    optional error = 4 as Int32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockBioCompleteFtraceEventWriter, "perfetto.protos.BlockBioCompleteFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value error(i32) = 4 as int32;
+    value rwbs(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -192,24 +222,31 @@ impl BlockBioCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockBioFrontmergeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockBioFrontmergeFtraceEventWriter, "perfetto.protos.BlockBioFrontmergeFtraceEvent");
-impl BlockBioFrontmergeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockBioFrontmergeFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockBioFrontmergeFtraceEventWriter, "perfetto.protos.BlockBioFrontmergeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -236,24 +273,31 @@ impl BlockBioFrontmergeFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockBioQueueFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockBioQueueFtraceEventWriter, "perfetto.protos.BlockBioQueueFtraceEvent");
-impl BlockBioQueueFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockBioQueueFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockBioQueueFtraceEventWriter, "perfetto.protos.BlockBioQueueFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -280,26 +324,34 @@ impl BlockBioQueueFtraceEvent {
 }
 
 /// `perfetto.protos.BlockBioRemapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockBioRemapFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(uint64, 4)] pub old_dev: Option<u64>,
-    #[pb(uint64, 5)] pub old_sector: Option<u64>,
-    #[pb(string, 6)] pub rwbs: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub old_dev: Option<u64>,
+    pub old_sector: Option<u64>,
+    pub rwbs: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockBioRemapFtraceEventWriter, "perfetto.protos.BlockBioRemapFtraceEvent");
-impl BlockBioRemapFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn old_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn old_sector(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { BlockBioRemapFtraceEvent;
+    optional rwbs = 6 as Text;
+    optional old_sector = 5 as Uint64;
+    optional old_dev = 4 as Uint64;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockBioRemapFtraceEventWriter, "perfetto.protos.BlockBioRemapFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value old_dev(u64) = 4 as uint64;
+    value old_sector(u64) = 5 as uint64;
+    value rwbs(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -328,20 +380,25 @@ impl BlockBioRemapFtraceEvent {
 }
 
 /// `perfetto.protos.BlockDirtyBufferFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockDirtyBufferFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint64, 3)] pub size: Option<u64>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockDirtyBufferFtraceEventWriter, "perfetto.protos.BlockDirtyBufferFtraceEvent");
-impl BlockDirtyBufferFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { BlockDirtyBufferFtraceEvent;
+    optional size = 3 as Uint64;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockDirtyBufferFtraceEventWriter, "perfetto.protos.BlockDirtyBufferFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value size(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -364,24 +421,31 @@ impl BlockDirtyBufferFtraceEvent {
 }
 
 /// `perfetto.protos.BlockGetrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockGetrqFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockGetrqFtraceEventWriter, "perfetto.protos.BlockGetrqFtraceEvent");
-impl BlockGetrqFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockGetrqFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockGetrqFtraceEventWriter, "perfetto.protos.BlockGetrqFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -408,16 +472,19 @@ impl BlockGetrqFtraceEvent {
 }
 
 /// `perfetto.protos.BlockPlugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockPlugFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockPlugFtraceEventWriter, "perfetto.protos.BlockPlugFtraceEvent");
-impl BlockPlugFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { BlockPlugFtraceEvent;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { BlockPlugFtraceEventWriter, "perfetto.protos.BlockPlugFtraceEvent";
+    value comm(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -437,26 +504,34 @@ impl BlockPlugFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqAbortFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockRqAbortFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(int32, 4)] pub errors: Option<i32>,
-    #[pb(string, 5)] pub rwbs: Option<String>,
-    #[pb(string, 6)] pub cmd: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub errors: Option<i32>,
+    pub rwbs: Option<String>,
+    pub cmd: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockRqAbortFtraceEventWriter, "perfetto.protos.BlockRqAbortFtraceEvent");
-impl BlockRqAbortFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn errors(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { BlockRqAbortFtraceEvent;
+    optional cmd = 6 as Text;
+    optional rwbs = 5 as Text;
+    optional errors = 4 as Int32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockRqAbortFtraceEventWriter, "perfetto.protos.BlockRqAbortFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value errors(i32) = 4 as int32;
+    value rwbs(&str) = 5 as string;
+    value cmd(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -485,28 +560,37 @@ impl BlockRqAbortFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockRqCompleteFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(int32, 4)] pub errors: Option<i32>,
-    #[pb(string, 5)] pub rwbs: Option<String>,
-    #[pb(string, 6)] pub cmd: Option<String>,
-    #[pb(int32, 7)] pub error: Option<i32>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub errors: Option<i32>,
+    pub rwbs: Option<String>,
+    pub cmd: Option<String>,
+    pub error: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockRqCompleteFtraceEventWriter, "perfetto.protos.BlockRqCompleteFtraceEvent");
-impl BlockRqCompleteFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn errors(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { BlockRqCompleteFtraceEvent;
+    optional error = 7 as Int32;
+    optional cmd = 6 as Text;
+    optional rwbs = 5 as Text;
+    optional errors = 4 as Int32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockRqCompleteFtraceEventWriter, "perfetto.protos.BlockRqCompleteFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value errors(i32) = 4 as int32;
+    value rwbs(&str) = 5 as string;
+    value cmd(&str) = 6 as string;
+    value error(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -537,28 +621,37 @@ impl BlockRqCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqInsertFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockRqInsertFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(uint32, 4)] pub bytes: Option<u32>,
-    #[pb(string, 5)] pub rwbs: Option<String>,
-    #[pb(string, 6)] pub comm: Option<String>,
-    #[pb(string, 7)] pub cmd: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub bytes: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
+    pub cmd: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockRqInsertFtraceEventWriter, "perfetto.protos.BlockRqInsertFtraceEvent");
-impl BlockRqInsertFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { BlockRqInsertFtraceEvent;
+    optional cmd = 7 as Text;
+    optional comm = 6 as Text;
+    optional rwbs = 5 as Text;
+    optional bytes = 4 as Uint32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockRqInsertFtraceEventWriter, "perfetto.protos.BlockRqInsertFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value bytes(u32) = 4 as uint32;
+    value rwbs(&str) = 5 as string;
+    value comm(&str) = 6 as string;
+    value cmd(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -589,28 +682,37 @@ impl BlockRqInsertFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqRemapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockRqRemapFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(uint64, 4)] pub old_dev: Option<u64>,
-    #[pb(uint64, 5)] pub old_sector: Option<u64>,
-    #[pb(uint32, 6)] pub nr_bios: Option<u32>,
-    #[pb(string, 7)] pub rwbs: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub old_dev: Option<u64>,
+    pub old_sector: Option<u64>,
+    pub nr_bios: Option<u32>,
+    pub rwbs: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockRqRemapFtraceEventWriter, "perfetto.protos.BlockRqRemapFtraceEvent");
-impl BlockRqRemapFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn old_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn old_sector(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn nr_bios(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { BlockRqRemapFtraceEvent;
+    optional rwbs = 7 as Text;
+    optional nr_bios = 6 as Uint32;
+    optional old_sector = 5 as Uint64;
+    optional old_dev = 4 as Uint64;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockRqRemapFtraceEventWriter, "perfetto.protos.BlockRqRemapFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value old_dev(u64) = 4 as uint64;
+    value old_sector(u64) = 5 as uint64;
+    value nr_bios(u32) = 6 as uint32;
+    value rwbs(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -641,26 +743,34 @@ impl BlockRqRemapFtraceEvent {
 }
 
 /// `perfetto.protos.BlockRqRequeueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockRqRequeueFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(int32, 4)] pub errors: Option<i32>,
-    #[pb(string, 5)] pub rwbs: Option<String>,
-    #[pb(string, 6)] pub cmd: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub errors: Option<i32>,
+    pub rwbs: Option<String>,
+    pub cmd: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockRqRequeueFtraceEventWriter, "perfetto.protos.BlockRqRequeueFtraceEvent");
-impl BlockRqRequeueFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn errors(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { BlockRqRequeueFtraceEvent;
+    optional cmd = 6 as Text;
+    optional rwbs = 5 as Text;
+    optional errors = 4 as Int32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockRqRequeueFtraceEventWriter, "perfetto.protos.BlockRqRequeueFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value errors(i32) = 4 as int32;
+    value rwbs(&str) = 5 as string;
+    value cmd(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -689,24 +799,31 @@ impl BlockRqRequeueFtraceEvent {
 }
 
 /// `perfetto.protos.BlockSleeprqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockSleeprqFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockSleeprqFtraceEventWriter, "perfetto.protos.BlockSleeprqFtraceEvent");
-impl BlockSleeprqFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockSleeprqFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockSleeprqFtraceEventWriter, "perfetto.protos.BlockSleeprqFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -733,24 +850,31 @@ impl BlockSleeprqFtraceEvent {
 }
 
 /// `perfetto.protos.BlockSplitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockSplitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint64, 3)] pub new_sector: Option<u64>,
-    #[pb(string, 4)] pub rwbs: Option<String>,
-    #[pb(string, 5)] pub comm: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub new_sector: Option<u64>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockSplitFtraceEventWriter, "perfetto.protos.BlockSplitFtraceEvent");
-impl BlockSplitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn new_sector(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { BlockSplitFtraceEvent;
+    optional comm = 5 as Text;
+    optional rwbs = 4 as Text;
+    optional new_sector = 3 as Uint64;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockSplitFtraceEventWriter, "perfetto.protos.BlockSplitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value new_sector(u64) = 3 as uint64;
+    value rwbs(&str) = 4 as string;
+    value comm(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -777,20 +901,25 @@ impl BlockSplitFtraceEvent {
 }
 
 /// `perfetto.protos.BlockTouchBufferFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockTouchBufferFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint64, 3)] pub size: Option<u64>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockTouchBufferFtraceEventWriter, "perfetto.protos.BlockTouchBufferFtraceEvent");
-impl BlockTouchBufferFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { BlockTouchBufferFtraceEvent;
+    optional size = 3 as Uint64;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockTouchBufferFtraceEventWriter, "perfetto.protos.BlockTouchBufferFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value size(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -813,18 +942,22 @@ impl BlockTouchBufferFtraceEvent {
 }
 
 /// `perfetto.protos.BlockUnplugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockUnplugFtraceEvent {
-    #[pb(int32, 1)] pub nr_rq: Option<i32>,
-    #[pb(string, 2)] pub comm: Option<String>,
+    pub nr_rq: Option<i32>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockUnplugFtraceEventWriter, "perfetto.protos.BlockUnplugFtraceEvent");
-impl BlockUnplugFtraceEventWriter<'_> {
-    #[inline] pub fn nr_rq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { BlockUnplugFtraceEvent;
+    optional comm = 2 as Text;
+    optional nr_rq = 1 as Int32;
+}
+
+rt::writer! { BlockUnplugFtraceEventWriter, "perfetto.protos.BlockUnplugFtraceEvent";
+    value nr_rq(i32) = 1 as int32;
+    value comm(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -845,30 +978,40 @@ impl BlockUnplugFtraceEvent {
 }
 
 /// `perfetto.protos.BlockIoStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockIoStartFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(uint32, 4)] pub bytes: Option<u32>,
-    #[pb(uint32, 5)] pub ioprio: Option<u32>,
-    #[pb(string, 6)] pub rwbs: Option<String>,
-    #[pb(string, 7)] pub comm: Option<String>,
-    #[pb(string, 8)] pub cmd: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub bytes: Option<u32>,
+    pub ioprio: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
+    pub cmd: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockIoStartFtraceEventWriter, "perfetto.protos.BlockIoStartFtraceEvent");
-impl BlockIoStartFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ioprio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+rt::owned! { BlockIoStartFtraceEvent;
+    optional cmd = 8 as Text;
+    optional comm = 7 as Text;
+    optional rwbs = 6 as Text;
+    optional ioprio = 5 as Uint32;
+    optional bytes = 4 as Uint32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockIoStartFtraceEventWriter, "perfetto.protos.BlockIoStartFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value bytes(u32) = 4 as uint32;
+    value ioprio(u32) = 5 as uint32;
+    value rwbs(&str) = 6 as string;
+    value comm(&str) = 7 as string;
+    value cmd(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -901,30 +1044,40 @@ impl BlockIoStartFtraceEvent {
 }
 
 /// `perfetto.protos.BlockIoDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BlockIoDoneFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub sector: Option<u64>,
-    #[pb(uint32, 3)] pub nr_sector: Option<u32>,
-    #[pb(uint32, 4)] pub bytes: Option<u32>,
-    #[pb(uint32, 5)] pub ioprio: Option<u32>,
-    #[pb(string, 6)] pub rwbs: Option<String>,
-    #[pb(string, 7)] pub comm: Option<String>,
-    #[pb(string, 8)] pub cmd: Option<String>,
+    pub dev: Option<u64>,
+    pub sector: Option<u64>,
+    pub nr_sector: Option<u32>,
+    pub bytes: Option<u32>,
+    pub ioprio: Option<u32>,
+    pub rwbs: Option<String>,
+    pub comm: Option<String>,
+    pub cmd: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BlockIoDoneFtraceEventWriter, "perfetto.protos.BlockIoDoneFtraceEvent");
-impl BlockIoDoneFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ioprio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+rt::owned! { BlockIoDoneFtraceEvent;
+    optional cmd = 8 as Text;
+    optional comm = 7 as Text;
+    optional rwbs = 6 as Text;
+    optional ioprio = 5 as Uint32;
+    optional bytes = 4 as Uint32;
+    optional nr_sector = 3 as Uint32;
+    optional sector = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { BlockIoDoneFtraceEventWriter, "perfetto.protos.BlockIoDoneFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sector(u64) = 2 as uint64;
+    value nr_sector(u32) = 3 as uint32;
+    value bytes(u32) = 4 as uint32;
+    value ioprio(u32) = 5 as uint32;
+    value rwbs(&str) = 6 as string;
+    value comm(&str) = 7 as string;
+    value cmd(&str) = 8 as string;
 }
 
 rt::reader! {

@@ -8,28 +8,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CgroupAttachTaskFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupAttachTaskFtraceEvent {
-    #[pb(int32, 1)] pub dst_root: Option<i32>,
-    #[pb(int32, 2)] pub dst_id: Option<i32>,
-    #[pb(int32, 3)] pub pid: Option<i32>,
-    #[pb(string, 4)] pub comm: Option<String>,
-    #[pb(string, 5)] pub cname: Option<String>,
-    #[pb(int32, 6)] pub dst_level: Option<i32>,
-    #[pb(string, 7)] pub dst_path: Option<String>,
+    pub dst_root: Option<i32>,
+    pub dst_id: Option<i32>,
+    pub pid: Option<i32>,
+    pub comm: Option<String>,
+    pub cname: Option<String>,
+    pub dst_level: Option<i32>,
+    pub dst_path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupAttachTaskFtraceEventWriter, "perfetto.protos.CgroupAttachTaskFtraceEvent");
-impl CgroupAttachTaskFtraceEventWriter<'_> {
-    #[inline] pub fn dst_root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dst_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn dst_level(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn dst_path(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { CgroupAttachTaskFtraceEvent;
+    optional dst_path = 7 as Text;
+    optional dst_level = 6 as Int32;
+    optional cname = 5 as Text;
+    optional comm = 4 as Text;
+    optional pid = 3 as Int32;
+    optional dst_id = 2 as Int32;
+    optional dst_root = 1 as Int32;
+}
+
+rt::writer! { CgroupAttachTaskFtraceEventWriter, "perfetto.protos.CgroupAttachTaskFtraceEvent";
+    value dst_root(i32) = 1 as int32;
+    value dst_id(i32) = 2 as int32;
+    value pid(i32) = 3 as int32;
+    value comm(&str) = 4 as string;
+    value cname(&str) = 5 as string;
+    value dst_level(i32) = 6 as int32;
+    value dst_path(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -60,24 +69,31 @@ impl CgroupAttachTaskFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupMkdirFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupMkdirFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(int32, 2)] pub id: Option<i32>,
-    #[pb(string, 3)] pub cname: Option<String>,
-    #[pb(int32, 4)] pub level: Option<i32>,
-    #[pb(string, 5)] pub path: Option<String>,
+    pub root: Option<i32>,
+    pub id: Option<i32>,
+    pub cname: Option<String>,
+    pub level: Option<i32>,
+    pub path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupMkdirFtraceEventWriter, "perfetto.protos.CgroupMkdirFtraceEvent");
-impl CgroupMkdirFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { CgroupMkdirFtraceEvent;
+    optional path = 5 as Text;
+    optional level = 4 as Int32;
+    optional cname = 3 as Text;
+    optional id = 2 as Int32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupMkdirFtraceEventWriter, "perfetto.protos.CgroupMkdirFtraceEvent";
+    value root(i32) = 1 as int32;
+    value id(i32) = 2 as int32;
+    value cname(&str) = 3 as string;
+    value level(i32) = 4 as int32;
+    value path(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -104,20 +120,25 @@ impl CgroupMkdirFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupRemountFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupRemountFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(uint32, 2)] pub ss_mask: Option<u32>,
-    #[pb(string, 3)] pub name: Option<String>,
+    pub root: Option<i32>,
+    pub ss_mask: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupRemountFtraceEventWriter, "perfetto.protos.CgroupRemountFtraceEvent");
-impl CgroupRemountFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ss_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { CgroupRemountFtraceEvent;
+    optional name = 3 as Text;
+    optional ss_mask = 2 as Uint32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupRemountFtraceEventWriter, "perfetto.protos.CgroupRemountFtraceEvent";
+    value root(i32) = 1 as int32;
+    value ss_mask(u32) = 2 as uint32;
+    value name(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -140,24 +161,31 @@ impl CgroupRemountFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupRmdirFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupRmdirFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(int32, 2)] pub id: Option<i32>,
-    #[pb(string, 3)] pub cname: Option<String>,
-    #[pb(int32, 4)] pub level: Option<i32>,
-    #[pb(string, 5)] pub path: Option<String>,
+    pub root: Option<i32>,
+    pub id: Option<i32>,
+    pub cname: Option<String>,
+    pub level: Option<i32>,
+    pub path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupRmdirFtraceEventWriter, "perfetto.protos.CgroupRmdirFtraceEvent");
-impl CgroupRmdirFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { CgroupRmdirFtraceEvent;
+    optional path = 5 as Text;
+    optional level = 4 as Int32;
+    optional cname = 3 as Text;
+    optional id = 2 as Int32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupRmdirFtraceEventWriter, "perfetto.protos.CgroupRmdirFtraceEvent";
+    value root(i32) = 1 as int32;
+    value id(i32) = 2 as int32;
+    value cname(&str) = 3 as string;
+    value level(i32) = 4 as int32;
+    value path(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -184,28 +212,37 @@ impl CgroupRmdirFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupTransferTasksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupTransferTasksFtraceEvent {
-    #[pb(int32, 1)] pub dst_root: Option<i32>,
-    #[pb(int32, 2)] pub dst_id: Option<i32>,
-    #[pb(int32, 3)] pub pid: Option<i32>,
-    #[pb(string, 4)] pub comm: Option<String>,
-    #[pb(string, 5)] pub cname: Option<String>,
-    #[pb(int32, 6)] pub dst_level: Option<i32>,
-    #[pb(string, 7)] pub dst_path: Option<String>,
+    pub dst_root: Option<i32>,
+    pub dst_id: Option<i32>,
+    pub pid: Option<i32>,
+    pub comm: Option<String>,
+    pub cname: Option<String>,
+    pub dst_level: Option<i32>,
+    pub dst_path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupTransferTasksFtraceEventWriter, "perfetto.protos.CgroupTransferTasksFtraceEvent");
-impl CgroupTransferTasksFtraceEventWriter<'_> {
-    #[inline] pub fn dst_root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dst_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn dst_level(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn dst_path(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { CgroupTransferTasksFtraceEvent;
+    optional dst_path = 7 as Text;
+    optional dst_level = 6 as Int32;
+    optional cname = 5 as Text;
+    optional comm = 4 as Text;
+    optional pid = 3 as Int32;
+    optional dst_id = 2 as Int32;
+    optional dst_root = 1 as Int32;
+}
+
+rt::writer! { CgroupTransferTasksFtraceEventWriter, "perfetto.protos.CgroupTransferTasksFtraceEvent";
+    value dst_root(i32) = 1 as int32;
+    value dst_id(i32) = 2 as int32;
+    value pid(i32) = 3 as int32;
+    value comm(&str) = 4 as string;
+    value cname(&str) = 5 as string;
+    value dst_level(i32) = 6 as int32;
+    value dst_path(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -236,20 +273,25 @@ impl CgroupTransferTasksFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupDestroyRootFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupDestroyRootFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(uint32, 2)] pub ss_mask: Option<u32>,
-    #[pb(string, 3)] pub name: Option<String>,
+    pub root: Option<i32>,
+    pub ss_mask: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupDestroyRootFtraceEventWriter, "perfetto.protos.CgroupDestroyRootFtraceEvent");
-impl CgroupDestroyRootFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ss_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { CgroupDestroyRootFtraceEvent;
+    optional name = 3 as Text;
+    optional ss_mask = 2 as Uint32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupDestroyRootFtraceEventWriter, "perfetto.protos.CgroupDestroyRootFtraceEvent";
+    value root(i32) = 1 as int32;
+    value ss_mask(u32) = 2 as uint32;
+    value name(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -272,24 +314,31 @@ impl CgroupDestroyRootFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupReleaseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupReleaseFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(int32, 2)] pub id: Option<i32>,
-    #[pb(string, 3)] pub cname: Option<String>,
-    #[pb(int32, 4)] pub level: Option<i32>,
-    #[pb(string, 5)] pub path: Option<String>,
+    pub root: Option<i32>,
+    pub id: Option<i32>,
+    pub cname: Option<String>,
+    pub level: Option<i32>,
+    pub path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupReleaseFtraceEventWriter, "perfetto.protos.CgroupReleaseFtraceEvent");
-impl CgroupReleaseFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { CgroupReleaseFtraceEvent;
+    optional path = 5 as Text;
+    optional level = 4 as Int32;
+    optional cname = 3 as Text;
+    optional id = 2 as Int32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupReleaseFtraceEventWriter, "perfetto.protos.CgroupReleaseFtraceEvent";
+    value root(i32) = 1 as int32;
+    value id(i32) = 2 as int32;
+    value cname(&str) = 3 as string;
+    value level(i32) = 4 as int32;
+    value path(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -316,24 +365,31 @@ impl CgroupReleaseFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupRenameFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupRenameFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(int32, 2)] pub id: Option<i32>,
-    #[pb(string, 3)] pub cname: Option<String>,
-    #[pb(int32, 4)] pub level: Option<i32>,
-    #[pb(string, 5)] pub path: Option<String>,
+    pub root: Option<i32>,
+    pub id: Option<i32>,
+    pub cname: Option<String>,
+    pub level: Option<i32>,
+    pub path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupRenameFtraceEventWriter, "perfetto.protos.CgroupRenameFtraceEvent");
-impl CgroupRenameFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { CgroupRenameFtraceEvent;
+    optional path = 5 as Text;
+    optional level = 4 as Int32;
+    optional cname = 3 as Text;
+    optional id = 2 as Int32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupRenameFtraceEventWriter, "perfetto.protos.CgroupRenameFtraceEvent";
+    value root(i32) = 1 as int32;
+    value id(i32) = 2 as int32;
+    value cname(&str) = 3 as string;
+    value level(i32) = 4 as int32;
+    value path(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -360,20 +416,25 @@ impl CgroupRenameFtraceEvent {
 }
 
 /// `perfetto.protos.CgroupSetupRootFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CgroupSetupRootFtraceEvent {
-    #[pb(int32, 1)] pub root: Option<i32>,
-    #[pb(uint32, 2)] pub ss_mask: Option<u32>,
-    #[pb(string, 3)] pub name: Option<String>,
+    pub root: Option<i32>,
+    pub ss_mask: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CgroupSetupRootFtraceEventWriter, "perfetto.protos.CgroupSetupRootFtraceEvent");
-impl CgroupSetupRootFtraceEventWriter<'_> {
-    #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ss_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { CgroupSetupRootFtraceEvent;
+    optional name = 3 as Text;
+    optional ss_mask = 2 as Uint32;
+    optional root = 1 as Int32;
+}
+
+rt::writer! { CgroupSetupRootFtraceEventWriter, "perfetto.protos.CgroupSetupRootFtraceEvent";
+    value root(i32) = 1 as int32;
+    value ss_mask(u32) = 2 as uint32;
+    value name(&str) = 3 as string;
 }
 
 rt::reader! {

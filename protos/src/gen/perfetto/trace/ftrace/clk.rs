@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ClkEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClkEnableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClkEnableFtraceEventWriter, "perfetto.protos.ClkEnableFtraceEvent");
-impl ClkEnableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { ClkEnableFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ClkEnableFtraceEventWriter, "perfetto.protos.ClkEnableFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -37,16 +40,19 @@ impl ClkEnableFtraceEvent {
 }
 
 /// `perfetto.protos.ClkDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClkDisableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClkDisableFtraceEventWriter, "perfetto.protos.ClkDisableFtraceEvent");
-impl ClkDisableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { ClkDisableFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ClkDisableFtraceEventWriter, "perfetto.protos.ClkDisableFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -66,18 +72,22 @@ impl ClkDisableFtraceEvent {
 }
 
 /// `perfetto.protos.ClkSetRateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClkSetRateFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub rate: Option<u64>,
+    pub name: Option<String>,
+    pub rate: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClkSetRateFtraceEventWriter, "perfetto.protos.ClkSetRateFtraceEvent");
-impl ClkSetRateFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn rate(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { ClkSetRateFtraceEvent;
+    optional rate = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ClkSetRateFtraceEventWriter, "perfetto.protos.ClkSetRateFtraceEvent";
+    value name(&str) = 1 as string;
+    value rate(u64) = 2 as uint64;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CmaAllocStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CmaAllocStartFtraceEvent {
-    #[pb(uint32, 1)] pub align: Option<u32>,
-    #[pb(uint32, 2)] pub count: Option<u32>,
-    #[pb(string, 3)] pub name: Option<String>,
+    pub align: Option<u32>,
+    pub count: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CmaAllocStartFtraceEventWriter, "perfetto.protos.CmaAllocStartFtraceEvent");
-impl CmaAllocStartFtraceEventWriter<'_> {
-    #[inline] pub fn align(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { CmaAllocStartFtraceEvent;
+    optional name = 3 as Text;
+    optional count = 2 as Uint32;
+    optional align = 1 as Uint32;
+}
+
+rt::writer! { CmaAllocStartFtraceEventWriter, "perfetto.protos.CmaAllocStartFtraceEvent";
+    value align(u32) = 1 as uint32;
+    value count(u32) = 2 as uint32;
+    value name(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -44,34 +49,46 @@ impl CmaAllocStartFtraceEvent {
 }
 
 /// `perfetto.protos.CmaAllocInfoFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CmaAllocInfoFtraceEvent {
-    #[pb(uint32, 1)] pub align: Option<u32>,
-    #[pb(uint32, 2)] pub count: Option<u32>,
-    #[pb(uint32, 3)] pub err_iso: Option<u32>,
-    #[pb(uint32, 4)] pub err_mig: Option<u32>,
-    #[pb(uint32, 5)] pub err_test: Option<u32>,
-    #[pb(string, 6)] pub name: Option<String>,
-    #[pb(uint64, 7)] pub nr_mapped: Option<u64>,
-    #[pb(uint64, 8)] pub nr_migrated: Option<u64>,
-    #[pb(uint64, 9)] pub nr_reclaimed: Option<u64>,
-    #[pb(uint64, 10)] pub pfn: Option<u64>,
+    pub align: Option<u32>,
+    pub count: Option<u32>,
+    pub err_iso: Option<u32>,
+    pub err_mig: Option<u32>,
+    pub err_test: Option<u32>,
+    pub name: Option<String>,
+    pub nr_mapped: Option<u64>,
+    pub nr_migrated: Option<u64>,
+    pub nr_reclaimed: Option<u64>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CmaAllocInfoFtraceEventWriter, "perfetto.protos.CmaAllocInfoFtraceEvent");
-impl CmaAllocInfoFtraceEventWriter<'_> {
-    #[inline] pub fn align(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn err_iso(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn err_mig(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn err_test(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn nr_mapped(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn nr_migrated(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+rt::owned! { CmaAllocInfoFtraceEvent;
+    optional pfn = 10 as Uint64;
+    optional nr_reclaimed = 9 as Uint64;
+    optional nr_migrated = 8 as Uint64;
+    optional nr_mapped = 7 as Uint64;
+    optional name = 6 as Text;
+    optional err_test = 5 as Uint32;
+    optional err_mig = 4 as Uint32;
+    optional err_iso = 3 as Uint32;
+    optional count = 2 as Uint32;
+    optional align = 1 as Uint32;
+}
+
+rt::writer! { CmaAllocInfoFtraceEventWriter, "perfetto.protos.CmaAllocInfoFtraceEvent";
+    value align(u32) = 1 as uint32;
+    value count(u32) = 2 as uint32;
+    value err_iso(u32) = 3 as uint32;
+    value err_mig(u32) = 4 as uint32;
+    value err_test(u32) = 5 as uint32;
+    value name(&str) = 6 as string;
+    value nr_mapped(u64) = 7 as uint64;
+    value nr_migrated(u64) = 8 as uint64;
+    value nr_reclaimed(u64) = 9 as uint64;
+    value pfn(u64) = 10 as uint64;
 }
 
 rt::reader! {
@@ -108,26 +125,34 @@ impl CmaAllocInfoFtraceEvent {
 }
 
 /// `perfetto.protos.CmaAllocFinishFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CmaAllocFinishFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub pfn: Option<u64>,
-    #[pb(uint64, 3)] pub page: Option<u64>,
-    #[pb(uint64, 4)] pub count: Option<u64>,
-    #[pb(uint32, 5)] pub align: Option<u32>,
-    #[pb(int32, 6)] pub errorno: Option<i32>,
+    pub name: Option<String>,
+    pub pfn: Option<u64>,
+    pub page: Option<u64>,
+    pub count: Option<u64>,
+    pub align: Option<u32>,
+    pub errorno: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CmaAllocFinishFtraceEventWriter, "perfetto.protos.CmaAllocFinishFtraceEvent");
-impl CmaAllocFinishFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn align(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn errorno(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { CmaAllocFinishFtraceEvent;
+    optional errorno = 6 as Int32;
+    optional align = 5 as Uint32;
+    optional count = 4 as Uint64;
+    optional page = 3 as Uint64;
+    optional pfn = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { CmaAllocFinishFtraceEventWriter, "perfetto.protos.CmaAllocFinishFtraceEvent";
+    value name(&str) = 1 as string;
+    value pfn(u64) = 2 as uint64;
+    value page(u64) = 3 as uint64;
+    value count(u64) = 4 as uint64;
+    value align(u32) = 5 as uint32;
+    value errorno(i32) = 6 as int32;
 }
 
 rt::reader! {

@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmCompactionBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionBeginFtraceEvent {
-    #[pb(uint64, 1)] pub zone_start: Option<u64>,
-    #[pb(uint64, 2)] pub migrate_pfn: Option<u64>,
-    #[pb(uint64, 3)] pub free_pfn: Option<u64>,
-    #[pb(uint64, 4)] pub zone_end: Option<u64>,
-    #[pb(uint32, 5)] pub sync: Option<u32>,
+    pub zone_start: Option<u64>,
+    pub migrate_pfn: Option<u64>,
+    pub free_pfn: Option<u64>,
+    pub zone_end: Option<u64>,
+    pub sync: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionBeginFtraceEventWriter, "perfetto.protos.MmCompactionBeginFtraceEvent");
-impl MmCompactionBeginFtraceEventWriter<'_> {
-    #[inline] pub fn zone_start(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn migrate_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn free_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn zone_end(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { MmCompactionBeginFtraceEvent;
+    optional sync = 5 as Uint32;
+    optional zone_end = 4 as Uint64;
+    optional free_pfn = 3 as Uint64;
+    optional migrate_pfn = 2 as Uint64;
+    optional zone_start = 1 as Uint64;
+}
+
+rt::writer! { MmCompactionBeginFtraceEventWriter, "perfetto.protos.MmCompactionBeginFtraceEvent";
+    value zone_start(u64) = 1 as uint64;
+    value migrate_pfn(u64) = 2 as uint64;
+    value free_pfn(u64) = 3 as uint64;
+    value zone_end(u64) = 4 as uint64;
+    value sync(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,26 +59,34 @@ impl MmCompactionBeginFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionDeferCompactionFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(uint32, 2)] pub idx: Option<u32>,
-    #[pb(int32, 3)] pub order: Option<i32>,
-    #[pb(uint32, 4)] pub considered: Option<u32>,
-    #[pb(uint32, 5)] pub defer_shift: Option<u32>,
-    #[pb(int32, 6)] pub order_failed: Option<i32>,
+    pub nid: Option<i32>,
+    pub idx: Option<u32>,
+    pub order: Option<i32>,
+    pub considered: Option<u32>,
+    pub defer_shift: Option<u32>,
+    pub order_failed: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionDeferCompactionFtraceEventWriter, "perfetto.protos.MmCompactionDeferCompactionFtraceEvent");
-impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn considered(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn defer_shift(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn order_failed(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { MmCompactionDeferCompactionFtraceEvent;
+    optional order_failed = 6 as Int32;
+    optional defer_shift = 5 as Uint32;
+    optional considered = 4 as Uint32;
+    optional order = 3 as Int32;
+    optional idx = 2 as Uint32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionDeferCompactionFtraceEventWriter, "perfetto.protos.MmCompactionDeferCompactionFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value idx(u32) = 2 as uint32;
+    value order(i32) = 3 as int32;
+    value considered(u32) = 4 as uint32;
+    value defer_shift(u32) = 5 as uint32;
+    value order_failed(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -100,26 +115,34 @@ impl MmCompactionDeferCompactionFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionDeferredFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionDeferredFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(uint32, 2)] pub idx: Option<u32>,
-    #[pb(int32, 3)] pub order: Option<i32>,
-    #[pb(uint32, 4)] pub considered: Option<u32>,
-    #[pb(uint32, 5)] pub defer_shift: Option<u32>,
-    #[pb(int32, 6)] pub order_failed: Option<i32>,
+    pub nid: Option<i32>,
+    pub idx: Option<u32>,
+    pub order: Option<i32>,
+    pub considered: Option<u32>,
+    pub defer_shift: Option<u32>,
+    pub order_failed: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionDeferredFtraceEventWriter, "perfetto.protos.MmCompactionDeferredFtraceEvent");
-impl MmCompactionDeferredFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn considered(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn defer_shift(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn order_failed(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { MmCompactionDeferredFtraceEvent;
+    optional order_failed = 6 as Int32;
+    optional defer_shift = 5 as Uint32;
+    optional considered = 4 as Uint32;
+    optional order = 3 as Int32;
+    optional idx = 2 as Uint32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionDeferredFtraceEventWriter, "perfetto.protos.MmCompactionDeferredFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value idx(u32) = 2 as uint32;
+    value order(i32) = 3 as int32;
+    value considered(u32) = 4 as uint32;
+    value defer_shift(u32) = 5 as uint32;
+    value order_failed(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -148,26 +171,34 @@ impl MmCompactionDeferredFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionDeferResetFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(uint32, 2)] pub idx: Option<u32>,
-    #[pb(int32, 3)] pub order: Option<i32>,
-    #[pb(uint32, 4)] pub considered: Option<u32>,
-    #[pb(uint32, 5)] pub defer_shift: Option<u32>,
-    #[pb(int32, 6)] pub order_failed: Option<i32>,
+    pub nid: Option<i32>,
+    pub idx: Option<u32>,
+    pub order: Option<i32>,
+    pub considered: Option<u32>,
+    pub defer_shift: Option<u32>,
+    pub order_failed: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionDeferResetFtraceEventWriter, "perfetto.protos.MmCompactionDeferResetFtraceEvent");
-impl MmCompactionDeferResetFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn considered(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn defer_shift(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn order_failed(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { MmCompactionDeferResetFtraceEvent;
+    optional order_failed = 6 as Int32;
+    optional defer_shift = 5 as Uint32;
+    optional considered = 4 as Uint32;
+    optional order = 3 as Int32;
+    optional idx = 2 as Uint32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionDeferResetFtraceEventWriter, "perfetto.protos.MmCompactionDeferResetFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value idx(u32) = 2 as uint32;
+    value order(i32) = 3 as int32;
+    value considered(u32) = 4 as uint32;
+    value defer_shift(u32) = 5 as uint32;
+    value order_failed(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -196,26 +227,34 @@ impl MmCompactionDeferResetFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionEndFtraceEvent {
-    #[pb(uint64, 1)] pub zone_start: Option<u64>,
-    #[pb(uint64, 2)] pub migrate_pfn: Option<u64>,
-    #[pb(uint64, 3)] pub free_pfn: Option<u64>,
-    #[pb(uint64, 4)] pub zone_end: Option<u64>,
-    #[pb(uint32, 5)] pub sync: Option<u32>,
-    #[pb(int32, 6)] pub status: Option<i32>,
+    pub zone_start: Option<u64>,
+    pub migrate_pfn: Option<u64>,
+    pub free_pfn: Option<u64>,
+    pub zone_end: Option<u64>,
+    pub sync: Option<u32>,
+    pub status: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionEndFtraceEventWriter, "perfetto.protos.MmCompactionEndFtraceEvent");
-impl MmCompactionEndFtraceEventWriter<'_> {
-    #[inline] pub fn zone_start(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn migrate_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn free_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn zone_end(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { MmCompactionEndFtraceEvent;
+    optional status = 6 as Int32;
+    optional sync = 5 as Uint32;
+    optional zone_end = 4 as Uint64;
+    optional free_pfn = 3 as Uint64;
+    optional migrate_pfn = 2 as Uint64;
+    optional zone_start = 1 as Uint64;
+}
+
+rt::writer! { MmCompactionEndFtraceEventWriter, "perfetto.protos.MmCompactionEndFtraceEvent";
+    value zone_start(u64) = 1 as uint64;
+    value migrate_pfn(u64) = 2 as uint64;
+    value free_pfn(u64) = 3 as uint64;
+    value zone_end(u64) = 4 as uint64;
+    value sync(u32) = 5 as uint32;
+    value status(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -244,22 +283,28 @@ impl MmCompactionEndFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionFinishedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionFinishedFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(uint32, 2)] pub idx: Option<u32>,
-    #[pb(int32, 3)] pub order: Option<i32>,
-    #[pb(int32, 4)] pub ret: Option<i32>,
+    pub nid: Option<i32>,
+    pub idx: Option<u32>,
+    pub order: Option<i32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionFinishedFtraceEventWriter, "perfetto.protos.MmCompactionFinishedFtraceEvent");
-impl MmCompactionFinishedFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionFinishedFtraceEvent;
+    optional ret = 4 as Int32;
+    optional order = 3 as Int32;
+    optional idx = 2 as Uint32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionFinishedFtraceEventWriter, "perfetto.protos.MmCompactionFinishedFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value idx(u32) = 2 as uint32;
+    value order(i32) = 3 as int32;
+    value ret(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -284,22 +329,28 @@ impl MmCompactionFinishedFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionIsolateFreepagesFtraceEvent {
-    #[pb(uint64, 1)] pub start_pfn: Option<u64>,
-    #[pb(uint64, 2)] pub end_pfn: Option<u64>,
-    #[pb(uint64, 3)] pub nr_scanned: Option<u64>,
-    #[pb(uint64, 4)] pub nr_taken: Option<u64>,
+    pub start_pfn: Option<u64>,
+    pub end_pfn: Option<u64>,
+    pub nr_scanned: Option<u64>,
+    pub nr_taken: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionIsolateFreepagesFtraceEventWriter, "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent");
-impl MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
-    #[inline] pub fn start_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn end_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn nr_taken(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionIsolateFreepagesFtraceEvent;
+    optional nr_taken = 4 as Uint64;
+    optional nr_scanned = 3 as Uint64;
+    optional end_pfn = 2 as Uint64;
+    optional start_pfn = 1 as Uint64;
+}
+
+rt::writer! { MmCompactionIsolateFreepagesFtraceEventWriter, "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent";
+    value start_pfn(u64) = 1 as uint64;
+    value end_pfn(u64) = 2 as uint64;
+    value nr_scanned(u64) = 3 as uint64;
+    value nr_taken(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -324,22 +375,28 @@ impl MmCompactionIsolateFreepagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionIsolateMigratepagesFtraceEvent {
-    #[pb(uint64, 1)] pub start_pfn: Option<u64>,
-    #[pb(uint64, 2)] pub end_pfn: Option<u64>,
-    #[pb(uint64, 3)] pub nr_scanned: Option<u64>,
-    #[pb(uint64, 4)] pub nr_taken: Option<u64>,
+    pub start_pfn: Option<u64>,
+    pub end_pfn: Option<u64>,
+    pub nr_scanned: Option<u64>,
+    pub nr_taken: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionIsolateMigratepagesFtraceEventWriter, "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent");
-impl MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
-    #[inline] pub fn start_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn end_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn nr_taken(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionIsolateMigratepagesFtraceEvent;
+    optional nr_taken = 4 as Uint64;
+    optional nr_scanned = 3 as Uint64;
+    optional end_pfn = 2 as Uint64;
+    optional start_pfn = 1 as Uint64;
+}
+
+rt::writer! { MmCompactionIsolateMigratepagesFtraceEventWriter, "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent";
+    value start_pfn(u64) = 1 as uint64;
+    value end_pfn(u64) = 2 as uint64;
+    value nr_scanned(u64) = 3 as uint64;
+    value nr_taken(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -364,16 +421,19 @@ impl MmCompactionIsolateMigratepagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionKcompactdSleepFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
+    pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionKcompactdSleepFtraceEventWriter, "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent");
-impl MmCompactionKcompactdSleepFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { MmCompactionKcompactdSleepFtraceEvent;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionKcompactdSleepFtraceEventWriter, "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent";
+    value nid(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -393,22 +453,28 @@ impl MmCompactionKcompactdSleepFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionKcompactdWakeFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(int32, 2)] pub order: Option<i32>,
-    #[pb(uint32, 3)] pub classzone_idx: Option<u32>,
-    #[pb(uint32, 4)] pub highest_zoneidx: Option<u32>,
+    pub nid: Option<i32>,
+    pub order: Option<i32>,
+    pub classzone_idx: Option<u32>,
+    pub highest_zoneidx: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionKcompactdWakeFtraceEventWriter, "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent");
-impl MmCompactionKcompactdWakeFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn classzone_idx(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn highest_zoneidx(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionKcompactdWakeFtraceEvent;
+    optional highest_zoneidx = 4 as Uint32;
+    optional classzone_idx = 3 as Uint32;
+    optional order = 2 as Int32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionKcompactdWakeFtraceEventWriter, "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value order(i32) = 2 as int32;
+    value classzone_idx(u32) = 3 as uint32;
+    value highest_zoneidx(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -433,18 +499,22 @@ impl MmCompactionKcompactdWakeFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionMigratepagesFtraceEvent {
-    #[pb(uint64, 1)] pub nr_migrated: Option<u64>,
-    #[pb(uint64, 2)] pub nr_failed: Option<u64>,
+    pub nr_migrated: Option<u64>,
+    pub nr_failed: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionMigratepagesFtraceEventWriter, "perfetto.protos.MmCompactionMigratepagesFtraceEvent");
-impl MmCompactionMigratepagesFtraceEventWriter<'_> {
-    #[inline] pub fn nr_migrated(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn nr_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { MmCompactionMigratepagesFtraceEvent;
+    optional nr_failed = 2 as Uint64;
+    optional nr_migrated = 1 as Uint64;
+}
+
+rt::writer! { MmCompactionMigratepagesFtraceEventWriter, "perfetto.protos.MmCompactionMigratepagesFtraceEvent";
+    value nr_migrated(u64) = 1 as uint64;
+    value nr_failed(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -465,22 +535,28 @@ impl MmCompactionMigratepagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionSuitableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionSuitableFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(uint32, 2)] pub idx: Option<u32>,
-    #[pb(int32, 3)] pub order: Option<i32>,
-    #[pb(int32, 4)] pub ret: Option<i32>,
+    pub nid: Option<i32>,
+    pub idx: Option<u32>,
+    pub order: Option<i32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionSuitableFtraceEventWriter, "perfetto.protos.MmCompactionSuitableFtraceEvent");
-impl MmCompactionSuitableFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionSuitableFtraceEvent;
+    optional ret = 4 as Int32;
+    optional order = 3 as Int32;
+    optional idx = 2 as Uint32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionSuitableFtraceEventWriter, "perfetto.protos.MmCompactionSuitableFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value idx(u32) = 2 as uint32;
+    value order(i32) = 3 as int32;
+    value ret(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -505,22 +581,28 @@ impl MmCompactionSuitableFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionTryToCompactPagesFtraceEvent {
-    #[pb(int32, 1)] pub order: Option<i32>,
-    #[pb(uint32, 2)] pub gfp_mask: Option<u32>,
-    #[pb(uint32, 3)] pub mode: Option<u32>,
-    #[pb(int32, 4)] pub prio: Option<i32>,
+    pub order: Option<i32>,
+    pub gfp_mask: Option<u32>,
+    pub mode: Option<u32>,
+    pub prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionTryToCompactPagesFtraceEventWriter, "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent");
-impl MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn gfp_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionTryToCompactPagesFtraceEvent;
+    optional prio = 4 as Int32;
+    optional mode = 3 as Uint32;
+    optional gfp_mask = 2 as Uint32;
+    optional order = 1 as Int32;
+}
+
+rt::writer! { MmCompactionTryToCompactPagesFtraceEventWriter, "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent";
+    value order(i32) = 1 as int32;
+    value gfp_mask(u32) = 2 as uint32;
+    value mode(u32) = 3 as uint32;
+    value prio(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -545,22 +627,28 @@ impl MmCompactionTryToCompactPagesFtraceEvent {
 }
 
 /// `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmCompactionWakeupKcompactdFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(int32, 2)] pub order: Option<i32>,
-    #[pb(uint32, 3)] pub classzone_idx: Option<u32>,
-    #[pb(uint32, 4)] pub highest_zoneidx: Option<u32>,
+    pub nid: Option<i32>,
+    pub order: Option<i32>,
+    pub classzone_idx: Option<u32>,
+    pub highest_zoneidx: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmCompactionWakeupKcompactdFtraceEventWriter, "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent");
-impl MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn classzone_idx(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn highest_zoneidx(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { MmCompactionWakeupKcompactdFtraceEvent;
+    optional highest_zoneidx = 4 as Uint32;
+    optional classzone_idx = 3 as Uint32;
+    optional order = 2 as Int32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmCompactionWakeupKcompactdFtraceEventWriter, "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value order(i32) = 2 as int32;
+    value classzone_idx(u32) = 3 as uint32;
+    value highest_zoneidx(u32) = 4 as uint32;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ParamSetValueCpmFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ParamSetValueCpmFtraceEvent {
-    #[pb(string, 1)] pub body: Option<String>,
-    #[pb(uint32, 2)] pub value: Option<u32>,
-    #[pb(int64, 3)] pub timestamp: Option<i64>,
+    pub body: Option<String>,
+    pub value: Option<u32>,
+    pub timestamp: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ParamSetValueCpmFtraceEventWriter, "perfetto.protos.ParamSetValueCpmFtraceEvent");
-impl ParamSetValueCpmFtraceEventWriter<'_> {
-    #[inline] pub fn body(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { ParamSetValueCpmFtraceEvent;
+    optional timestamp = 3 as Int64;
+    optional value = 2 as Uint32;
+    optional body = 1 as Text;
+}
+
+rt::writer! { ParamSetValueCpmFtraceEventWriter, "perfetto.protos.ParamSetValueCpmFtraceEvent";
+    value body(&str) = 1 as string;
+    value value(u32) = 2 as uint32;
+    value timestamp(i64) = 3 as int64;
 }
 
 rt::reader! {

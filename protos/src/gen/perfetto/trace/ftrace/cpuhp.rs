@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CpuhpExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuhpExitFtraceEvent {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(int32, 2)] pub idx: Option<i32>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
-    #[pb(int32, 4)] pub state: Option<i32>,
+    pub cpu: Option<u32>,
+    pub idx: Option<i32>,
+    pub ret: Option<i32>,
+    pub state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuhpExitFtraceEventWriter, "perfetto.protos.CpuhpExitFtraceEvent");
-impl CpuhpExitFtraceEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { CpuhpExitFtraceEvent;
+    optional state = 4 as Int32;
+    optional ret = 3 as Int32;
+    optional idx = 2 as Int32;
+    optional cpu = 1 as Uint32;
+}
+
+rt::writer! { CpuhpExitFtraceEventWriter, "perfetto.protos.CpuhpExitFtraceEvent";
+    value cpu(u32) = 1 as uint32;
+    value idx(i32) = 2 as int32;
+    value ret(i32) = 3 as int32;
+    value state(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -48,22 +54,28 @@ impl CpuhpExitFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuhpMultiEnterFtraceEvent {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(uint64, 2)] pub fun: Option<u64>,
-    #[pb(int32, 3)] pub idx: Option<i32>,
-    #[pb(int32, 4)] pub target: Option<i32>,
+    pub cpu: Option<u32>,
+    pub fun: Option<u64>,
+    pub idx: Option<i32>,
+    pub target: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuhpMultiEnterFtraceEventWriter, "perfetto.protos.CpuhpMultiEnterFtraceEvent");
-impl CpuhpMultiEnterFtraceEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fun(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn target(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { CpuhpMultiEnterFtraceEvent;
+    optional target = 4 as Int32;
+    optional idx = 3 as Int32;
+    optional fun = 2 as Uint64;
+    optional cpu = 1 as Uint32;
+}
+
+rt::writer! { CpuhpMultiEnterFtraceEventWriter, "perfetto.protos.CpuhpMultiEnterFtraceEvent";
+    value cpu(u32) = 1 as uint32;
+    value fun(u64) = 2 as uint64;
+    value idx(i32) = 3 as int32;
+    value target(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -88,22 +100,28 @@ impl CpuhpMultiEnterFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuhpEnterFtraceEvent {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(uint64, 2)] pub fun: Option<u64>,
-    #[pb(int32, 3)] pub idx: Option<i32>,
-    #[pb(int32, 4)] pub target: Option<i32>,
+    pub cpu: Option<u32>,
+    pub fun: Option<u64>,
+    pub idx: Option<i32>,
+    pub target: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuhpEnterFtraceEventWriter, "perfetto.protos.CpuhpEnterFtraceEvent");
-impl CpuhpEnterFtraceEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fun(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn target(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { CpuhpEnterFtraceEvent;
+    optional target = 4 as Int32;
+    optional idx = 3 as Int32;
+    optional fun = 2 as Uint64;
+    optional cpu = 1 as Uint32;
+}
+
+rt::writer! { CpuhpEnterFtraceEventWriter, "perfetto.protos.CpuhpEnterFtraceEvent";
+    value cpu(u32) = 1 as uint32;
+    value fun(u64) = 2 as uint64;
+    value idx(i32) = 3 as int32;
+    value target(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -128,22 +146,28 @@ impl CpuhpEnterFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpLatencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuhpLatencyFtraceEvent {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(int32, 2)] pub ret: Option<i32>,
-    #[pb(uint32, 3)] pub state: Option<u32>,
-    #[pb(uint64, 4)] pub time: Option<u64>,
+    pub cpu: Option<u32>,
+    pub ret: Option<i32>,
+    pub state: Option<u32>,
+    pub time: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuhpLatencyFtraceEventWriter, "perfetto.protos.CpuhpLatencyFtraceEvent");
-impl CpuhpLatencyFtraceEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn time(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { CpuhpLatencyFtraceEvent;
+    optional time = 4 as Uint64;
+    optional state = 3 as Uint32;
+    optional ret = 2 as Int32;
+    optional cpu = 1 as Uint32;
+}
+
+rt::writer! { CpuhpLatencyFtraceEventWriter, "perfetto.protos.CpuhpLatencyFtraceEvent";
+    value cpu(u32) = 1 as uint32;
+    value ret(i32) = 2 as int32;
+    value state(u32) = 3 as uint32;
+    value time(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -168,22 +192,28 @@ impl CpuhpLatencyFtraceEvent {
 }
 
 /// `perfetto.protos.CpuhpPauseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuhpPauseFtraceEvent {
-    #[pb(uint32, 1)] pub active_cpus: Option<u32>,
-    #[pb(uint32, 2)] pub cpus: Option<u32>,
-    #[pb(uint32, 3)] pub pause: Option<u32>,
-    #[pb(uint32, 4)] pub time: Option<u32>,
+    pub active_cpus: Option<u32>,
+    pub cpus: Option<u32>,
+    pub pause: Option<u32>,
+    pub time: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuhpPauseFtraceEventWriter, "perfetto.protos.CpuhpPauseFtraceEvent");
-impl CpuhpPauseFtraceEventWriter<'_> {
-    #[inline] pub fn active_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pause(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn time(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { CpuhpPauseFtraceEvent;
+    optional time = 4 as Uint32;
+    optional pause = 3 as Uint32;
+    optional cpus = 2 as Uint32;
+    optional active_cpus = 1 as Uint32;
+}
+
+rt::writer! { CpuhpPauseFtraceEventWriter, "perfetto.protos.CpuhpPauseFtraceEvent";
+    value active_cpus(u32) = 1 as uint32;
+    value cpus(u32) = 2 as uint32;
+    value pause(u32) = 3 as uint32;
+    value time(u32) = 4 as uint32;
 }
 
 rt::reader! {

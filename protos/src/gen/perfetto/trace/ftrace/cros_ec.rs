@@ -8,26 +8,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CrosEcSensorhubDataFtraceEvent {
-    #[pb(int64, 1)] pub current_time: Option<i64>,
-    #[pb(int64, 2)] pub current_timestamp: Option<i64>,
-    #[pb(int64, 3)] pub delta: Option<i64>,
-    #[pb(uint32, 4)] pub ec_fifo_timestamp: Option<u32>,
-    #[pb(uint32, 5)] pub ec_sensor_num: Option<u32>,
-    #[pb(int64, 6)] pub fifo_timestamp: Option<i64>,
+    pub current_time: Option<i64>,
+    pub current_timestamp: Option<i64>,
+    pub delta: Option<i64>,
+    pub ec_fifo_timestamp: Option<u32>,
+    pub ec_sensor_num: Option<u32>,
+    pub fifo_timestamp: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CrosEcSensorhubDataFtraceEventWriter, "perfetto.protos.CrosEcSensorhubDataFtraceEvent");
-impl CrosEcSensorhubDataFtraceEventWriter<'_> {
-    #[inline] pub fn current_time(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn current_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn delta(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn ec_fifo_timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ec_sensor_num(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn fifo_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
+rt::owned! { CrosEcSensorhubDataFtraceEvent;
+    optional fifo_timestamp = 6 as Int64;
+    optional ec_sensor_num = 5 as Uint32;
+    optional ec_fifo_timestamp = 4 as Uint32;
+    optional delta = 3 as Int64;
+    optional current_timestamp = 2 as Int64;
+    optional current_time = 1 as Int64;
+}
+
+rt::writer! { CrosEcSensorhubDataFtraceEventWriter, "perfetto.protos.CrosEcSensorhubDataFtraceEvent";
+    value current_time(i64) = 1 as int64;
+    value current_timestamp(i64) = 2 as int64;
+    value delta(i64) = 3 as int64;
+    value ec_fifo_timestamp(u32) = 4 as uint32;
+    value ec_sensor_num(u32) = 5 as uint32;
+    value fifo_timestamp(i64) = 6 as int64;
 }
 
 rt::reader! {

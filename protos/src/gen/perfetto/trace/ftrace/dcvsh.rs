@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DcvshFreqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DcvshFreqFtraceEvent {
-    #[pb(uint64, 1)] pub cpu: Option<u64>,
-    #[pb(uint64, 2)] pub freq: Option<u64>,
+    pub cpu: Option<u64>,
+    pub freq: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DcvshFreqFtraceEventWriter, "perfetto.protos.DcvshFreqFtraceEvent");
-impl DcvshFreqFtraceEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn freq(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { DcvshFreqFtraceEvent;
+    optional freq = 2 as Uint64;
+    optional cpu = 1 as Uint64;
+}
+
+rt::writer! { DcvshFreqFtraceEventWriter, "perfetto.protos.DcvshFreqFtraceEvent";
+    value cpu(u64) = 1 as uint64;
+    value freq(u64) = 2 as uint64;
 }
 
 rt::reader! {

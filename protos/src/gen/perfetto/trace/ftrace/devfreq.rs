@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DevfreqFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DevfreqFrequencyFtraceEvent {
-    #[pb(string, 1)] pub dev_name: Option<String>,
-    #[pb(uint64, 2)] pub freq: Option<u64>,
-    #[pb(uint64, 3)] pub prev_freq: Option<u64>,
-    #[pb(uint64, 4)] pub busy_time: Option<u64>,
-    #[pb(uint64, 5)] pub total_time: Option<u64>,
+    pub dev_name: Option<String>,
+    pub freq: Option<u64>,
+    pub prev_freq: Option<u64>,
+    pub busy_time: Option<u64>,
+    pub total_time: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DevfreqFrequencyFtraceEventWriter, "perfetto.protos.DevfreqFrequencyFtraceEvent");
-impl DevfreqFrequencyFtraceEventWriter<'_> {
-    #[inline] pub fn dev_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn freq(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn prev_freq(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn busy_time(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn total_time(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { DevfreqFrequencyFtraceEvent;
+    optional total_time = 5 as Uint64;
+    optional busy_time = 4 as Uint64;
+    optional prev_freq = 3 as Uint64;
+    optional freq = 2 as Uint64;
+    optional dev_name = 1 as Text;
+}
+
+rt::writer! { DevfreqFrequencyFtraceEventWriter, "perfetto.protos.DevfreqFrequencyFtraceEvent";
+    value dev_name(&str) = 1 as string;
+    value freq(u64) = 2 as uint64;
+    value prev_freq(u64) = 3 as uint64;
+    value busy_time(u64) = 4 as uint64;
+    value total_time(u64) = 5 as uint64;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DmaFenceInitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaFenceInitFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaFenceInitFtraceEventWriter, "perfetto.protos.DmaFenceInitFtraceEvent");
-impl DmaFenceInitFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { DmaFenceInitFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { DmaFenceInitFtraceEventWriter, "perfetto.protos.DmaFenceInitFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -48,22 +54,28 @@ impl DmaFenceInitFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceEmitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaFenceEmitFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaFenceEmitFtraceEventWriter, "perfetto.protos.DmaFenceEmitFtraceEvent");
-impl DmaFenceEmitFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { DmaFenceEmitFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { DmaFenceEmitFtraceEventWriter, "perfetto.protos.DmaFenceEmitFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -88,22 +100,28 @@ impl DmaFenceEmitFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceSignaledFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaFenceSignaledFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaFenceSignaledFtraceEventWriter, "perfetto.protos.DmaFenceSignaledFtraceEvent");
-impl DmaFenceSignaledFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { DmaFenceSignaledFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { DmaFenceSignaledFtraceEventWriter, "perfetto.protos.DmaFenceSignaledFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -128,22 +146,28 @@ impl DmaFenceSignaledFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaFenceWaitStartFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaFenceWaitStartFtraceEventWriter, "perfetto.protos.DmaFenceWaitStartFtraceEvent");
-impl DmaFenceWaitStartFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { DmaFenceWaitStartFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { DmaFenceWaitStartFtraceEventWriter, "perfetto.protos.DmaFenceWaitStartFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -168,22 +192,28 @@ impl DmaFenceWaitStartFtraceEvent {
 }
 
 /// `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaFenceWaitEndFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaFenceWaitEndFtraceEventWriter, "perfetto.protos.DmaFenceWaitEndFtraceEvent");
-impl DmaFenceWaitEndFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { DmaFenceWaitEndFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { DmaFenceWaitEndFtraceEventWriter, "perfetto.protos.DmaFenceWaitEndFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DmaHeapStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaHeapStatFtraceEvent {
-    #[pb(uint64, 1)] pub inode: Option<u64>,
-    #[pb(int64, 2)] pub len: Option<i64>,
-    #[pb(uint64, 3)] pub total_allocated: Option<u64>,
+    pub inode: Option<u64>,
+    pub len: Option<i64>,
+    pub total_allocated: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaHeapStatFtraceEventWriter, "perfetto.protos.DmaHeapStatFtraceEvent");
-impl DmaHeapStatFtraceEventWriter<'_> {
-    #[inline] pub fn inode(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn total_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { DmaHeapStatFtraceEvent;
+    optional total_allocated = 3 as Uint64;
+    optional len = 2 as Int64;
+    optional inode = 1 as Uint64;
+}
+
+rt::writer! { DmaHeapStatFtraceEventWriter, "perfetto.protos.DmaHeapStatFtraceEvent";
+    value inode(u64) = 1 as uint64;
+    value len(i64) = 2 as int64;
+    value total_allocated(u64) = 3 as uint64;
 }
 
 rt::reader! {

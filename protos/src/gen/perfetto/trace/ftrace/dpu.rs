@@ -8,26 +8,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuTracingMarkWriteFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub trace_name: Option<String>,
-    #[pb(uint32, 3)] pub trace_begin: Option<u32>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(uint32, 5)] pub r#type: Option<u32>,
-    #[pb(int32, 6)] pub value: Option<i32>,
+    pub pid: Option<i32>,
+    pub trace_name: Option<String>,
+    pub trace_begin: Option<u32>,
+    pub name: Option<String>,
+    pub r#type: Option<u32>,
+    pub value: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuTracingMarkWriteFtraceEventWriter, "perfetto.protos.DpuTracingMarkWriteFtraceEvent");
-impl DpuTracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { DpuTracingMarkWriteFtraceEvent;
+    optional value = 6 as Int32;
+    optional r#type = 5 as Uint32;
+    optional name = 4 as Text;
+    optional trace_begin = 3 as Uint32;
+    optional trace_name = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { DpuTracingMarkWriteFtraceEventWriter, "perfetto.protos.DpuTracingMarkWriteFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value trace_name(&str) = 2 as string;
+    value trace_begin(u32) = 3 as uint32;
+    value name(&str) = 4 as string;
+    value r#type(u32) = 5 as uint32;
+    value value(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -56,18 +64,22 @@ impl DpuTracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDsiCmdFifoStatusFtraceEvent {
-    #[pb(uint32, 1)] pub header: Option<u32>,
-    #[pb(uint32, 2)] pub payload: Option<u32>,
+    pub header: Option<u32>,
+    pub payload: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent");
-impl DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
-    #[inline] pub fn header(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn payload(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { DpuDsiCmdFifoStatusFtraceEvent;
+    optional payload = 2 as Uint32;
+    optional header = 1 as Uint32;
+}
+
+rt::writer! { DpuDsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent";
+    value header(u32) = 1 as uint32;
+    value payload(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -88,22 +100,22 @@ impl DpuDsiCmdFifoStatusFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDsiRxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDsiRxFtraceEvent {
-    #[pb(uint32, 1)] pub cmd: Option<u32>,
-    #[pb(bytes, 3)] pub rx_buf: Option<Vec<u8>>,
+    pub cmd: Option<u32>,
+    pub rx_buf: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDsiRxFtraceEventWriter, "perfetto.protos.DpuDsiRxFtraceEvent");
-impl DpuDsiRxFtraceEventWriter<'_> {
-    #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn rx_buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn rx_buf_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
+rt::owned! { DpuDsiRxFtraceEvent;
+    optional rx_buf = 3 as Bytes;
+    optional cmd = 1 as Uint32;
+}
+
+rt::writer! { DpuDsiRxFtraceEventWriter, "perfetto.protos.DpuDsiRxFtraceEvent";
+    value cmd(u32) = 1 as uint32;
+    bytes rx_buf = 3, rx_buf_gather;
 }
 
 rt::reader! {
@@ -124,26 +136,28 @@ impl DpuDsiRxFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDsiTxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDsiTxFtraceEvent {
-    #[pb(uint32, 1)] pub r#type: Option<u32>,
-    #[pb(uint32, 3)] pub last: Option<u32>,
-    #[pb(uint32, 4)] pub delay_ms: Option<u32>,
-    #[pb(bytes, 5)] pub tx_buf: Option<Vec<u8>>,
+    pub r#type: Option<u32>,
+    pub last: Option<u32>,
+    pub delay_ms: Option<u32>,
+    pub tx_buf: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDsiTxFtraceEventWriter, "perfetto.protos.DpuDsiTxFtraceEvent");
-impl DpuDsiTxFtraceEventWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn last(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn tx_buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<5>(&mut self.s, value); self }
-    #[inline] pub fn tx_buf_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<5>(&mut self.s, parts);
-        self
-    }
+rt::owned! { DpuDsiTxFtraceEvent;
+    optional tx_buf = 5 as Bytes;
+    optional delay_ms = 4 as Uint32;
+    optional last = 3 as Uint32;
+    optional r#type = 1 as Uint32;
+}
+
+rt::writer! { DpuDsiTxFtraceEventWriter, "perfetto.protos.DpuDsiTxFtraceEvent";
+    value r#type(u32) = 1 as uint32;
+    value last(u32) = 3 as uint32;
+    value delay_ms(u32) = 4 as uint32;
+    bytes tx_buf = 5, tx_buf_gather;
 }
 
 rt::reader! {
@@ -168,20 +182,25 @@ impl DpuDsiTxFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispDpuUnderrunFtraceEvent {
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(int32, 2)] pub frames_pending: Option<i32>,
-    #[pb(int32, 3)] pub vsync_count: Option<i32>,
+    pub id: Option<i32>,
+    pub frames_pending: Option<i32>,
+    pub vsync_count: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispDpuUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuUnderrunFtraceEvent");
-impl DpuDispDpuUnderrunFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn vsync_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { DpuDispDpuUnderrunFtraceEvent;
+    optional vsync_count = 3 as Int32;
+    optional frames_pending = 2 as Int32;
+    optional id = 1 as Int32;
+}
+
+rt::writer! { DpuDispDpuUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuUnderrunFtraceEvent";
+    value id(i32) = 1 as int32;
+    value frames_pending(i32) = 2 as int32;
+    value vsync_count(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -204,20 +223,25 @@ impl DpuDispDpuUnderrunFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispVblankIrqEnableFtraceEvent {
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(int32, 2)] pub output_id: Option<i32>,
-    #[pb(int32, 3)] pub enable: Option<i32>,
+    pub id: Option<i32>,
+    pub output_id: Option<i32>,
+    pub enable: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispVblankIrqEnableFtraceEventWriter, "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent");
-impl DpuDispVblankIrqEnableFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn output_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn enable(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { DpuDispVblankIrqEnableFtraceEvent;
+    optional enable = 3 as Int32;
+    optional output_id = 2 as Int32;
+    optional id = 1 as Int32;
+}
+
+rt::writer! { DpuDispVblankIrqEnableFtraceEventWriter, "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent";
+    value id(i32) = 1 as int32;
+    value output_id(i32) = 2 as int32;
+    value enable(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -240,24 +264,31 @@ impl DpuDispVblankIrqEnableFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispFrameDoneTimeoutFtraceEvent {
-    #[pb(int32, 1)] pub display_id: Option<i32>,
-    #[pb(uint32, 2)] pub output_id: Option<u32>,
-    #[pb(int32, 3)] pub frames_pending: Option<i32>,
-    #[pb(int32, 4)] pub te_count: Option<i32>,
-    #[pb(uint32, 5)] pub during_disable: Option<u32>,
+    pub display_id: Option<i32>,
+    pub output_id: Option<u32>,
+    pub frames_pending: Option<i32>,
+    pub te_count: Option<i32>,
+    pub during_disable: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispFrameDoneTimeoutFtraceEventWriter, "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent");
-impl DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
-    #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn during_disable(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { DpuDispFrameDoneTimeoutFtraceEvent;
+    optional during_disable = 5 as Uint32;
+    optional te_count = 4 as Int32;
+    optional frames_pending = 3 as Int32;
+    optional output_id = 2 as Uint32;
+    optional display_id = 1 as Int32;
+}
+
+rt::writer! { DpuDispFrameDoneTimeoutFtraceEventWriter, "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent";
+    value display_id(i32) = 1 as int32;
+    value output_id(u32) = 2 as uint32;
+    value frames_pending(i32) = 3 as int32;
+    value te_count(i32) = 4 as int32;
+    value during_disable(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -284,22 +315,28 @@ impl DpuDispFrameDoneTimeoutFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispFrameStartTimeoutFtraceEvent {
-    #[pb(int32, 1)] pub display_id: Option<i32>,
-    #[pb(uint32, 2)] pub output_id: Option<u32>,
-    #[pb(int32, 3)] pub frames_pending: Option<i32>,
-    #[pb(int32, 4)] pub te_count: Option<i32>,
+    pub display_id: Option<i32>,
+    pub output_id: Option<u32>,
+    pub frames_pending: Option<i32>,
+    pub te_count: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispFrameStartTimeoutFtraceEventWriter, "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent");
-impl DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
-    #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { DpuDispFrameStartTimeoutFtraceEvent;
+    optional te_count = 4 as Int32;
+    optional frames_pending = 3 as Int32;
+    optional output_id = 2 as Uint32;
+    optional display_id = 1 as Int32;
+}
+
+rt::writer! { DpuDispFrameStartTimeoutFtraceEventWriter, "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent";
+    value display_id(i32) = 1 as int32;
+    value output_id(u32) = 2 as uint32;
+    value frames_pending(i32) = 3 as int32;
+    value te_count(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -324,22 +361,28 @@ impl DpuDispFrameStartTimeoutFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispFrameDoneMissingFtraceEvent {
-    #[pb(int32, 1)] pub display_id: Option<i32>,
-    #[pb(uint32, 2)] pub output_id: Option<u32>,
-    #[pb(int32, 3)] pub frames_pending: Option<i32>,
-    #[pb(int32, 4)] pub te_count: Option<i32>,
+    pub display_id: Option<i32>,
+    pub output_id: Option<u32>,
+    pub frames_pending: Option<i32>,
+    pub te_count: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispFrameDoneMissingFtraceEventWriter, "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent");
-impl DpuDispFrameDoneMissingFtraceEventWriter<'_> {
-    #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { DpuDispFrameDoneMissingFtraceEvent;
+    optional te_count = 4 as Int32;
+    optional frames_pending = 3 as Int32;
+    optional output_id = 2 as Uint32;
+    optional display_id = 1 as Int32;
+}
+
+rt::writer! { DpuDispFrameDoneMissingFtraceEventWriter, "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent";
+    value display_id(i32) = 1 as int32;
+    value output_id(u32) = 2 as uint32;
+    value frames_pending(i32) = 3 as int32;
+    value te_count(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -364,22 +407,28 @@ impl DpuDispFrameDoneMissingFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispFrameStartMissingFtraceEvent {
-    #[pb(int32, 1)] pub display_id: Option<i32>,
-    #[pb(uint32, 2)] pub output_id: Option<u32>,
-    #[pb(int32, 3)] pub frames_pending: Option<i32>,
-    #[pb(int32, 4)] pub te_count: Option<i32>,
+    pub display_id: Option<i32>,
+    pub output_id: Option<u32>,
+    pub frames_pending: Option<i32>,
+    pub te_count: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispFrameStartMissingFtraceEventWriter, "perfetto.protos.DpuDispFrameStartMissingFtraceEvent");
-impl DpuDispFrameStartMissingFtraceEventWriter<'_> {
-    #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { DpuDispFrameStartMissingFtraceEvent;
+    optional te_count = 4 as Int32;
+    optional frames_pending = 3 as Int32;
+    optional output_id = 2 as Uint32;
+    optional display_id = 1 as Int32;
+}
+
+rt::writer! { DpuDispFrameStartMissingFtraceEventWriter, "perfetto.protos.DpuDispFrameStartMissingFtraceEvent";
+    value display_id(i32) = 1 as int32;
+    value output_id(u32) = 2 as uint32;
+    value frames_pending(i32) = 3 as int32;
+    value te_count(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -404,20 +453,25 @@ impl DpuDispFrameStartMissingFtraceEvent {
 }
 
 /// `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DpuDispDpuLineUnderrunFtraceEvent {
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(int32, 2)] pub frames_pending: Option<i32>,
-    #[pb(int32, 3)] pub vsync_count: Option<i32>,
+    pub id: Option<i32>,
+    pub frames_pending: Option<i32>,
+    pub vsync_count: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DpuDispDpuLineUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent");
-impl DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn vsync_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { DpuDispDpuLineUnderrunFtraceEvent;
+    optional vsync_count = 3 as Int32;
+    optional frames_pending = 2 as Int32;
+    optional id = 1 as Int32;
+}
+
+rt::writer! { DpuDispDpuLineUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent";
+    value id(i32) = 1 as int32;
+    value frames_pending(i32) = 2 as int32;
+    value vsync_count(i32) = 3 as int32;
 }
 
 rt::reader! {

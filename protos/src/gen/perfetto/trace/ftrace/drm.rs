@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DrmVblankEventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmVblankEventFtraceEvent {
-    #[pb(int32, 1)] pub crtc: Option<i32>,
-    #[pb(uint32, 2)] pub high_prec: Option<u32>,
-    #[pb(uint32, 3)] pub seq: Option<u32>,
-    #[pb(int64, 4)] pub time: Option<i64>,
+    pub crtc: Option<i32>,
+    pub high_prec: Option<u32>,
+    pub seq: Option<u32>,
+    pub time: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmVblankEventFtraceEventWriter, "perfetto.protos.DrmVblankEventFtraceEvent");
-impl DrmVblankEventFtraceEventWriter<'_> {
-    #[inline] pub fn crtc(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn high_prec(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn seq(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn time(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { DrmVblankEventFtraceEvent;
+    optional time = 4 as Int64;
+    optional seq = 3 as Uint32;
+    optional high_prec = 2 as Uint32;
+    optional crtc = 1 as Int32;
+}
+
+rt::writer! { DrmVblankEventFtraceEventWriter, "perfetto.protos.DrmVblankEventFtraceEvent";
+    value crtc(i32) = 1 as int32;
+    value high_prec(u32) = 2 as uint32;
+    value seq(u32) = 3 as uint32;
+    value time(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -48,20 +54,25 @@ impl DrmVblankEventFtraceEvent {
 }
 
 /// `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmVblankEventDeliveredFtraceEvent {
-    #[pb(int32, 1)] pub crtc: Option<i32>,
-    #[pb(uint64, 2)] pub file: Option<u64>,
-    #[pb(uint32, 3)] pub seq: Option<u32>,
+    pub crtc: Option<i32>,
+    pub file: Option<u64>,
+    pub seq: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmVblankEventDeliveredFtraceEventWriter, "perfetto.protos.DrmVblankEventDeliveredFtraceEvent");
-impl DrmVblankEventDeliveredFtraceEventWriter<'_> {
-    #[inline] pub fn crtc(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn file(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn seq(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { DrmVblankEventDeliveredFtraceEvent;
+    optional seq = 3 as Uint32;
+    optional file = 2 as Uint64;
+    optional crtc = 1 as Int32;
+}
+
+rt::writer! { DrmVblankEventDeliveredFtraceEventWriter, "perfetto.protos.DrmVblankEventDeliveredFtraceEvent";
+    value crtc(i32) = 1 as int32;
+    value file(u64) = 2 as uint64;
+    value seq(u32) = 3 as uint32;
 }
 
 rt::reader! {

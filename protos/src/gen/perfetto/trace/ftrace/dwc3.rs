@@ -8,30 +8,40 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3AllocRequestFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub req: Option<u64>,
-    #[pb(uint32, 3)] pub actual: Option<u32>,
-    #[pb(uint32, 4)] pub length: Option<u32>,
-    #[pb(int32, 5)] pub status: Option<i32>,
-    #[pb(int32, 6)] pub zero: Option<i32>,
-    #[pb(int32, 7)] pub short_not_ok: Option<i32>,
-    #[pb(int32, 8)] pub no_interrupt: Option<i32>,
+    pub name: Option<String>,
+    pub req: Option<u64>,
+    pub actual: Option<u32>,
+    pub length: Option<u32>,
+    pub status: Option<i32>,
+    pub zero: Option<i32>,
+    pub short_not_ok: Option<i32>,
+    pub no_interrupt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3AllocRequestFtraceEventWriter, "perfetto.protos.Dwc3AllocRequestFtraceEvent");
-impl Dwc3AllocRequestFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn actual(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Dwc3AllocRequestFtraceEvent;
+    optional no_interrupt = 8 as Int32;
+    optional short_not_ok = 7 as Int32;
+    optional zero = 6 as Int32;
+    optional status = 5 as Int32;
+    optional length = 4 as Uint32;
+    optional actual = 3 as Uint32;
+    optional req = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3AllocRequestFtraceEventWriter, "perfetto.protos.Dwc3AllocRequestFtraceEvent";
+    value name(&str) = 1 as string;
+    value req(u64) = 2 as uint64;
+    value actual(u32) = 3 as uint32;
+    value length(u32) = 4 as uint32;
+    value status(i32) = 5 as int32;
+    value zero(i32) = 6 as int32;
+    value short_not_ok(i32) = 7 as int32;
+    value no_interrupt(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -64,36 +74,49 @@ impl Dwc3AllocRequestFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3CompleteTrbFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub trb: Option<u64>,
-    #[pb(uint32, 3)] pub allocated: Option<u32>,
-    #[pb(uint32, 4)] pub queued: Option<u32>,
-    #[pb(uint32, 5)] pub bpl: Option<u32>,
-    #[pb(uint32, 6)] pub bph: Option<u32>,
-    #[pb(uint32, 7)] pub size: Option<u32>,
-    #[pb(uint32, 8)] pub ctrl: Option<u32>,
-    #[pb(uint32, 9)] pub r#type: Option<u32>,
-    #[pb(uint32, 10)] pub enqueue: Option<u32>,
-    #[pb(uint32, 11)] pub dequeue: Option<u32>,
+    pub name: Option<String>,
+    pub trb: Option<u64>,
+    pub allocated: Option<u32>,
+    pub queued: Option<u32>,
+    pub bpl: Option<u32>,
+    pub bph: Option<u32>,
+    pub size: Option<u32>,
+    pub ctrl: Option<u32>,
+    pub r#type: Option<u32>,
+    pub enqueue: Option<u32>,
+    pub dequeue: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3CompleteTrbFtraceEventWriter, "perfetto.protos.Dwc3CompleteTrbFtraceEvent");
-impl Dwc3CompleteTrbFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn trb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn allocated(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn queued(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn bpl(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn bph(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn ctrl(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+rt::owned! { Dwc3CompleteTrbFtraceEvent;
+    optional dequeue = 11 as Uint32;
+    optional enqueue = 10 as Uint32;
+    optional r#type = 9 as Uint32;
+    optional ctrl = 8 as Uint32;
+    optional size = 7 as Uint32;
+    optional bph = 6 as Uint32;
+    optional bpl = 5 as Uint32;
+    optional queued = 4 as Uint32;
+    optional allocated = 3 as Uint32;
+    optional trb = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3CompleteTrbFtraceEventWriter, "perfetto.protos.Dwc3CompleteTrbFtraceEvent";
+    value name(&str) = 1 as string;
+    value trb(u64) = 2 as uint64;
+    value allocated(u32) = 3 as uint32;
+    value queued(u32) = 4 as uint32;
+    value bpl(u32) = 5 as uint32;
+    value bph(u32) = 6 as uint32;
+    value size(u32) = 7 as uint32;
+    value ctrl(u32) = 8 as uint32;
+    value r#type(u32) = 9 as uint32;
+    value enqueue(u32) = 10 as uint32;
+    value dequeue(u32) = 11 as uint32;
 }
 
 rt::reader! {
@@ -132,26 +155,34 @@ impl Dwc3CompleteTrbFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3CtrlReqFtraceEvent {
-    #[pb(uint32, 1)] pub bRequestType: Option<u32>,
-    #[pb(uint32, 2)] pub bRequest: Option<u32>,
-    #[pb(uint32, 3)] pub wValue: Option<u32>,
-    #[pb(uint32, 4)] pub wIndex: Option<u32>,
-    #[pb(uint32, 5)] pub wLength: Option<u32>,
-    #[pb(string, 6)] pub str: Option<String>,
+    pub bRequestType: Option<u32>,
+    pub bRequest: Option<u32>,
+    pub wValue: Option<u32>,
+    pub wIndex: Option<u32>,
+    pub wLength: Option<u32>,
+    pub str: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3CtrlReqFtraceEventWriter, "perfetto.protos.Dwc3CtrlReqFtraceEvent");
-impl Dwc3CtrlReqFtraceEventWriter<'_> {
-    #[inline] pub fn bRequestType(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn bRequest(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn wValue(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn wIndex(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn wLength(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { Dwc3CtrlReqFtraceEvent;
+    optional str = 6 as Text;
+    optional wLength = 5 as Uint32;
+    optional wIndex = 4 as Uint32;
+    optional wValue = 3 as Uint32;
+    optional bRequest = 2 as Uint32;
+    optional bRequestType = 1 as Uint32;
+}
+
+rt::writer! { Dwc3CtrlReqFtraceEventWriter, "perfetto.protos.Dwc3CtrlReqFtraceEvent";
+    value bRequestType(u32) = 1 as uint32;
+    value bRequest(u32) = 2 as uint32;
+    value wValue(u32) = 3 as uint32;
+    value wIndex(u32) = 4 as uint32;
+    value wLength(u32) = 5 as uint32;
+    value str(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -180,30 +211,40 @@ impl Dwc3CtrlReqFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3EpDequeueFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub req: Option<u64>,
-    #[pb(uint32, 3)] pub actual: Option<u32>,
-    #[pb(uint32, 4)] pub length: Option<u32>,
-    #[pb(int32, 5)] pub status: Option<i32>,
-    #[pb(int32, 6)] pub zero: Option<i32>,
-    #[pb(int32, 7)] pub short_not_ok: Option<i32>,
-    #[pb(int32, 8)] pub no_interrupt: Option<i32>,
+    pub name: Option<String>,
+    pub req: Option<u64>,
+    pub actual: Option<u32>,
+    pub length: Option<u32>,
+    pub status: Option<i32>,
+    pub zero: Option<i32>,
+    pub short_not_ok: Option<i32>,
+    pub no_interrupt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3EpDequeueFtraceEventWriter, "perfetto.protos.Dwc3EpDequeueFtraceEvent");
-impl Dwc3EpDequeueFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn actual(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Dwc3EpDequeueFtraceEvent;
+    optional no_interrupt = 8 as Int32;
+    optional short_not_ok = 7 as Int32;
+    optional zero = 6 as Int32;
+    optional status = 5 as Int32;
+    optional length = 4 as Uint32;
+    optional actual = 3 as Uint32;
+    optional req = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3EpDequeueFtraceEventWriter, "perfetto.protos.Dwc3EpDequeueFtraceEvent";
+    value name(&str) = 1 as string;
+    value req(u64) = 2 as uint64;
+    value actual(u32) = 3 as uint32;
+    value length(u32) = 4 as uint32;
+    value status(i32) = 5 as int32;
+    value zero(i32) = 6 as int32;
+    value short_not_ok(i32) = 7 as int32;
+    value no_interrupt(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -236,30 +277,40 @@ impl Dwc3EpDequeueFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3EpQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3EpQueueFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub req: Option<u64>,
-    #[pb(uint32, 3)] pub actual: Option<u32>,
-    #[pb(uint32, 4)] pub length: Option<u32>,
-    #[pb(int32, 5)] pub status: Option<i32>,
-    #[pb(int32, 6)] pub zero: Option<i32>,
-    #[pb(int32, 7)] pub short_not_ok: Option<i32>,
-    #[pb(int32, 8)] pub no_interrupt: Option<i32>,
+    pub name: Option<String>,
+    pub req: Option<u64>,
+    pub actual: Option<u32>,
+    pub length: Option<u32>,
+    pub status: Option<i32>,
+    pub zero: Option<i32>,
+    pub short_not_ok: Option<i32>,
+    pub no_interrupt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3EpQueueFtraceEventWriter, "perfetto.protos.Dwc3EpQueueFtraceEvent");
-impl Dwc3EpQueueFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn actual(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Dwc3EpQueueFtraceEvent;
+    optional no_interrupt = 8 as Int32;
+    optional short_not_ok = 7 as Int32;
+    optional zero = 6 as Int32;
+    optional status = 5 as Int32;
+    optional length = 4 as Uint32;
+    optional actual = 3 as Uint32;
+    optional req = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3EpQueueFtraceEventWriter, "perfetto.protos.Dwc3EpQueueFtraceEvent";
+    value name(&str) = 1 as string;
+    value req(u64) = 2 as uint64;
+    value actual(u32) = 3 as uint32;
+    value length(u32) = 4 as uint32;
+    value status(i32) = 5 as int32;
+    value zero(i32) = 6 as int32;
+    value short_not_ok(i32) = 7 as int32;
+    value no_interrupt(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -292,20 +343,25 @@ impl Dwc3EpQueueFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3EventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3EventFtraceEvent {
-    #[pb(uint32, 1)] pub event: Option<u32>,
-    #[pb(uint32, 2)] pub ep0state: Option<u32>,
-    #[pb(string, 3)] pub str: Option<String>,
+    pub event: Option<u32>,
+    pub ep0state: Option<u32>,
+    pub str: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3EventFtraceEventWriter, "perfetto.protos.Dwc3EventFtraceEvent");
-impl Dwc3EventFtraceEventWriter<'_> {
-    #[inline] pub fn event(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ep0state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { Dwc3EventFtraceEvent;
+    optional str = 3 as Text;
+    optional ep0state = 2 as Uint32;
+    optional event = 1 as Uint32;
+}
+
+rt::writer! { Dwc3EventFtraceEventWriter, "perfetto.protos.Dwc3EventFtraceEvent";
+    value event(u32) = 1 as uint32;
+    value ep0state(u32) = 2 as uint32;
+    value str(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -328,30 +384,40 @@ impl Dwc3EventFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3FreeRequestFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub req: Option<u64>,
-    #[pb(uint32, 3)] pub actual: Option<u32>,
-    #[pb(uint32, 4)] pub length: Option<u32>,
-    #[pb(int32, 5)] pub status: Option<i32>,
-    #[pb(int32, 6)] pub zero: Option<i32>,
-    #[pb(int32, 7)] pub short_not_ok: Option<i32>,
-    #[pb(int32, 8)] pub no_interrupt: Option<i32>,
+    pub name: Option<String>,
+    pub req: Option<u64>,
+    pub actual: Option<u32>,
+    pub length: Option<u32>,
+    pub status: Option<i32>,
+    pub zero: Option<i32>,
+    pub short_not_ok: Option<i32>,
+    pub no_interrupt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3FreeRequestFtraceEventWriter, "perfetto.protos.Dwc3FreeRequestFtraceEvent");
-impl Dwc3FreeRequestFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn actual(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Dwc3FreeRequestFtraceEvent;
+    optional no_interrupt = 8 as Int32;
+    optional short_not_ok = 7 as Int32;
+    optional zero = 6 as Int32;
+    optional status = 5 as Int32;
+    optional length = 4 as Uint32;
+    optional actual = 3 as Uint32;
+    optional req = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3FreeRequestFtraceEventWriter, "perfetto.protos.Dwc3FreeRequestFtraceEvent";
+    value name(&str) = 1 as string;
+    value req(u64) = 2 as uint64;
+    value actual(u32) = 3 as uint32;
+    value length(u32) = 4 as uint32;
+    value status(i32) = 5 as int32;
+    value zero(i32) = 6 as int32;
+    value short_not_ok(i32) = 7 as int32;
+    value no_interrupt(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -384,26 +450,34 @@ impl Dwc3FreeRequestFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3GadgetEpCmdFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub cmd: Option<u32>,
-    #[pb(uint32, 3)] pub param0: Option<u32>,
-    #[pb(uint32, 4)] pub param1: Option<u32>,
-    #[pb(uint32, 5)] pub param2: Option<u32>,
-    #[pb(int32, 6)] pub cmd_status: Option<i32>,
+    pub name: Option<String>,
+    pub cmd: Option<u32>,
+    pub param0: Option<u32>,
+    pub param1: Option<u32>,
+    pub param2: Option<u32>,
+    pub cmd_status: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3GadgetEpCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent");
-impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn param0(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn param1(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn param2(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn cmd_status(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { Dwc3GadgetEpCmdFtraceEvent;
+    optional cmd_status = 6 as Int32;
+    optional param2 = 5 as Uint32;
+    optional param1 = 4 as Uint32;
+    optional param0 = 3 as Uint32;
+    optional cmd = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3GadgetEpCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent";
+    value name(&str) = 1 as string;
+    value cmd(u32) = 2 as uint32;
+    value param0(u32) = 3 as uint32;
+    value param1(u32) = 4 as uint32;
+    value param2(u32) = 5 as uint32;
+    value cmd_status(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -432,32 +506,43 @@ impl Dwc3GadgetEpCmdFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3GadgetEpDisableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub maxpacket: Option<u32>,
-    #[pb(uint32, 3)] pub maxpacket_limit: Option<u32>,
-    #[pb(uint32, 4)] pub max_streams: Option<u32>,
-    #[pb(uint32, 5)] pub maxburst: Option<u32>,
-    #[pb(uint32, 6)] pub flags: Option<u32>,
-    #[pb(uint32, 7)] pub direction: Option<u32>,
-    #[pb(uint32, 8)] pub trb_enqueue: Option<u32>,
-    #[pb(uint32, 9)] pub trb_dequeue: Option<u32>,
+    pub name: Option<String>,
+    pub maxpacket: Option<u32>,
+    pub maxpacket_limit: Option<u32>,
+    pub max_streams: Option<u32>,
+    pub maxburst: Option<u32>,
+    pub flags: Option<u32>,
+    pub direction: Option<u32>,
+    pub trb_enqueue: Option<u32>,
+    pub trb_dequeue: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3GadgetEpDisableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent");
-impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn maxpacket(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn maxpacket_limit(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn max_streams(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn maxburst(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn direction(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn trb_enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn trb_dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { Dwc3GadgetEpDisableFtraceEvent;
+    optional trb_dequeue = 9 as Uint32;
+    optional trb_enqueue = 8 as Uint32;
+    optional direction = 7 as Uint32;
+    optional flags = 6 as Uint32;
+    optional maxburst = 5 as Uint32;
+    optional max_streams = 4 as Uint32;
+    optional maxpacket_limit = 3 as Uint32;
+    optional maxpacket = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3GadgetEpDisableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent";
+    value name(&str) = 1 as string;
+    value maxpacket(u32) = 2 as uint32;
+    value maxpacket_limit(u32) = 3 as uint32;
+    value max_streams(u32) = 4 as uint32;
+    value maxburst(u32) = 5 as uint32;
+    value flags(u32) = 6 as uint32;
+    value direction(u32) = 7 as uint32;
+    value trb_enqueue(u32) = 8 as uint32;
+    value trb_dequeue(u32) = 9 as uint32;
 }
 
 rt::reader! {
@@ -492,32 +577,43 @@ impl Dwc3GadgetEpDisableFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3GadgetEpEnableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub maxpacket: Option<u32>,
-    #[pb(uint32, 3)] pub maxpacket_limit: Option<u32>,
-    #[pb(uint32, 4)] pub max_streams: Option<u32>,
-    #[pb(uint32, 5)] pub maxburst: Option<u32>,
-    #[pb(uint32, 6)] pub flags: Option<u32>,
-    #[pb(uint32, 7)] pub direction: Option<u32>,
-    #[pb(uint32, 8)] pub trb_enqueue: Option<u32>,
-    #[pb(uint32, 9)] pub trb_dequeue: Option<u32>,
+    pub name: Option<String>,
+    pub maxpacket: Option<u32>,
+    pub maxpacket_limit: Option<u32>,
+    pub max_streams: Option<u32>,
+    pub maxburst: Option<u32>,
+    pub flags: Option<u32>,
+    pub direction: Option<u32>,
+    pub trb_enqueue: Option<u32>,
+    pub trb_dequeue: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3GadgetEpEnableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent");
-impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn maxpacket(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn maxpacket_limit(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn max_streams(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn maxburst(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn direction(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn trb_enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn trb_dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { Dwc3GadgetEpEnableFtraceEvent;
+    optional trb_dequeue = 9 as Uint32;
+    optional trb_enqueue = 8 as Uint32;
+    optional direction = 7 as Uint32;
+    optional flags = 6 as Uint32;
+    optional maxburst = 5 as Uint32;
+    optional max_streams = 4 as Uint32;
+    optional maxpacket_limit = 3 as Uint32;
+    optional maxpacket = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3GadgetEpEnableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent";
+    value name(&str) = 1 as string;
+    value maxpacket(u32) = 2 as uint32;
+    value maxpacket_limit(u32) = 3 as uint32;
+    value max_streams(u32) = 4 as uint32;
+    value maxburst(u32) = 5 as uint32;
+    value flags(u32) = 6 as uint32;
+    value direction(u32) = 7 as uint32;
+    value trb_enqueue(u32) = 8 as uint32;
+    value trb_dequeue(u32) = 9 as uint32;
 }
 
 rt::reader! {
@@ -552,20 +648,25 @@ impl Dwc3GadgetEpEnableFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3GadgetGenericCmdFtraceEvent {
-    #[pb(uint32, 1)] pub cmd: Option<u32>,
-    #[pb(uint32, 2)] pub param: Option<u32>,
-    #[pb(int32, 3)] pub status: Option<i32>,
+    pub cmd: Option<u32>,
+    pub param: Option<u32>,
+    pub status: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3GadgetGenericCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent");
-impl Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
-    #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn param(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Dwc3GadgetGenericCmdFtraceEvent;
+    optional status = 3 as Int32;
+    optional param = 2 as Uint32;
+    optional cmd = 1 as Uint32;
+}
+
+rt::writer! { Dwc3GadgetGenericCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent";
+    value cmd(u32) = 1 as uint32;
+    value param(u32) = 2 as uint32;
+    value status(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -588,30 +689,40 @@ impl Dwc3GadgetGenericCmdFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3GadgetGivebackFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub req: Option<u64>,
-    #[pb(uint32, 3)] pub actual: Option<u32>,
-    #[pb(uint32, 4)] pub length: Option<u32>,
-    #[pb(int32, 5)] pub status: Option<i32>,
-    #[pb(int32, 6)] pub zero: Option<i32>,
-    #[pb(int32, 7)] pub short_not_ok: Option<i32>,
-    #[pb(int32, 8)] pub no_interrupt: Option<i32>,
+    pub name: Option<String>,
+    pub req: Option<u64>,
+    pub actual: Option<u32>,
+    pub length: Option<u32>,
+    pub status: Option<i32>,
+    pub zero: Option<i32>,
+    pub short_not_ok: Option<i32>,
+    pub no_interrupt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3GadgetGivebackFtraceEventWriter, "perfetto.protos.Dwc3GadgetGivebackFtraceEvent");
-impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn actual(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Dwc3GadgetGivebackFtraceEvent;
+    optional no_interrupt = 8 as Int32;
+    optional short_not_ok = 7 as Int32;
+    optional zero = 6 as Int32;
+    optional status = 5 as Int32;
+    optional length = 4 as Uint32;
+    optional actual = 3 as Uint32;
+    optional req = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3GadgetGivebackFtraceEventWriter, "perfetto.protos.Dwc3GadgetGivebackFtraceEvent";
+    value name(&str) = 1 as string;
+    value req(u64) = 2 as uint64;
+    value actual(u32) = 3 as uint32;
+    value length(u32) = 4 as uint32;
+    value status(i32) = 5 as int32;
+    value zero(i32) = 6 as int32;
+    value short_not_ok(i32) = 7 as int32;
+    value no_interrupt(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -644,36 +755,49 @@ impl Dwc3GadgetGivebackFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3PrepareTrbFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub trb: Option<u64>,
-    #[pb(uint32, 3)] pub allocated: Option<u32>,
-    #[pb(uint32, 4)] pub queued: Option<u32>,
-    #[pb(uint32, 5)] pub bpl: Option<u32>,
-    #[pb(uint32, 6)] pub bph: Option<u32>,
-    #[pb(uint32, 7)] pub size: Option<u32>,
-    #[pb(uint32, 8)] pub ctrl: Option<u32>,
-    #[pb(uint32, 9)] pub r#type: Option<u32>,
-    #[pb(uint32, 10)] pub enqueue: Option<u32>,
-    #[pb(uint32, 11)] pub dequeue: Option<u32>,
+    pub name: Option<String>,
+    pub trb: Option<u64>,
+    pub allocated: Option<u32>,
+    pub queued: Option<u32>,
+    pub bpl: Option<u32>,
+    pub bph: Option<u32>,
+    pub size: Option<u32>,
+    pub ctrl: Option<u32>,
+    pub r#type: Option<u32>,
+    pub enqueue: Option<u32>,
+    pub dequeue: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3PrepareTrbFtraceEventWriter, "perfetto.protos.Dwc3PrepareTrbFtraceEvent");
-impl Dwc3PrepareTrbFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn trb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn allocated(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn queued(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn bpl(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn bph(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn ctrl(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+rt::owned! { Dwc3PrepareTrbFtraceEvent;
+    optional dequeue = 11 as Uint32;
+    optional enqueue = 10 as Uint32;
+    optional r#type = 9 as Uint32;
+    optional ctrl = 8 as Uint32;
+    optional size = 7 as Uint32;
+    optional bph = 6 as Uint32;
+    optional bpl = 5 as Uint32;
+    optional queued = 4 as Uint32;
+    optional allocated = 3 as Uint32;
+    optional trb = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { Dwc3PrepareTrbFtraceEventWriter, "perfetto.protos.Dwc3PrepareTrbFtraceEvent";
+    value name(&str) = 1 as string;
+    value trb(u64) = 2 as uint64;
+    value allocated(u32) = 3 as uint32;
+    value queued(u32) = 4 as uint32;
+    value bpl(u32) = 5 as uint32;
+    value bph(u32) = 6 as uint32;
+    value size(u32) = 7 as uint32;
+    value ctrl(u32) = 8 as uint32;
+    value r#type(u32) = 9 as uint32;
+    value enqueue(u32) = 10 as uint32;
+    value dequeue(u32) = 11 as uint32;
 }
 
 rt::reader! {
@@ -712,22 +836,28 @@ impl Dwc3PrepareTrbFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3ReadlFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3ReadlFtraceEvent {
-    #[pb(uint64, 1)] pub base: Option<u64>,
-    #[pb(uint32, 2)] pub offset: Option<u32>,
-    #[pb(uint32, 3)] pub value: Option<u32>,
-    #[pb(string, 4)] pub msg: Option<String>,
+    pub base: Option<u64>,
+    pub offset: Option<u32>,
+    pub value: Option<u32>,
+    pub msg: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3ReadlFtraceEventWriter, "perfetto.protos.Dwc3ReadlFtraceEvent");
-impl Dwc3ReadlFtraceEventWriter<'_> {
-    #[inline] pub fn base(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { Dwc3ReadlFtraceEvent;
+    optional msg = 4 as Text;
+    optional value = 3 as Uint32;
+    optional offset = 2 as Uint32;
+    optional base = 1 as Uint64;
+}
+
+rt::writer! { Dwc3ReadlFtraceEventWriter, "perfetto.protos.Dwc3ReadlFtraceEvent";
+    value base(u64) = 1 as uint64;
+    value offset(u32) = 2 as uint32;
+    value value(u32) = 3 as uint32;
+    value msg(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -752,22 +882,28 @@ impl Dwc3ReadlFtraceEvent {
 }
 
 /// `perfetto.protos.Dwc3WritelFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dwc3WritelFtraceEvent {
-    #[pb(uint64, 1)] pub base: Option<u64>,
-    #[pb(uint32, 2)] pub offset: Option<u32>,
-    #[pb(uint32, 3)] pub value: Option<u32>,
-    #[pb(string, 4)] pub msg: Option<String>,
+    pub base: Option<u64>,
+    pub offset: Option<u32>,
+    pub value: Option<u32>,
+    pub msg: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Dwc3WritelFtraceEventWriter, "perfetto.protos.Dwc3WritelFtraceEvent");
-impl Dwc3WritelFtraceEventWriter<'_> {
-    #[inline] pub fn base(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { Dwc3WritelFtraceEvent;
+    optional msg = 4 as Text;
+    optional value = 3 as Uint32;
+    optional offset = 2 as Uint32;
+    optional base = 1 as Uint64;
+}
+
+rt::writer! { Dwc3WritelFtraceEventWriter, "perfetto.protos.Dwc3WritelFtraceEvent";
+    value base(u64) = 1 as uint64;
+    value offset(u32) = 2 as uint32;
+    value value(u32) = 3 as uint32;
+    value msg(&str) = 4 as string;
 }
 
 rt::reader! {

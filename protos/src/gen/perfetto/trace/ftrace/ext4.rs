@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaWriteBeginFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaWriteBeginFtraceEventWriter, "perfetto.protos.Ext4DaWriteBeginFtraceEvent");
-impl Ext4DaWriteBeginFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4DaWriteBeginFtraceEvent;
+    optional flags = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaWriteBeginFtraceEventWriter, "perfetto.protos.Ext4DaWriteBeginFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,24 +59,31 @@ impl Ext4DaWriteBeginFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaWriteEndFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub copied: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub copied: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaWriteEndFtraceEventWriter, "perfetto.protos.Ext4DaWriteEndFtraceEvent");
-impl Ext4DaWriteEndFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4DaWriteEndFtraceEvent;
+    optional copied = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaWriteEndFtraceEventWriter, "perfetto.protos.Ext4DaWriteEndFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value copied(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -96,22 +110,28 @@ impl Ext4DaWriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4SyncFileEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub parent: Option<u64>,
-    #[pb(int32, 4)] pub datasync: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub parent: Option<u64>,
+    pub datasync: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4SyncFileEnterFtraceEventWriter, "perfetto.protos.Ext4SyncFileEnterFtraceEvent");
-impl Ext4SyncFileEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn parent(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn datasync(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4SyncFileEnterFtraceEvent;
+    optional datasync = 4 as Int32;
+    optional parent = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4SyncFileEnterFtraceEventWriter, "perfetto.protos.Ext4SyncFileEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value parent(u64) = 3 as uint64;
+    value datasync(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -136,20 +156,25 @@ impl Ext4SyncFileEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4SyncFileExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4SyncFileExitFtraceEventWriter, "perfetto.protos.Ext4SyncFileExitFtraceEvent");
-impl Ext4SyncFileExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4SyncFileExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4SyncFileExitFtraceEventWriter, "perfetto.protos.Ext4SyncFileExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -172,22 +197,28 @@ impl Ext4SyncFileExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4AllocDaBlocksFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub data_blocks: Option<u32>,
-    #[pb(uint32, 4)] pub meta_blocks: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub data_blocks: Option<u32>,
+    pub meta_blocks: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4AllocDaBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocDaBlocksFtraceEvent");
-impl Ext4AllocDaBlocksFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn data_blocks(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn meta_blocks(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4AllocDaBlocksFtraceEvent;
+    optional meta_blocks = 4 as Uint32;
+    optional data_blocks = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4AllocDaBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocDaBlocksFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value data_blocks(u32) = 3 as uint32;
+    value meta_blocks(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -212,36 +243,49 @@ impl Ext4AllocDaBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4AllocateBlocksFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub block: Option<u64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub logical: Option<u32>,
-    #[pb(uint32, 6)] pub lleft: Option<u32>,
-    #[pb(uint32, 7)] pub lright: Option<u32>,
-    #[pb(uint64, 8)] pub goal: Option<u64>,
-    #[pb(uint64, 9)] pub pleft: Option<u64>,
-    #[pb(uint64, 10)] pub pright: Option<u64>,
-    #[pb(uint32, 11)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub block: Option<u64>,
+    pub len: Option<u32>,
+    pub logical: Option<u32>,
+    pub lleft: Option<u32>,
+    pub lright: Option<u32>,
+    pub goal: Option<u64>,
+    pub pleft: Option<u64>,
+    pub pright: Option<u64>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4AllocateBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocateBlocksFtraceEvent");
-impl Ext4AllocateBlocksFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn block(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn logical(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn lleft(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn lright(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn goal(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn pleft(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn pright(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+rt::owned! { Ext4AllocateBlocksFtraceEvent;
+    optional flags = 11 as Uint32;
+    optional pright = 10 as Uint64;
+    optional pleft = 9 as Uint64;
+    optional goal = 8 as Uint64;
+    optional lright = 7 as Uint32;
+    optional lleft = 6 as Uint32;
+    optional logical = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional block = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4AllocateBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocateBlocksFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value block(u64) = 3 as uint64;
+    value len(u32) = 4 as uint32;
+    value logical(u32) = 5 as uint32;
+    value lleft(u32) = 6 as uint32;
+    value lright(u32) = 7 as uint32;
+    value goal(u64) = 8 as uint64;
+    value pleft(u64) = 9 as uint64;
+    value pright(u64) = 10 as uint64;
+    value flags(u32) = 11 as uint32;
 }
 
 rt::reader! {
@@ -280,22 +324,28 @@ impl Ext4AllocateBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4AllocateInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub dir: Option<u64>,
-    #[pb(uint32, 4)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub dir: Option<u64>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4AllocateInodeFtraceEventWriter, "perfetto.protos.Ext4AllocateInodeFtraceEvent");
-impl Ext4AllocateInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn dir(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4AllocateInodeFtraceEvent;
+    optional mode = 4 as Uint32;
+    optional dir = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4AllocateInodeFtraceEventWriter, "perfetto.protos.Ext4AllocateInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value dir(u64) = 3 as uint64;
+    value mode(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -320,20 +370,25 @@ impl Ext4AllocateInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4BeginOrderedTruncateFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub new_size: Option<i64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub new_size: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4BeginOrderedTruncateFtraceEventWriter, "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent");
-impl Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn new_size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4BeginOrderedTruncateFtraceEvent;
+    optional new_size = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4BeginOrderedTruncateFtraceEventWriter, "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value new_size(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -356,22 +411,28 @@ impl Ext4BeginOrderedTruncateFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4CollapseRangeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
-    #[pb(int64, 4)] pub len: Option<i64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub len: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4CollapseRangeFtraceEventWriter, "perfetto.protos.Ext4CollapseRangeFtraceEvent");
-impl Ext4CollapseRangeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { Ext4CollapseRangeFtraceEvent;
+    optional len = 4 as Int64;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4CollapseRangeFtraceEventWriter, "perfetto.protos.Ext4CollapseRangeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
+    value len(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -396,39 +457,40 @@ impl Ext4CollapseRangeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaReleaseSpaceFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub i_blocks: Option<u64>,
-    #[pb(int32, 4)] pub freed_blocks: Option<i32>,
-    #[pb(int32, 5)] pub reserved_data_blocks: Option<i32>,
-    #[pb(int32, 6)] pub reserved_meta_blocks: Option<i32>,
-    #[pb(int32, 7)] pub allocated_meta_blocks: Option<i32>,
-    #[pb(uint32, 8)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub i_blocks: Option<u64>,
+    pub freed_blocks: Option<i32>,
+    pub reserved_data_blocks: Option<i32>,
+    pub reserved_meta_blocks: Option<i32>,
+    pub allocated_meta_blocks: Option<i32>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaReleaseSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent");
-impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn i_blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn freed_blocks(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn reserved_data_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn reserved_meta_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn allocated_meta_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { Ext4DaReleaseSpaceFtraceEvent;
+    optional mode = 8 as Uint32;
+    optional allocated_meta_blocks = 7 as Int32;
+    optional reserved_meta_blocks = 6 as Int32;
+    optional reserved_data_blocks = 5 as Int32;
+    optional freed_blocks = 4 as Int32;
+    optional i_blocks = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaReleaseSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value i_blocks(u64) = 3 as uint64;
+    value freed_blocks(i32) = 4 as int32;
+    value reserved_data_blocks(i32) = 5 as int32;
+    value reserved_meta_blocks(i32) = 6 as int32;
+    value allocated_meta_blocks(i32) = 7 as int32;
+    value mode(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -461,34 +523,37 @@ impl Ext4DaReleaseSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaReserveSpaceFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub i_blocks: Option<u64>,
-    #[pb(int32, 4)] pub reserved_data_blocks: Option<i32>,
-    #[pb(int32, 5)] pub reserved_meta_blocks: Option<i32>,
-    #[pb(uint32, 6)] pub mode: Option<u32>,
-    #[pb(int32, 7)] pub md_needed: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub i_blocks: Option<u64>,
+    pub reserved_data_blocks: Option<i32>,
+    pub reserved_meta_blocks: Option<i32>,
+    pub mode: Option<u32>,
+    pub md_needed: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReserveSpaceFtraceEvent");
-impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn i_blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn reserved_data_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn reserved_meta_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn md_needed(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { Ext4DaReserveSpaceFtraceEvent;
+    optional md_needed = 7 as Int32;
+    optional mode = 6 as Uint32;
+    optional reserved_meta_blocks = 5 as Int32;
+    optional reserved_data_blocks = 4 as Int32;
+    optional i_blocks = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReserveSpaceFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value i_blocks(u64) = 3 as uint64;
+    value reserved_data_blocks(i32) = 4 as int32;
+    value reserved_meta_blocks(i32) = 5 as int32;
+    value mode(u32) = 6 as uint32;
+    value md_needed(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -519,41 +584,43 @@ impl Ext4DaReserveSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaUpdateReserveSpaceFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub i_blocks: Option<u64>,
-    #[pb(int32, 4)] pub used_blocks: Option<i32>,
-    #[pb(int32, 5)] pub reserved_data_blocks: Option<i32>,
-    #[pb(int32, 6)] pub reserved_meta_blocks: Option<i32>,
-    #[pb(int32, 7)] pub allocated_meta_blocks: Option<i32>,
-    #[pb(int32, 8)] pub quota_claim: Option<i32>,
-    #[pb(uint32, 9)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub i_blocks: Option<u64>,
+    pub used_blocks: Option<i32>,
+    pub reserved_data_blocks: Option<i32>,
+    pub reserved_meta_blocks: Option<i32>,
+    pub allocated_meta_blocks: Option<i32>,
+    pub quota_claim: Option<i32>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaUpdateReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent");
-impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn i_blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn used_blocks(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn reserved_data_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn reserved_meta_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn allocated_meta_blocks(&mut self, value: i32) -> &mut Self {
-        rt::int32::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn quota_claim(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { Ext4DaUpdateReserveSpaceFtraceEvent;
+    optional mode = 9 as Uint32;
+    optional quota_claim = 8 as Int32;
+    optional allocated_meta_blocks = 7 as Int32;
+    optional reserved_meta_blocks = 6 as Int32;
+    optional reserved_data_blocks = 5 as Int32;
+    optional used_blocks = 4 as Int32;
+    optional i_blocks = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaUpdateReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value i_blocks(u64) = 3 as uint64;
+    value used_blocks(i32) = 4 as int32;
+    value reserved_data_blocks(i32) = 5 as int32;
+    value reserved_meta_blocks(i32) = 6 as int32;
+    value allocated_meta_blocks(i32) = 7 as int32;
+    value quota_claim(i32) = 8 as int32;
+    value mode(u32) = 9 as uint32;
 }
 
 rt::reader! {
@@ -588,34 +655,46 @@ impl Ext4DaUpdateReserveSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaWritePagesFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub first_page: Option<u64>,
-    #[pb(int64, 4)] pub nr_to_write: Option<i64>,
-    #[pb(int32, 5)] pub sync_mode: Option<i32>,
-    #[pb(uint64, 6)] pub b_blocknr: Option<u64>,
-    #[pb(uint32, 7)] pub b_size: Option<u32>,
-    #[pb(uint32, 8)] pub b_state: Option<u32>,
-    #[pb(int32, 9)] pub io_done: Option<i32>,
-    #[pb(int32, 10)] pub pages_written: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub first_page: Option<u64>,
+    pub nr_to_write: Option<i64>,
+    pub sync_mode: Option<i32>,
+    pub b_blocknr: Option<u64>,
+    pub b_size: Option<u32>,
+    pub b_state: Option<u32>,
+    pub io_done: Option<i32>,
+    pub pages_written: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaWritePagesFtraceEventWriter, "perfetto.protos.Ext4DaWritePagesFtraceEvent");
-impl Ext4DaWritePagesFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn first_page(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn nr_to_write(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn sync_mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn b_blocknr(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn b_size(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn b_state(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn io_done(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn pages_written(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
+rt::owned! { Ext4DaWritePagesFtraceEvent;
+    optional pages_written = 10 as Int32;
+    optional io_done = 9 as Int32;
+    optional b_state = 8 as Uint32;
+    optional b_size = 7 as Uint32;
+    optional b_blocknr = 6 as Uint64;
+    optional sync_mode = 5 as Int32;
+    optional nr_to_write = 4 as Int64;
+    optional first_page = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaWritePagesFtraceEventWriter, "perfetto.protos.Ext4DaWritePagesFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value first_page(u64) = 3 as uint64;
+    value nr_to_write(i64) = 4 as int64;
+    value sync_mode(i32) = 5 as int32;
+    value b_blocknr(u64) = 6 as uint64;
+    value b_size(u32) = 7 as uint32;
+    value b_state(u32) = 8 as uint32;
+    value io_done(i32) = 9 as int32;
+    value pages_written(i32) = 10 as int32;
 }
 
 rt::reader! {
@@ -652,24 +731,31 @@ impl Ext4DaWritePagesFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DaWritePagesExtentFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub lblk: Option<u64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u64>,
+    pub len: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DaWritePagesExtentFtraceEventWriter, "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent");
-impl Ext4DaWritePagesExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4DaWritePagesExtentFtraceEvent;
+    optional flags = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DaWritePagesExtentFtraceEventWriter, "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u64) = 3 as uint64;
+    value len(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -696,24 +782,31 @@ impl Ext4DaWritePagesExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DirectIOEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
-    #[pb(int32, 5)] pub rw: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u64>,
+    pub rw: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DirectIOEnterFtraceEventWriter, "perfetto.protos.Ext4DirectIOEnterFtraceEvent");
-impl Ext4DirectIOEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn rw(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4DirectIOEnterFtraceEvent;
+    optional rw = 5 as Int32;
+    optional len = 4 as Uint64;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DirectIOEnterFtraceEventWriter, "perfetto.protos.Ext4DirectIOEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u64) = 4 as uint64;
+    value rw(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -740,26 +833,34 @@ impl Ext4DirectIOEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DirectIOExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
-    #[pb(int32, 5)] pub rw: Option<i32>,
-    #[pb(int32, 6)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u64>,
+    pub rw: Option<i32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DirectIOExitFtraceEventWriter, "perfetto.protos.Ext4DirectIOExitFtraceEvent");
-impl Ext4DirectIOExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn rw(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4DirectIOExitFtraceEvent;
+    optional ret = 6 as Int32;
+    optional rw = 5 as Int32;
+    optional len = 4 as Uint64;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DirectIOExitFtraceEventWriter, "perfetto.protos.Ext4DirectIOExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u64) = 4 as uint64;
+    value rw(i32) = 5 as int32;
+    value ret(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -788,20 +889,25 @@ impl Ext4DirectIOExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DiscardBlocksFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub blk: Option<u64>,
-    #[pb(uint64, 3)] pub count: Option<u64>,
+    pub dev: Option<u64>,
+    pub blk: Option<u64>,
+    pub count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DiscardBlocksFtraceEventWriter, "perfetto.protos.Ext4DiscardBlocksFtraceEvent");
-impl Ext4DiscardBlocksFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn blk(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4DiscardBlocksFtraceEvent;
+    optional count = 3 as Uint64;
+    optional blk = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DiscardBlocksFtraceEventWriter, "perfetto.protos.Ext4DiscardBlocksFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value blk(u64) = 2 as uint64;
+    value count(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -824,22 +930,28 @@ impl Ext4DiscardBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DiscardPreallocationsFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub len: Option<u32>,
-    #[pb(uint32, 4)] pub needed: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub len: Option<u32>,
+    pub needed: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent");
-impl Ext4DiscardPreallocationsFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn needed(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4DiscardPreallocationsFtraceEvent;
+    optional needed = 4 as Uint32;
+    optional len = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value len(u32) = 3 as uint32;
+    value needed(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -864,20 +976,25 @@ impl Ext4DiscardPreallocationsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4DropInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4DropInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub drop: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub drop: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4DropInodeFtraceEventWriter, "perfetto.protos.Ext4DropInodeFtraceEvent");
-impl Ext4DropInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn drop(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4DropInodeFtraceEvent;
+    optional drop = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4DropInodeFtraceEventWriter, "perfetto.protos.Ext4DropInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value drop(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -900,26 +1017,34 @@ impl Ext4DropInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsCacheExtentFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint64, 5)] pub pblk: Option<u64>,
-    #[pb(uint32, 6)] pub status: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub pblk: Option<u64>,
+    pub status: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsCacheExtentFtraceEventWriter, "perfetto.protos.Ext4EsCacheExtentFtraceEvent");
-impl Ext4EsCacheExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4EsCacheExtentFtraceEvent;
+    optional status = 6 as Uint32;
+    optional pblk = 5 as Uint64;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsCacheExtentFtraceEventWriter, "perfetto.protos.Ext4EsCacheExtentFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value pblk(u64) = 5 as uint64;
+    value status(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -948,20 +1073,25 @@ impl Ext4EsCacheExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter, "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent");
-impl Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4EsFindDelayedExtentRangeEnterFtraceEvent;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter, "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -984,26 +1114,34 @@ impl Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsFindDelayedExtentRangeExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint64, 5)] pub pblk: Option<u64>,
-    #[pb(uint64, 6)] pub status: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub pblk: Option<u64>,
+    pub status: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsFindDelayedExtentRangeExitFtraceEventWriter, "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent");
-impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+rt::owned! { Ext4EsFindDelayedExtentRangeExitFtraceEvent;
+    optional status = 6 as Uint64;
+    optional pblk = 5 as Uint64;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsFindDelayedExtentRangeExitFtraceEventWriter, "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value pblk(u64) = 5 as uint64;
+    value status(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -1032,26 +1170,34 @@ impl Ext4EsFindDelayedExtentRangeExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsInsertExtentFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint64, 5)] pub pblk: Option<u64>,
-    #[pb(uint64, 6)] pub status: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub pblk: Option<u64>,
+    pub status: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsInsertExtentFtraceEventWriter, "perfetto.protos.Ext4EsInsertExtentFtraceEvent");
-impl Ext4EsInsertExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+rt::owned! { Ext4EsInsertExtentFtraceEvent;
+    optional status = 6 as Uint64;
+    optional pblk = 5 as Uint64;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsInsertExtentFtraceEventWriter, "perfetto.protos.Ext4EsInsertExtentFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value pblk(u64) = 5 as uint64;
+    value status(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -1080,20 +1226,25 @@ impl Ext4EsInsertExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsLookupExtentEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsLookupExtentEnterFtraceEventWriter, "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent");
-impl Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4EsLookupExtentEnterFtraceEvent;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsLookupExtentEnterFtraceEventWriter, "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -1116,28 +1267,37 @@ impl Ext4EsLookupExtentEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsLookupExtentExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint64, 5)] pub pblk: Option<u64>,
-    #[pb(uint64, 6)] pub status: Option<u64>,
-    #[pb(int32, 7)] pub found: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub pblk: Option<u64>,
+    pub status: Option<u64>,
+    pub found: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsLookupExtentExitFtraceEventWriter, "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent");
-impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn found(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { Ext4EsLookupExtentExitFtraceEvent;
+    optional found = 7 as Int32;
+    optional status = 6 as Uint64;
+    optional pblk = 5 as Uint64;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsLookupExtentExitFtraceEventWriter, "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value pblk(u64) = 5 as uint64;
+    value status(u64) = 6 as uint64;
+    value found(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -1168,22 +1328,28 @@ impl Ext4EsLookupExtentExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsRemoveExtentFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub lblk: Option<i64>,
-    #[pb(int64, 4)] pub len: Option<i64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<i64>,
+    pub len: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsRemoveExtentFtraceEventWriter, "perfetto.protos.Ext4EsRemoveExtentFtraceEvent");
-impl Ext4EsRemoveExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { Ext4EsRemoveExtentFtraceEvent;
+    optional len = 4 as Int64;
+    optional lblk = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsRemoveExtentFtraceEventWriter, "perfetto.protos.Ext4EsRemoveExtentFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(i64) = 3 as int64;
+    value len(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -1208,24 +1374,31 @@ impl Ext4EsRemoveExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub nr_shrunk: Option<i32>,
-    #[pb(uint64, 3)] pub scan_time: Option<u64>,
-    #[pb(int32, 4)] pub nr_skipped: Option<i32>,
-    #[pb(int32, 5)] pub retried: Option<i32>,
+    pub dev: Option<u64>,
+    pub nr_shrunk: Option<i32>,
+    pub scan_time: Option<u64>,
+    pub nr_skipped: Option<i32>,
+    pub retried: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsShrinkFtraceEventWriter, "perfetto.protos.Ext4EsShrinkFtraceEvent");
-impl Ext4EsShrinkFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn nr_shrunk(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn scan_time(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn nr_skipped(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn retried(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4EsShrinkFtraceEvent;
+    optional retried = 5 as Int32;
+    optional nr_skipped = 4 as Int32;
+    optional scan_time = 3 as Uint64;
+    optional nr_shrunk = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsShrinkFtraceEventWriter, "perfetto.protos.Ext4EsShrinkFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value nr_shrunk(i32) = 2 as int32;
+    value scan_time(u64) = 3 as uint64;
+    value nr_skipped(i32) = 4 as int32;
+    value retried(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -1252,20 +1425,25 @@ impl Ext4EsShrinkFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkCountFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub nr_to_scan: Option<i32>,
-    #[pb(int32, 3)] pub cache_cnt: Option<i32>,
+    pub dev: Option<u64>,
+    pub nr_to_scan: Option<i32>,
+    pub cache_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsShrinkCountFtraceEventWriter, "perfetto.protos.Ext4EsShrinkCountFtraceEvent");
-impl Ext4EsShrinkCountFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn nr_to_scan(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cache_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4EsShrinkCountFtraceEvent;
+    optional cache_cnt = 3 as Int32;
+    optional nr_to_scan = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsShrinkCountFtraceEventWriter, "perfetto.protos.Ext4EsShrinkCountFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value nr_to_scan(i32) = 2 as int32;
+    value cache_cnt(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -1288,20 +1466,25 @@ impl Ext4EsShrinkCountFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkScanEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub nr_to_scan: Option<i32>,
-    #[pb(int32, 3)] pub cache_cnt: Option<i32>,
+    pub dev: Option<u64>,
+    pub nr_to_scan: Option<i32>,
+    pub cache_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsShrinkScanEnterFtraceEventWriter, "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent");
-impl Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn nr_to_scan(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cache_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4EsShrinkScanEnterFtraceEvent;
+    optional cache_cnt = 3 as Int32;
+    optional nr_to_scan = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsShrinkScanEnterFtraceEventWriter, "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value nr_to_scan(i32) = 2 as int32;
+    value cache_cnt(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -1324,20 +1507,25 @@ impl Ext4EsShrinkScanEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EsShrinkScanExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub nr_shrunk: Option<i32>,
-    #[pb(int32, 3)] pub cache_cnt: Option<i32>,
+    pub dev: Option<u64>,
+    pub nr_shrunk: Option<i32>,
+    pub cache_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EsShrinkScanExitFtraceEventWriter, "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent");
-impl Ext4EsShrinkScanExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn nr_shrunk(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cache_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4EsShrinkScanExitFtraceEvent;
+    optional cache_cnt = 3 as Int32;
+    optional nr_shrunk = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EsShrinkScanExitFtraceEventWriter, "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value nr_shrunk(i32) = 2 as int32;
+    value cache_cnt(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -1360,20 +1548,25 @@ impl Ext4EsShrinkScanExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4EvictInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4EvictInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub nlink: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub nlink: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4EvictInodeFtraceEventWriter, "perfetto.protos.Ext4EvictInodeFtraceEvent");
-impl Ext4EvictInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nlink(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4EvictInodeFtraceEvent;
+    optional nlink = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4EvictInodeFtraceEventWriter, "perfetto.protos.Ext4EvictInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value nlink(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -1396,28 +1589,37 @@ impl Ext4EvictInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtConvertToInitializedEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub m_lblk: Option<u32>,
-    #[pb(uint32, 4)] pub m_len: Option<u32>,
-    #[pb(uint32, 5)] pub u_lblk: Option<u32>,
-    #[pb(uint32, 6)] pub u_len: Option<u32>,
-    #[pb(uint64, 7)] pub u_pblk: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub m_lblk: Option<u32>,
+    pub m_len: Option<u32>,
+    pub u_lblk: Option<u32>,
+    pub u_len: Option<u32>,
+    pub u_pblk: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtConvertToInitializedEnterFtraceEventWriter, "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent");
-impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn m_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn m_len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn u_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn u_len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn u_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { Ext4ExtConvertToInitializedEnterFtraceEvent;
+    optional u_pblk = 7 as Uint64;
+    optional u_len = 6 as Uint32;
+    optional u_lblk = 5 as Uint32;
+    optional m_len = 4 as Uint32;
+    optional m_lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtConvertToInitializedEnterFtraceEventWriter, "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value m_lblk(u32) = 3 as uint32;
+    value m_len(u32) = 4 as uint32;
+    value u_lblk(u32) = 5 as uint32;
+    value u_len(u32) = 6 as uint32;
+    value u_pblk(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -1448,34 +1650,46 @@ impl Ext4ExtConvertToInitializedEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtConvertToInitializedFastpathFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub m_lblk: Option<u32>,
-    #[pb(uint32, 4)] pub m_len: Option<u32>,
-    #[pb(uint32, 5)] pub u_lblk: Option<u32>,
-    #[pb(uint32, 6)] pub u_len: Option<u32>,
-    #[pb(uint64, 7)] pub u_pblk: Option<u64>,
-    #[pb(uint32, 8)] pub i_lblk: Option<u32>,
-    #[pb(uint32, 9)] pub i_len: Option<u32>,
-    #[pb(uint64, 10)] pub i_pblk: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub m_lblk: Option<u32>,
+    pub m_len: Option<u32>,
+    pub u_lblk: Option<u32>,
+    pub u_len: Option<u32>,
+    pub u_pblk: Option<u64>,
+    pub i_lblk: Option<u32>,
+    pub i_len: Option<u32>,
+    pub i_pblk: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtConvertToInitializedFastpathFtraceEventWriter, "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent");
-impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn m_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn m_len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn u_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn u_len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn u_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn i_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn i_len(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn i_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+rt::owned! { Ext4ExtConvertToInitializedFastpathFtraceEvent;
+    optional i_pblk = 10 as Uint64;
+    optional i_len = 9 as Uint32;
+    optional i_lblk = 8 as Uint32;
+    optional u_pblk = 7 as Uint64;
+    optional u_len = 6 as Uint32;
+    optional u_lblk = 5 as Uint32;
+    optional m_len = 4 as Uint32;
+    optional m_lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtConvertToInitializedFastpathFtraceEventWriter, "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value m_lblk(u32) = 3 as uint32;
+    value m_len(u32) = 4 as uint32;
+    value u_lblk(u32) = 5 as uint32;
+    value u_len(u32) = 6 as uint32;
+    value u_pblk(u64) = 7 as uint64;
+    value i_lblk(u32) = 8 as uint32;
+    value i_len(u32) = 9 as uint32;
+    value i_pblk(u64) = 10 as uint64;
 }
 
 rt::reader! {
@@ -1512,30 +1726,40 @@ impl Ext4ExtConvertToInitializedFastpathFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtHandleUnwrittenExtentsFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub flags: Option<i32>,
-    #[pb(uint32, 4)] pub lblk: Option<u32>,
-    #[pb(uint64, 5)] pub pblk: Option<u64>,
-    #[pb(uint32, 6)] pub len: Option<u32>,
-    #[pb(uint32, 7)] pub allocated: Option<u32>,
-    #[pb(uint64, 8)] pub newblk: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub flags: Option<i32>,
+    pub lblk: Option<u32>,
+    pub pblk: Option<u64>,
+    pub len: Option<u32>,
+    pub allocated: Option<u32>,
+    pub newblk: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtHandleUnwrittenExtentsFtraceEventWriter, "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent");
-impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn allocated(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn newblk(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+rt::owned! { Ext4ExtHandleUnwrittenExtentsFtraceEvent;
+    optional newblk = 8 as Uint64;
+    optional allocated = 7 as Uint32;
+    optional len = 6 as Uint32;
+    optional pblk = 5 as Uint64;
+    optional lblk = 4 as Uint32;
+    optional flags = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtHandleUnwrittenExtentsFtraceEventWriter, "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value flags(i32) = 3 as int32;
+    value lblk(u32) = 4 as uint32;
+    value pblk(u64) = 5 as uint64;
+    value len(u32) = 6 as uint32;
+    value allocated(u32) = 7 as uint32;
+    value newblk(u64) = 8 as uint64;
 }
 
 rt::reader! {
@@ -1568,22 +1792,28 @@ impl Ext4ExtHandleUnwrittenExtentsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtInCacheFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(int32, 4)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtInCacheFtraceEvent");
-impl Ext4ExtInCacheFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4ExtInCacheFtraceEvent;
+    optional ret = 4 as Int32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtInCacheFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value ret(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -1608,22 +1838,28 @@ impl Ext4ExtInCacheFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtLoadExtentFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pblk: Option<u64>,
-    #[pb(uint32, 4)] pub lblk: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pblk: Option<u64>,
+    pub lblk: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtLoadExtentFtraceEventWriter, "perfetto.protos.Ext4ExtLoadExtentFtraceEvent");
-impl Ext4ExtLoadExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4ExtLoadExtentFtraceEvent;
+    optional lblk = 4 as Uint32;
+    optional pblk = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtLoadExtentFtraceEventWriter, "perfetto.protos.Ext4ExtLoadExtentFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pblk(u64) = 3 as uint64;
+    value lblk(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -1648,24 +1884,31 @@ impl Ext4ExtLoadExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtMapBlocksEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent");
-impl Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4ExtMapBlocksEnterFtraceEvent;
+    optional flags = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -1692,30 +1935,40 @@ impl Ext4ExtMapBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtMapBlocksExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint64, 4)] pub pblk: Option<u64>,
-    #[pb(uint32, 5)] pub lblk: Option<u32>,
-    #[pb(uint32, 6)] pub len: Option<u32>,
-    #[pb(uint32, 7)] pub mflags: Option<u32>,
-    #[pb(int32, 8)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub flags: Option<u32>,
+    pub pblk: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub mflags: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent");
-impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn mflags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Ext4ExtMapBlocksExitFtraceEvent;
+    optional ret = 8 as Int32;
+    optional mflags = 7 as Uint32;
+    optional len = 6 as Uint32;
+    optional lblk = 5 as Uint32;
+    optional pblk = 4 as Uint64;
+    optional flags = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value flags(u32) = 3 as uint32;
+    value pblk(u64) = 4 as uint64;
+    value lblk(u32) = 5 as uint32;
+    value len(u32) = 6 as uint32;
+    value mflags(u32) = 7 as uint32;
+    value ret(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -1748,24 +2001,31 @@ impl Ext4ExtMapBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtPutInCacheFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint64, 5)] pub start: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub start: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtPutInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtPutInCacheFtraceEvent");
-impl Ext4ExtPutInCacheFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { Ext4ExtPutInCacheFtraceEvent;
+    optional start = 5 as Uint64;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtPutInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtPutInCacheFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value start(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -1792,24 +2052,31 @@ impl Ext4ExtPutInCacheFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtRemoveSpaceFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub start: Option<u32>,
-    #[pb(uint32, 4)] pub end: Option<u32>,
-    #[pb(int32, 5)] pub depth: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub start: Option<u32>,
+    pub end: Option<u32>,
+    pub depth: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtRemoveSpaceFtraceEventWriter, "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent");
-impl Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn end(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4ExtRemoveSpaceFtraceEvent;
+    optional depth = 5 as Int32;
+    optional end = 4 as Uint32;
+    optional start = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtRemoveSpaceFtraceEventWriter, "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value start(u32) = 3 as uint32;
+    value end(u32) = 4 as uint32;
+    value depth(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -1836,34 +2103,46 @@ impl Ext4ExtRemoveSpaceFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtRemoveSpaceDoneFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub start: Option<u32>,
-    #[pb(uint32, 4)] pub end: Option<u32>,
-    #[pb(int32, 5)] pub depth: Option<i32>,
-    #[pb(int64, 6)] pub partial: Option<i64>,
-    #[pb(uint32, 7)] pub eh_entries: Option<u32>,
-    #[pb(uint32, 8)] pub pc_lblk: Option<u32>,
-    #[pb(uint64, 9)] pub pc_pclu: Option<u64>,
-    #[pb(int32, 10)] pub pc_state: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub start: Option<u32>,
+    pub end: Option<u32>,
+    pub depth: Option<i32>,
+    pub partial: Option<i64>,
+    pub eh_entries: Option<u32>,
+    pub pc_lblk: Option<u32>,
+    pub pc_pclu: Option<u64>,
+    pub pc_state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtRemoveSpaceDoneFtraceEventWriter, "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent");
-impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn end(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn partial(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn eh_entries(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn pc_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn pc_pclu(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn pc_state(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
+rt::owned! { Ext4ExtRemoveSpaceDoneFtraceEvent;
+    optional pc_state = 10 as Int32;
+    optional pc_pclu = 9 as Uint64;
+    optional pc_lblk = 8 as Uint32;
+    optional eh_entries = 7 as Uint32;
+    optional partial = 6 as Int64;
+    optional depth = 5 as Int32;
+    optional end = 4 as Uint32;
+    optional start = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtRemoveSpaceDoneFtraceEventWriter, "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value start(u32) = 3 as uint32;
+    value end(u32) = 4 as uint32;
+    value depth(i32) = 5 as int32;
+    value partial(i64) = 6 as int64;
+    value eh_entries(u32) = 7 as uint32;
+    value pc_lblk(u32) = 8 as uint32;
+    value pc_pclu(u64) = 9 as uint64;
+    value pc_state(i32) = 10 as int32;
 }
 
 rt::reader! {
@@ -1900,20 +2179,25 @@ impl Ext4ExtRemoveSpaceDoneFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtRmIdxFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pblk: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pblk: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtRmIdxFtraceEventWriter, "perfetto.protos.Ext4ExtRmIdxFtraceEvent");
-impl Ext4ExtRmIdxFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4ExtRmIdxFtraceEvent;
+    optional pblk = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtRmIdxFtraceEventWriter, "perfetto.protos.Ext4ExtRmIdxFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pblk(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1936,34 +2220,46 @@ impl Ext4ExtRmIdxFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtRmLeafFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub partial: Option<i64>,
-    #[pb(uint32, 4)] pub start: Option<u32>,
-    #[pb(uint32, 5)] pub ee_lblk: Option<u32>,
-    #[pb(uint64, 6)] pub ee_pblk: Option<u64>,
-    #[pb(int32, 7)] pub ee_len: Option<i32>,
-    #[pb(uint32, 8)] pub pc_lblk: Option<u32>,
-    #[pb(uint64, 9)] pub pc_pclu: Option<u64>,
-    #[pb(int32, 10)] pub pc_state: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub partial: Option<i64>,
+    pub start: Option<u32>,
+    pub ee_lblk: Option<u32>,
+    pub ee_pblk: Option<u64>,
+    pub ee_len: Option<i32>,
+    pub pc_lblk: Option<u32>,
+    pub pc_pclu: Option<u64>,
+    pub pc_state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtRmLeafFtraceEventWriter, "perfetto.protos.Ext4ExtRmLeafFtraceEvent");
-impl Ext4ExtRmLeafFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn partial(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ee_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ee_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn ee_len(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn pc_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn pc_pclu(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn pc_state(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
+rt::owned! { Ext4ExtRmLeafFtraceEvent;
+    optional pc_state = 10 as Int32;
+    optional pc_pclu = 9 as Uint64;
+    optional pc_lblk = 8 as Uint32;
+    optional ee_len = 7 as Int32;
+    optional ee_pblk = 6 as Uint64;
+    optional ee_lblk = 5 as Uint32;
+    optional start = 4 as Uint32;
+    optional partial = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtRmLeafFtraceEventWriter, "perfetto.protos.Ext4ExtRmLeafFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value partial(i64) = 3 as int64;
+    value start(u32) = 4 as uint32;
+    value ee_lblk(u32) = 5 as uint32;
+    value ee_pblk(u64) = 6 as uint64;
+    value ee_len(i32) = 7 as int32;
+    value pc_lblk(u32) = 8 as uint32;
+    value pc_pclu(u64) = 9 as uint64;
+    value pc_state(i32) = 10 as int32;
 }
 
 rt::reader! {
@@ -2000,24 +2296,31 @@ impl Ext4ExtRmLeafFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ExtShowExtentFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pblk: Option<u64>,
-    #[pb(uint32, 4)] pub lblk: Option<u32>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pblk: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ExtShowExtentFtraceEventWriter, "perfetto.protos.Ext4ExtShowExtentFtraceEvent");
-impl Ext4ExtShowExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4ExtShowExtentFtraceEvent;
+    optional len = 5 as Uint32;
+    optional lblk = 4 as Uint32;
+    optional pblk = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ExtShowExtentFtraceEventWriter, "perfetto.protos.Ext4ExtShowExtentFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pblk(u64) = 3 as uint64;
+    value lblk(u32) = 4 as uint32;
+    value len(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -2044,26 +2347,34 @@ impl Ext4ExtShowExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4FallocateEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
-    #[pb(int64, 4)] pub len: Option<i64>,
-    #[pb(int32, 5)] pub mode: Option<i32>,
-    #[pb(int64, 6)] pub pos: Option<i64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub len: Option<i64>,
+    pub mode: Option<i32>,
+    pub pos: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4FallocateEnterFtraceEventWriter, "perfetto.protos.Ext4FallocateEnterFtraceEvent");
-impl Ext4FallocateEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
+rt::owned! { Ext4FallocateEnterFtraceEvent;
+    optional pos = 6 as Int64;
+    optional mode = 5 as Int32;
+    optional len = 4 as Int64;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4FallocateEnterFtraceEventWriter, "perfetto.protos.Ext4FallocateEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
+    value len(i64) = 4 as int64;
+    value mode(i32) = 5 as int32;
+    value pos(i64) = 6 as int64;
 }
 
 rt::reader! {
@@ -2092,24 +2403,31 @@ impl Ext4FallocateEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FallocateExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4FallocateExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub blocks: Option<u32>,
-    #[pb(int32, 5)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub blocks: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4FallocateExitFtraceEventWriter, "perfetto.protos.Ext4FallocateExitFtraceEvent");
-impl Ext4FallocateExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4FallocateExitFtraceEvent;
+    optional ret = 5 as Int32;
+    optional blocks = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4FallocateExitFtraceEventWriter, "perfetto.protos.Ext4FallocateExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value blocks(u32) = 4 as uint32;
+    value ret(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -2136,28 +2454,37 @@ impl Ext4FallocateExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4FindDelallocRangeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub from: Option<u32>,
-    #[pb(uint32, 4)] pub to: Option<u32>,
-    #[pb(int32, 5)] pub reverse: Option<i32>,
-    #[pb(int32, 6)] pub found: Option<i32>,
-    #[pb(uint32, 7)] pub found_blk: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub from: Option<u32>,
+    pub to: Option<u32>,
+    pub reverse: Option<i32>,
+    pub found: Option<i32>,
+    pub found_blk: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4FindDelallocRangeFtraceEventWriter, "perfetto.protos.Ext4FindDelallocRangeFtraceEvent");
-impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn from(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn to(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn reverse(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn found(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn found_blk(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+rt::owned! { Ext4FindDelallocRangeFtraceEvent;
+    optional found_blk = 7 as Uint32;
+    optional found = 6 as Int32;
+    optional reverse = 5 as Int32;
+    optional to = 4 as Uint32;
+    optional from = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4FindDelallocRangeFtraceEventWriter, "perfetto.protos.Ext4FindDelallocRangeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value from(u32) = 3 as uint32;
+    value to(u32) = 4 as uint32;
+    value reverse(i32) = 5 as int32;
+    value found(i32) = 6 as int32;
+    value found_blk(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -2188,24 +2515,31 @@ impl Ext4FindDelallocRangeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ForgetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ForgetFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub block: Option<u64>,
-    #[pb(int32, 4)] pub is_metadata: Option<i32>,
-    #[pb(uint32, 5)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub block: Option<u64>,
+    pub is_metadata: Option<i32>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ForgetFtraceEventWriter, "perfetto.protos.Ext4ForgetFtraceEvent");
-impl Ext4ForgetFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn block(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn is_metadata(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4ForgetFtraceEvent;
+    optional mode = 5 as Uint32;
+    optional is_metadata = 4 as Int32;
+    optional block = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ForgetFtraceEventWriter, "perfetto.protos.Ext4ForgetFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value block(u64) = 3 as uint64;
+    value is_metadata(i32) = 4 as int32;
+    value mode(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -2232,26 +2566,34 @@ impl Ext4ForgetFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4FreeBlocksFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub block: Option<u64>,
-    #[pb(uint64, 4)] pub count: Option<u64>,
-    #[pb(int32, 5)] pub flags: Option<i32>,
-    #[pb(uint32, 6)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub block: Option<u64>,
+    pub count: Option<u64>,
+    pub flags: Option<i32>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4FreeBlocksFtraceEventWriter, "perfetto.protos.Ext4FreeBlocksFtraceEvent");
-impl Ext4FreeBlocksFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn block(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4FreeBlocksFtraceEvent;
+    optional mode = 6 as Uint32;
+    optional flags = 5 as Int32;
+    optional count = 4 as Uint64;
+    optional block = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4FreeBlocksFtraceEventWriter, "perfetto.protos.Ext4FreeBlocksFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value block(u64) = 3 as uint64;
+    value count(u64) = 4 as uint64;
+    value flags(i32) = 5 as int32;
+    value mode(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -2280,26 +2622,34 @@ impl Ext4FreeBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4FreeInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4FreeInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub uid: Option<u32>,
-    #[pb(uint32, 4)] pub gid: Option<u32>,
-    #[pb(uint64, 5)] pub blocks: Option<u64>,
-    #[pb(uint32, 6)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub blocks: Option<u64>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4FreeInodeFtraceEventWriter, "perfetto.protos.Ext4FreeInodeFtraceEvent");
-impl Ext4FreeInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn gid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4FreeInodeFtraceEvent;
+    optional mode = 6 as Uint32;
+    optional blocks = 5 as Uint64;
+    optional gid = 4 as Uint32;
+    optional uid = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4FreeInodeFtraceEventWriter, "perfetto.protos.Ext4FreeInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value uid(u32) = 3 as uint32;
+    value gid(u32) = 4 as uint32;
+    value blocks(u64) = 5 as uint64;
+    value mode(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -2328,26 +2678,34 @@ impl Ext4FreeInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4GetImpliedClusterAllocExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint64, 4)] pub pblk: Option<u64>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
-    #[pb(int32, 6)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub flags: Option<u32>,
+    pub lblk: Option<u32>,
+    pub pblk: Option<u64>,
+    pub len: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4GetImpliedClusterAllocExitFtraceEventWriter, "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent");
-impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4GetImpliedClusterAllocExitFtraceEvent;
+    optional ret = 6 as Int32;
+    optional len = 5 as Uint32;
+    optional pblk = 4 as Uint64;
+    optional lblk = 3 as Uint32;
+    optional flags = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4GetImpliedClusterAllocExitFtraceEventWriter, "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value flags(u32) = 2 as uint32;
+    value lblk(u32) = 3 as uint32;
+    value pblk(u64) = 4 as uint64;
+    value len(u32) = 5 as uint32;
+    value ret(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -2376,22 +2734,28 @@ impl Ext4GetImpliedClusterAllocExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4GetReservedClusterAllocFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4GetReservedClusterAllocFtraceEventWriter, "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent");
-impl Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4GetReservedClusterAllocFtraceEvent;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4GetReservedClusterAllocFtraceEventWriter, "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -2416,24 +2780,31 @@ impl Ext4GetReservedClusterAllocFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4IndMapBlocksEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub lblk: Option<u32>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4IndMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent");
-impl Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4IndMapBlocksEnterFtraceEvent;
+    optional flags = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional lblk = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4IndMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value lblk(u32) = 3 as uint32;
+    value len(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -2460,30 +2831,40 @@ impl Ext4IndMapBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4IndMapBlocksExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint64, 4)] pub pblk: Option<u64>,
-    #[pb(uint32, 5)] pub lblk: Option<u32>,
-    #[pb(uint32, 6)] pub len: Option<u32>,
-    #[pb(uint32, 7)] pub mflags: Option<u32>,
-    #[pb(int32, 8)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub flags: Option<u32>,
+    pub pblk: Option<u64>,
+    pub lblk: Option<u32>,
+    pub len: Option<u32>,
+    pub mflags: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4IndMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent");
-impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn mflags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { Ext4IndMapBlocksExitFtraceEvent;
+    optional ret = 8 as Int32;
+    optional mflags = 7 as Uint32;
+    optional len = 6 as Uint32;
+    optional lblk = 5 as Uint32;
+    optional pblk = 4 as Uint64;
+    optional flags = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4IndMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value flags(u32) = 3 as uint32;
+    value pblk(u64) = 4 as uint64;
+    value lblk(u32) = 5 as uint32;
+    value len(u32) = 6 as uint32;
+    value mflags(u32) = 7 as uint32;
+    value ret(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -2516,22 +2897,28 @@ impl Ext4IndMapBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4InsertRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4InsertRangeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
-    #[pb(int64, 4)] pub len: Option<i64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub len: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4InsertRangeFtraceEventWriter, "perfetto.protos.Ext4InsertRangeFtraceEvent");
-impl Ext4InsertRangeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { Ext4InsertRangeFtraceEvent;
+    optional len = 4 as Int64;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4InsertRangeFtraceEventWriter, "perfetto.protos.Ext4InsertRangeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
+    value len(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -2556,24 +2943,31 @@ impl Ext4InsertRangeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4InvalidatepageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
-    #[pb(uint64, 4)] pub offset: Option<u64>,
-    #[pb(uint32, 5)] pub length: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub index: Option<u64>,
+    pub offset: Option<u64>,
+    pub length: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4InvalidatepageFtraceEventWriter, "perfetto.protos.Ext4InvalidatepageFtraceEvent");
-impl Ext4InvalidatepageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4InvalidatepageFtraceEvent;
+    optional length = 5 as Uint32;
+    optional offset = 4 as Uint64;
+    optional index = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4InvalidatepageFtraceEventWriter, "perfetto.protos.Ext4InvalidatepageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
+    value offset(u64) = 4 as uint64;
+    value length(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -2600,26 +2994,34 @@ impl Ext4InvalidatepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4JournalStartFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ip: Option<u64>,
-    #[pb(int32, 3)] pub blocks: Option<i32>,
-    #[pb(int32, 4)] pub rsv_blocks: Option<i32>,
-    #[pb(int32, 5)] pub nblocks: Option<i32>,
-    #[pb(int32, 6)] pub revoke_creds: Option<i32>,
+    pub dev: Option<u64>,
+    pub ip: Option<u64>,
+    pub blocks: Option<i32>,
+    pub rsv_blocks: Option<i32>,
+    pub nblocks: Option<i32>,
+    pub revoke_creds: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4JournalStartFtraceEventWriter, "perfetto.protos.Ext4JournalStartFtraceEvent");
-impl Ext4JournalStartFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rsv_blocks(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn nblocks(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn revoke_creds(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4JournalStartFtraceEvent;
+    optional revoke_creds = 6 as Int32;
+    optional nblocks = 5 as Int32;
+    optional rsv_blocks = 4 as Int32;
+    optional blocks = 3 as Int32;
+    optional ip = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4JournalStartFtraceEventWriter, "perfetto.protos.Ext4JournalStartFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ip(u64) = 2 as uint64;
+    value blocks(i32) = 3 as int32;
+    value rsv_blocks(i32) = 4 as int32;
+    value nblocks(i32) = 5 as int32;
+    value revoke_creds(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -2648,20 +3050,25 @@ impl Ext4JournalStartFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4JournalStartReservedFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ip: Option<u64>,
-    #[pb(int32, 3)] pub blocks: Option<i32>,
+    pub dev: Option<u64>,
+    pub ip: Option<u64>,
+    pub blocks: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4JournalStartReservedFtraceEventWriter, "perfetto.protos.Ext4JournalStartReservedFtraceEvent");
-impl Ext4JournalStartReservedFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4JournalStartReservedFtraceEvent;
+    optional blocks = 3 as Int32;
+    optional ip = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4JournalStartReservedFtraceEventWriter, "perfetto.protos.Ext4JournalStartReservedFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ip(u64) = 2 as uint64;
+    value blocks(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -2684,24 +3091,31 @@ impl Ext4JournalStartReservedFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4JournalledInvalidatepageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
-    #[pb(uint64, 4)] pub offset: Option<u64>,
-    #[pb(uint32, 5)] pub length: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub index: Option<u64>,
+    pub offset: Option<u64>,
+    pub length: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4JournalledInvalidatepageFtraceEventWriter, "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent");
-impl Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4JournalledInvalidatepageFtraceEvent;
+    optional length = 5 as Uint32;
+    optional offset = 4 as Uint64;
+    optional index = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4JournalledInvalidatepageFtraceEventWriter, "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
+    value offset(u64) = 4 as uint64;
+    value length(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -2728,24 +3142,31 @@ impl Ext4JournalledInvalidatepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4JournalledWriteEndFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub copied: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub copied: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4JournalledWriteEndFtraceEventWriter, "perfetto.protos.Ext4JournalledWriteEndFtraceEvent");
-impl Ext4JournalledWriteEndFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4JournalledWriteEndFtraceEvent;
+    optional copied = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4JournalledWriteEndFtraceEventWriter, "perfetto.protos.Ext4JournalledWriteEndFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value copied(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -2772,18 +3193,22 @@ impl Ext4JournalledWriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4LoadInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4LoadInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4LoadInodeFtraceEventWriter, "perfetto.protos.Ext4LoadInodeFtraceEvent");
-impl Ext4LoadInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { Ext4LoadInodeFtraceEvent;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4LoadInodeFtraceEventWriter, "perfetto.protos.Ext4LoadInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -2804,18 +3229,22 @@ impl Ext4LoadInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4LoadInodeBitmapFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub group: Option<u32>,
+    pub dev: Option<u64>,
+    pub group: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4LoadInodeBitmapFtraceEventWriter, "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent");
-impl Ext4LoadInodeBitmapFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { Ext4LoadInodeBitmapFtraceEvent;
+    optional group = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4LoadInodeBitmapFtraceEventWriter, "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value group(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -2836,20 +3265,25 @@ impl Ext4LoadInodeBitmapFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MarkInodeDirtyFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub ip: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ip: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MarkInodeDirtyFtraceEventWriter, "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent");
-impl Ext4MarkInodeDirtyFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4MarkInodeDirtyFtraceEvent;
+    optional ip = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MarkInodeDirtyFtraceEventWriter, "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ip(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -2872,18 +3306,22 @@ impl Ext4MarkInodeDirtyFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbBitmapLoadFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub group: Option<u32>,
+    pub dev: Option<u64>,
+    pub group: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBitmapLoadFtraceEvent");
-impl Ext4MbBitmapLoadFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { Ext4MbBitmapLoadFtraceEvent;
+    optional group = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBitmapLoadFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value group(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -2904,18 +3342,22 @@ impl Ext4MbBitmapLoadFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbBuddyBitmapLoadFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub group: Option<u32>,
+    pub dev: Option<u64>,
+    pub group: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbBuddyBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent");
-impl Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { Ext4MbBuddyBitmapLoadFtraceEvent;
+    optional group = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbBuddyBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value group(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -2936,18 +3378,22 @@ impl Ext4MbBuddyBitmapLoadFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbDiscardPreallocationsFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub needed: Option<i32>,
+    pub dev: Option<u64>,
+    pub needed: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbDiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent");
-impl Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn needed(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { Ext4MbDiscardPreallocationsFtraceEvent;
+    optional needed = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbDiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value needed(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -2968,24 +3414,31 @@ impl Ext4MbDiscardPreallocationsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbNewGroupPaFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pa_pstart: Option<u64>,
-    #[pb(uint64, 4)] pub pa_lstart: Option<u64>,
-    #[pb(uint32, 5)] pub pa_len: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pa_pstart: Option<u64>,
+    pub pa_lstart: Option<u64>,
+    pub pa_len: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbNewGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbNewGroupPaFtraceEvent");
-impl Ext4MbNewGroupPaFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pa_pstart(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pa_lstart(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn pa_len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4MbNewGroupPaFtraceEvent;
+    optional pa_len = 5 as Uint32;
+    optional pa_lstart = 4 as Uint64;
+    optional pa_pstart = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbNewGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbNewGroupPaFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pa_pstart(u64) = 3 as uint64;
+    value pa_lstart(u64) = 4 as uint64;
+    value pa_len(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -3012,24 +3465,31 @@ impl Ext4MbNewGroupPaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbNewInodePaFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pa_pstart: Option<u64>,
-    #[pb(uint64, 4)] pub pa_lstart: Option<u64>,
-    #[pb(uint32, 5)] pub pa_len: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pa_pstart: Option<u64>,
+    pub pa_lstart: Option<u64>,
+    pub pa_len: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbNewInodePaFtraceEventWriter, "perfetto.protos.Ext4MbNewInodePaFtraceEvent");
-impl Ext4MbNewInodePaFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pa_pstart(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pa_lstart(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn pa_len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4MbNewInodePaFtraceEvent;
+    optional pa_len = 5 as Uint32;
+    optional pa_lstart = 4 as Uint64;
+    optional pa_pstart = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbNewInodePaFtraceEventWriter, "perfetto.protos.Ext4MbNewInodePaFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pa_pstart(u64) = 3 as uint64;
+    value pa_lstart(u64) = 4 as uint64;
+    value pa_len(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -3056,20 +3516,25 @@ impl Ext4MbNewInodePaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbReleaseGroupPaFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub pa_pstart: Option<u64>,
-    #[pb(uint32, 3)] pub pa_len: Option<u32>,
+    pub dev: Option<u64>,
+    pub pa_pstart: Option<u64>,
+    pub pa_len: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbReleaseGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent");
-impl Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pa_pstart(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pa_len(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4MbReleaseGroupPaFtraceEvent;
+    optional pa_len = 3 as Uint32;
+    optional pa_pstart = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbReleaseGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value pa_pstart(u64) = 2 as uint64;
+    value pa_len(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -3092,22 +3557,28 @@ impl Ext4MbReleaseGroupPaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MbReleaseInodePaFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub block: Option<u64>,
-    #[pb(uint32, 4)] pub count: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub block: Option<u64>,
+    pub count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MbReleaseInodePaFtraceEventWriter, "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent");
-impl Ext4MbReleaseInodePaFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn block(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { Ext4MbReleaseInodePaFtraceEvent;
+    optional count = 4 as Uint32;
+    optional block = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MbReleaseInodePaFtraceEventWriter, "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value block(u64) = 3 as uint64;
+    value count(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -3132,54 +3603,76 @@ impl Ext4MbReleaseInodePaFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MballocAllocFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub orig_logical: Option<u32>,
-    #[pb(int32, 4)] pub orig_start: Option<i32>,
-    #[pb(uint32, 5)] pub orig_group: Option<u32>,
-    #[pb(int32, 6)] pub orig_len: Option<i32>,
-    #[pb(uint32, 7)] pub goal_logical: Option<u32>,
-    #[pb(int32, 8)] pub goal_start: Option<i32>,
-    #[pb(uint32, 9)] pub goal_group: Option<u32>,
-    #[pb(int32, 10)] pub goal_len: Option<i32>,
-    #[pb(uint32, 11)] pub result_logical: Option<u32>,
-    #[pb(int32, 12)] pub result_start: Option<i32>,
-    #[pb(uint32, 13)] pub result_group: Option<u32>,
-    #[pb(int32, 14)] pub result_len: Option<i32>,
-    #[pb(uint32, 15)] pub found: Option<u32>,
-    #[pb(uint32, 16)] pub groups: Option<u32>,
-    #[pb(uint32, 17)] pub buddy: Option<u32>,
-    #[pb(uint32, 18)] pub flags: Option<u32>,
-    #[pb(uint32, 19)] pub tail: Option<u32>,
-    #[pb(uint32, 20)] pub cr: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub orig_logical: Option<u32>,
+    pub orig_start: Option<i32>,
+    pub orig_group: Option<u32>,
+    pub orig_len: Option<i32>,
+    pub goal_logical: Option<u32>,
+    pub goal_start: Option<i32>,
+    pub goal_group: Option<u32>,
+    pub goal_len: Option<i32>,
+    pub result_logical: Option<u32>,
+    pub result_start: Option<i32>,
+    pub result_group: Option<u32>,
+    pub result_len: Option<i32>,
+    pub found: Option<u32>,
+    pub groups: Option<u32>,
+    pub buddy: Option<u32>,
+    pub flags: Option<u32>,
+    pub tail: Option<u32>,
+    pub cr: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MballocAllocFtraceEventWriter, "perfetto.protos.Ext4MballocAllocFtraceEvent");
-impl Ext4MballocAllocFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn orig_logical(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn orig_start(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn orig_group(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn orig_len(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn goal_logical(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn goal_start(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn goal_group(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn goal_len(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    #[inline] pub fn result_logical(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<12>(&mut self.s, value); self }
-    #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<14>(&mut self.s, value); self }
-    #[inline] pub fn found(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn groups(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    #[inline] pub fn buddy(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    #[inline] pub fn tail(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
-    #[inline] pub fn cr(&mut self, value: u32) -> &mut Self { rt::uint32::<20>(&mut self.s, value); self }
+rt::owned! { Ext4MballocAllocFtraceEvent;
+    optional cr = 20 as Uint32;
+    optional tail = 19 as Uint32;
+    optional flags = 18 as Uint32;
+    optional buddy = 17 as Uint32;
+    optional groups = 16 as Uint32;
+    optional found = 15 as Uint32;
+    optional result_len = 14 as Int32;
+    optional result_group = 13 as Uint32;
+    optional result_start = 12 as Int32;
+    optional result_logical = 11 as Uint32;
+    optional goal_len = 10 as Int32;
+    optional goal_group = 9 as Uint32;
+    optional goal_start = 8 as Int32;
+    optional goal_logical = 7 as Uint32;
+    optional orig_len = 6 as Int32;
+    optional orig_group = 5 as Uint32;
+    optional orig_start = 4 as Int32;
+    optional orig_logical = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MballocAllocFtraceEventWriter, "perfetto.protos.Ext4MballocAllocFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value orig_logical(u32) = 3 as uint32;
+    value orig_start(i32) = 4 as int32;
+    value orig_group(u32) = 5 as uint32;
+    value orig_len(i32) = 6 as int32;
+    value goal_logical(u32) = 7 as uint32;
+    value goal_start(i32) = 8 as int32;
+    value goal_group(u32) = 9 as uint32;
+    value goal_len(i32) = 10 as int32;
+    value result_logical(u32) = 11 as uint32;
+    value result_start(i32) = 12 as int32;
+    value result_group(u32) = 13 as uint32;
+    value result_len(i32) = 14 as int32;
+    value found(u32) = 15 as uint32;
+    value groups(u32) = 16 as uint32;
+    value buddy(u32) = 17 as uint32;
+    value flags(u32) = 18 as uint32;
+    value tail(u32) = 19 as uint32;
+    value cr(u32) = 20 as uint32;
 }
 
 rt::reader! {
@@ -3236,24 +3729,31 @@ impl Ext4MballocAllocFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MballocDiscardFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub result_start: Option<i32>,
-    #[pb(uint32, 4)] pub result_group: Option<u32>,
-    #[pb(int32, 5)] pub result_len: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub result_start: Option<i32>,
+    pub result_group: Option<u32>,
+    pub result_len: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MballocDiscardFtraceEventWriter, "perfetto.protos.Ext4MballocDiscardFtraceEvent");
-impl Ext4MballocDiscardFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4MballocDiscardFtraceEvent;
+    optional result_len = 5 as Int32;
+    optional result_group = 4 as Uint32;
+    optional result_start = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MballocDiscardFtraceEventWriter, "perfetto.protos.Ext4MballocDiscardFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value result_start(i32) = 3 as int32;
+    value result_group(u32) = 4 as uint32;
+    value result_len(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -3280,24 +3780,31 @@ impl Ext4MballocDiscardFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MballocFreeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub result_start: Option<i32>,
-    #[pb(uint32, 4)] pub result_group: Option<u32>,
-    #[pb(int32, 5)] pub result_len: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub result_start: Option<i32>,
+    pub result_group: Option<u32>,
+    pub result_len: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MballocFreeFtraceEventWriter, "perfetto.protos.Ext4MballocFreeFtraceEvent");
-impl Ext4MballocFreeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4MballocFreeFtraceEvent;
+    optional result_len = 5 as Int32;
+    optional result_group = 4 as Uint32;
+    optional result_start = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MballocFreeFtraceEventWriter, "perfetto.protos.Ext4MballocFreeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value result_start(i32) = 3 as int32;
+    value result_group(u32) = 4 as uint32;
+    value result_len(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -3324,34 +3831,46 @@ impl Ext4MballocFreeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4MballocPreallocFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub orig_logical: Option<u32>,
-    #[pb(int32, 4)] pub orig_start: Option<i32>,
-    #[pb(uint32, 5)] pub orig_group: Option<u32>,
-    #[pb(int32, 6)] pub orig_len: Option<i32>,
-    #[pb(uint32, 7)] pub result_logical: Option<u32>,
-    #[pb(int32, 8)] pub result_start: Option<i32>,
-    #[pb(uint32, 9)] pub result_group: Option<u32>,
-    #[pb(int32, 10)] pub result_len: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub orig_logical: Option<u32>,
+    pub orig_start: Option<i32>,
+    pub orig_group: Option<u32>,
+    pub orig_len: Option<i32>,
+    pub result_logical: Option<u32>,
+    pub result_start: Option<i32>,
+    pub result_group: Option<u32>,
+    pub result_len: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4MballocPreallocFtraceEventWriter, "perfetto.protos.Ext4MballocPreallocFtraceEvent");
-impl Ext4MballocPreallocFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn orig_logical(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn orig_start(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn orig_group(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn orig_len(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn result_logical(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
+rt::owned! { Ext4MballocPreallocFtraceEvent;
+    optional result_len = 10 as Int32;
+    optional result_group = 9 as Uint32;
+    optional result_start = 8 as Int32;
+    optional result_logical = 7 as Uint32;
+    optional orig_len = 6 as Int32;
+    optional orig_group = 5 as Uint32;
+    optional orig_start = 4 as Int32;
+    optional orig_logical = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4MballocPreallocFtraceEventWriter, "perfetto.protos.Ext4MballocPreallocFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value orig_logical(u32) = 3 as uint32;
+    value orig_start(i32) = 4 as int32;
+    value orig_group(u32) = 5 as uint32;
+    value orig_len(i32) = 6 as int32;
+    value result_logical(u32) = 7 as uint32;
+    value result_start(i32) = 8 as int32;
+    value result_group(u32) = 9 as uint32;
+    value result_len(i32) = 10 as int32;
 }
 
 rt::reader! {
@@ -3388,26 +3907,34 @@ impl Ext4MballocPreallocFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4OtherInodeUpdateTimeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub orig_ino: Option<u64>,
-    #[pb(uint32, 4)] pub uid: Option<u32>,
-    #[pb(uint32, 5)] pub gid: Option<u32>,
-    #[pb(uint32, 6)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub orig_ino: Option<u64>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4OtherInodeUpdateTimeFtraceEventWriter, "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent");
-impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn orig_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn gid(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { Ext4OtherInodeUpdateTimeFtraceEvent;
+    optional mode = 6 as Uint32;
+    optional gid = 5 as Uint32;
+    optional uid = 4 as Uint32;
+    optional orig_ino = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4OtherInodeUpdateTimeFtraceEventWriter, "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value orig_ino(u64) = 3 as uint64;
+    value uid(u32) = 4 as uint32;
+    value gid(u32) = 5 as uint32;
+    value mode(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -3436,24 +3963,31 @@ impl Ext4OtherInodeUpdateTimeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4PunchHoleFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4PunchHoleFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
-    #[pb(int64, 4)] pub len: Option<i64>,
-    #[pb(int32, 5)] pub mode: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub len: Option<i64>,
+    pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4PunchHoleFtraceEventWriter, "perfetto.protos.Ext4PunchHoleFtraceEvent");
-impl Ext4PunchHoleFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4PunchHoleFtraceEvent;
+    optional mode = 5 as Int32;
+    optional len = 4 as Int64;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4PunchHoleFtraceEventWriter, "perfetto.protos.Ext4PunchHoleFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
+    value len(i64) = 4 as int64;
+    value mode(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -3480,20 +4014,25 @@ impl Ext4PunchHoleFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ReadBlockBitmapLoadFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub group: Option<u32>,
-    #[pb(uint32, 3)] pub prefetch: Option<u32>,
+    pub dev: Option<u64>,
+    pub group: Option<u32>,
+    pub prefetch: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ReadBlockBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent");
-impl Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prefetch(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4ReadBlockBitmapLoadFtraceEvent;
+    optional prefetch = 3 as Uint32;
+    optional group = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ReadBlockBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value group(u32) = 2 as uint32;
+    value prefetch(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -3516,20 +4055,25 @@ impl Ext4ReadBlockBitmapLoadFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ReadpageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ReadpageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub index: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ReadpageFtraceEventWriter, "perfetto.protos.Ext4ReadpageFtraceEvent");
-impl Ext4ReadpageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4ReadpageFtraceEvent;
+    optional index = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ReadpageFtraceEventWriter, "perfetto.protos.Ext4ReadpageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -3552,20 +4096,25 @@ impl Ext4ReadpageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ReleasepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ReleasepageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub index: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ReleasepageFtraceEventWriter, "perfetto.protos.Ext4ReleasepageFtraceEvent");
-impl Ext4ReleasepageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4ReleasepageFtraceEvent;
+    optional index = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ReleasepageFtraceEventWriter, "perfetto.protos.Ext4ReleasepageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -3588,36 +4137,49 @@ impl Ext4ReleasepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4RemoveBlocksFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub from: Option<u32>,
-    #[pb(uint32, 4)] pub to: Option<u32>,
-    #[pb(int64, 5)] pub partial: Option<i64>,
-    #[pb(uint64, 6)] pub ee_pblk: Option<u64>,
-    #[pb(uint32, 7)] pub ee_lblk: Option<u32>,
-    #[pb(uint32, 8)] pub ee_len: Option<u32>,
-    #[pb(uint32, 9)] pub pc_lblk: Option<u32>,
-    #[pb(uint64, 10)] pub pc_pclu: Option<u64>,
-    #[pb(int32, 11)] pub pc_state: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub from: Option<u32>,
+    pub to: Option<u32>,
+    pub partial: Option<i64>,
+    pub ee_pblk: Option<u64>,
+    pub ee_lblk: Option<u32>,
+    pub ee_len: Option<u32>,
+    pub pc_lblk: Option<u32>,
+    pub pc_pclu: Option<u64>,
+    pub pc_state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4RemoveBlocksFtraceEventWriter, "perfetto.protos.Ext4RemoveBlocksFtraceEvent");
-impl Ext4RemoveBlocksFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn from(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn to(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn partial(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn ee_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn ee_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn ee_len(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn pc_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn pc_pclu(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn pc_state(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
+rt::owned! { Ext4RemoveBlocksFtraceEvent;
+    optional pc_state = 11 as Int32;
+    optional pc_pclu = 10 as Uint64;
+    optional pc_lblk = 9 as Uint32;
+    optional ee_len = 8 as Uint32;
+    optional ee_lblk = 7 as Uint32;
+    optional ee_pblk = 6 as Uint64;
+    optional partial = 5 as Int64;
+    optional to = 4 as Uint32;
+    optional from = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4RemoveBlocksFtraceEventWriter, "perfetto.protos.Ext4RemoveBlocksFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value from(u32) = 3 as uint32;
+    value to(u32) = 4 as uint32;
+    value partial(i64) = 5 as int64;
+    value ee_pblk(u64) = 6 as uint64;
+    value ee_lblk(u32) = 7 as uint32;
+    value ee_len(u32) = 8 as uint32;
+    value pc_lblk(u32) = 9 as uint32;
+    value pc_pclu(u64) = 10 as uint64;
+    value pc_state(i32) = 11 as int32;
 }
 
 rt::reader! {
@@ -3656,34 +4218,46 @@ impl Ext4RemoveBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4RequestBlocksFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub len: Option<u32>,
-    #[pb(uint32, 4)] pub logical: Option<u32>,
-    #[pb(uint32, 5)] pub lleft: Option<u32>,
-    #[pb(uint32, 6)] pub lright: Option<u32>,
-    #[pb(uint64, 7)] pub goal: Option<u64>,
-    #[pb(uint64, 8)] pub pleft: Option<u64>,
-    #[pb(uint64, 9)] pub pright: Option<u64>,
-    #[pb(uint32, 10)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub len: Option<u32>,
+    pub logical: Option<u32>,
+    pub lleft: Option<u32>,
+    pub lright: Option<u32>,
+    pub goal: Option<u64>,
+    pub pleft: Option<u64>,
+    pub pright: Option<u64>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4RequestBlocksFtraceEventWriter, "perfetto.protos.Ext4RequestBlocksFtraceEvent");
-impl Ext4RequestBlocksFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn logical(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn lleft(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn lright(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn goal(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn pleft(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn pright(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+rt::owned! { Ext4RequestBlocksFtraceEvent;
+    optional flags = 10 as Uint32;
+    optional pright = 9 as Uint64;
+    optional pleft = 8 as Uint64;
+    optional goal = 7 as Uint64;
+    optional lright = 6 as Uint32;
+    optional lleft = 5 as Uint32;
+    optional logical = 4 as Uint32;
+    optional len = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4RequestBlocksFtraceEventWriter, "perfetto.protos.Ext4RequestBlocksFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value len(u32) = 3 as uint32;
+    value logical(u32) = 4 as uint32;
+    value lleft(u32) = 5 as uint32;
+    value lright(u32) = 6 as uint32;
+    value goal(u64) = 7 as uint64;
+    value pleft(u64) = 8 as uint64;
+    value pright(u64) = 9 as uint64;
+    value flags(u32) = 10 as uint32;
 }
 
 rt::reader! {
@@ -3720,20 +4294,25 @@ impl Ext4RequestBlocksFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4RequestInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4RequestInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub dir: Option<u64>,
-    #[pb(uint32, 3)] pub mode: Option<u32>,
+    pub dev: Option<u64>,
+    pub dir: Option<u64>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4RequestInodeFtraceEventWriter, "perfetto.protos.Ext4RequestInodeFtraceEvent");
-impl Ext4RequestInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn dir(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4RequestInodeFtraceEvent;
+    optional mode = 3 as Uint32;
+    optional dir = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4RequestInodeFtraceEventWriter, "perfetto.protos.Ext4RequestInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value dir(u64) = 2 as uint64;
+    value mode(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -3756,18 +4335,22 @@ impl Ext4RequestInodeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4SyncFsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4SyncFsFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub wait: Option<i32>,
+    pub dev: Option<u64>,
+    pub wait: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4SyncFsFtraceEventWriter, "perfetto.protos.Ext4SyncFsFtraceEvent");
-impl Ext4SyncFsFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn wait(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { Ext4SyncFsFtraceEvent;
+    optional wait = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4SyncFsFtraceEventWriter, "perfetto.protos.Ext4SyncFsFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value wait(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -3788,24 +4371,31 @@ impl Ext4SyncFsFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4TrimAllFreeFtraceEvent {
-    #[pb(int32, 1)] pub dev_major: Option<i32>,
-    #[pb(int32, 2)] pub dev_minor: Option<i32>,
-    #[pb(uint32, 3)] pub group: Option<u32>,
-    #[pb(int32, 4)] pub start: Option<i32>,
-    #[pb(int32, 5)] pub len: Option<i32>,
+    pub dev_major: Option<i32>,
+    pub dev_minor: Option<i32>,
+    pub group: Option<u32>,
+    pub start: Option<i32>,
+    pub len: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4TrimAllFreeFtraceEventWriter, "perfetto.protos.Ext4TrimAllFreeFtraceEvent");
-impl Ext4TrimAllFreeFtraceEventWriter<'_> {
-    #[inline] pub fn dev_major(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dev_minor(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4TrimAllFreeFtraceEvent;
+    optional len = 5 as Int32;
+    optional start = 4 as Int32;
+    optional group = 3 as Uint32;
+    optional dev_minor = 2 as Int32;
+    optional dev_major = 1 as Int32;
+}
+
+rt::writer! { Ext4TrimAllFreeFtraceEventWriter, "perfetto.protos.Ext4TrimAllFreeFtraceEvent";
+    value dev_major(i32) = 1 as int32;
+    value dev_minor(i32) = 2 as int32;
+    value group(u32) = 3 as uint32;
+    value start(i32) = 4 as int32;
+    value len(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -3832,24 +4422,31 @@ impl Ext4TrimAllFreeFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TrimExtentFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4TrimExtentFtraceEvent {
-    #[pb(int32, 1)] pub dev_major: Option<i32>,
-    #[pb(int32, 2)] pub dev_minor: Option<i32>,
-    #[pb(uint32, 3)] pub group: Option<u32>,
-    #[pb(int32, 4)] pub start: Option<i32>,
-    #[pb(int32, 5)] pub len: Option<i32>,
+    pub dev_major: Option<i32>,
+    pub dev_minor: Option<i32>,
+    pub group: Option<u32>,
+    pub start: Option<i32>,
+    pub len: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4TrimExtentFtraceEventWriter, "perfetto.protos.Ext4TrimExtentFtraceEvent");
-impl Ext4TrimExtentFtraceEventWriter<'_> {
-    #[inline] pub fn dev_major(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dev_minor(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4TrimExtentFtraceEvent;
+    optional len = 5 as Int32;
+    optional start = 4 as Int32;
+    optional group = 3 as Uint32;
+    optional dev_minor = 2 as Int32;
+    optional dev_major = 1 as Int32;
+}
+
+rt::writer! { Ext4TrimExtentFtraceEventWriter, "perfetto.protos.Ext4TrimExtentFtraceEvent";
+    value dev_major(i32) = 1 as int32;
+    value dev_minor(i32) = 2 as int32;
+    value group(u32) = 3 as uint32;
+    value start(i32) = 4 as int32;
+    value len(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -3876,20 +4473,25 @@ impl Ext4TrimExtentFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4TruncateEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub blocks: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub blocks: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4TruncateEnterFtraceEventWriter, "perfetto.protos.Ext4TruncateEnterFtraceEvent");
-impl Ext4TruncateEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4TruncateEnterFtraceEvent;
+    optional blocks = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4TruncateEnterFtraceEventWriter, "perfetto.protos.Ext4TruncateEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value blocks(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -3912,20 +4514,25 @@ impl Ext4TruncateEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4TruncateExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4TruncateExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub blocks: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub blocks: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4TruncateExitFtraceEventWriter, "perfetto.protos.Ext4TruncateExitFtraceEvent");
-impl Ext4TruncateExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4TruncateExitFtraceEvent;
+    optional blocks = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4TruncateExitFtraceEventWriter, "perfetto.protos.Ext4TruncateExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value blocks(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -3948,22 +4555,28 @@ impl Ext4TruncateExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4UnlinkEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub parent: Option<u64>,
-    #[pb(int64, 4)] pub size: Option<i64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub parent: Option<u64>,
+    pub size: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4UnlinkEnterFtraceEventWriter, "perfetto.protos.Ext4UnlinkEnterFtraceEvent");
-impl Ext4UnlinkEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn parent(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { Ext4UnlinkEnterFtraceEvent;
+    optional size = 4 as Int64;
+    optional parent = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4UnlinkEnterFtraceEventWriter, "perfetto.protos.Ext4UnlinkEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value parent(u64) = 3 as uint64;
+    value size(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -3988,20 +4601,25 @@ impl Ext4UnlinkEnterFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4UnlinkExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4UnlinkExitFtraceEventWriter, "perfetto.protos.Ext4UnlinkExitFtraceEvent");
-impl Ext4UnlinkExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { Ext4UnlinkExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4UnlinkExitFtraceEventWriter, "perfetto.protos.Ext4UnlinkExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -4024,24 +4642,31 @@ impl Ext4UnlinkExitFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WriteBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4WriteBeginFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4WriteBeginFtraceEventWriter, "perfetto.protos.Ext4WriteBeginFtraceEvent");
-impl Ext4WriteBeginFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4WriteBeginFtraceEvent;
+    optional flags = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4WriteBeginFtraceEventWriter, "perfetto.protos.Ext4WriteBeginFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -4068,24 +4693,31 @@ impl Ext4WriteBeginFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4WriteEndFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub copied: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub copied: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4WriteEndFtraceEventWriter, "perfetto.protos.Ext4WriteEndFtraceEvent");
-impl Ext4WriteEndFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4WriteEndFtraceEvent;
+    optional copied = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4WriteEndFtraceEventWriter, "perfetto.protos.Ext4WriteEndFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value copied(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -4112,20 +4744,25 @@ impl Ext4WriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WritepageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4WritepageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub index: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4WritepageFtraceEventWriter, "perfetto.protos.Ext4WritepageFtraceEvent");
-impl Ext4WritepageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { Ext4WritepageFtraceEvent;
+    optional index = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4WritepageFtraceEventWriter, "perfetto.protos.Ext4WritepageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -4148,34 +4785,46 @@ impl Ext4WritepageFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WritepagesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4WritepagesFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub nr_to_write: Option<i64>,
-    #[pb(int64, 4)] pub pages_skipped: Option<i64>,
-    #[pb(int64, 5)] pub range_start: Option<i64>,
-    #[pb(int64, 6)] pub range_end: Option<i64>,
-    #[pb(uint64, 7)] pub writeback_index: Option<u64>,
-    #[pb(int32, 8)] pub sync_mode: Option<i32>,
-    #[pb(uint32, 9)] pub for_kupdate: Option<u32>,
-    #[pb(uint32, 10)] pub range_cyclic: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub nr_to_write: Option<i64>,
+    pub pages_skipped: Option<i64>,
+    pub range_start: Option<i64>,
+    pub range_end: Option<i64>,
+    pub writeback_index: Option<u64>,
+    pub sync_mode: Option<i32>,
+    pub for_kupdate: Option<u32>,
+    pub range_cyclic: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4WritepagesFtraceEventWriter, "perfetto.protos.Ext4WritepagesFtraceEvent");
-impl Ext4WritepagesFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_to_write(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pages_skipped(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn range_start(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn range_end(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn writeback_index(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn sync_mode(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn for_kupdate(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn range_cyclic(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+rt::owned! { Ext4WritepagesFtraceEvent;
+    optional range_cyclic = 10 as Uint32;
+    optional for_kupdate = 9 as Uint32;
+    optional sync_mode = 8 as Int32;
+    optional writeback_index = 7 as Uint64;
+    optional range_end = 6 as Int64;
+    optional range_start = 5 as Int64;
+    optional pages_skipped = 4 as Int64;
+    optional nr_to_write = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4WritepagesFtraceEventWriter, "perfetto.protos.Ext4WritepagesFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value nr_to_write(i64) = 3 as int64;
+    value pages_skipped(i64) = 4 as int64;
+    value range_start(i64) = 5 as int64;
+    value range_end(i64) = 6 as int64;
+    value writeback_index(u64) = 7 as uint64;
+    value sync_mode(i32) = 8 as int32;
+    value for_kupdate(u32) = 9 as uint32;
+    value range_cyclic(u32) = 10 as uint32;
 }
 
 rt::reader! {
@@ -4212,28 +4861,37 @@ impl Ext4WritepagesFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4WritepagesResultFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
-    #[pb(int32, 4)] pub pages_written: Option<i32>,
-    #[pb(int64, 5)] pub pages_skipped: Option<i64>,
-    #[pb(uint64, 6)] pub writeback_index: Option<u64>,
-    #[pb(int32, 7)] pub sync_mode: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
+    pub pages_written: Option<i32>,
+    pub pages_skipped: Option<i64>,
+    pub writeback_index: Option<u64>,
+    pub sync_mode: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4WritepagesResultFtraceEventWriter, "perfetto.protos.Ext4WritepagesResultFtraceEvent");
-impl Ext4WritepagesResultFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn pages_written(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pages_skipped(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn writeback_index(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn sync_mode(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { Ext4WritepagesResultFtraceEvent;
+    optional sync_mode = 7 as Int32;
+    optional writeback_index = 6 as Uint64;
+    optional pages_skipped = 5 as Int64;
+    optional pages_written = 4 as Int32;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4WritepagesResultFtraceEventWriter, "perfetto.protos.Ext4WritepagesResultFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
+    value pages_written(i32) = 4 as int32;
+    value pages_skipped(i64) = 5 as int64;
+    value writeback_index(u64) = 6 as uint64;
+    value sync_mode(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -4264,24 +4922,31 @@ impl Ext4WritepagesResultFtraceEvent {
 }
 
 /// `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ext4ZeroRangeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub offset: Option<i64>,
-    #[pb(int64, 4)] pub len: Option<i64>,
-    #[pb(int32, 5)] pub mode: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub offset: Option<i64>,
+    pub len: Option<i64>,
+    pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Ext4ZeroRangeFtraceEventWriter, "perfetto.protos.Ext4ZeroRangeFtraceEvent");
-impl Ext4ZeroRangeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { Ext4ZeroRangeFtraceEvent;
+    optional mode = 5 as Int32;
+    optional len = 4 as Int64;
+    optional offset = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { Ext4ZeroRangeFtraceEventWriter, "perfetto.protos.Ext4ZeroRangeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value offset(i64) = 3 as int64;
+    value len(i64) = 4 as int64;
+    value mode(i32) = 5 as int32;
 }
 
 rt::reader! {

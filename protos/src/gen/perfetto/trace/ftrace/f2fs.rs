@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsDoSubmitBioFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub btype: Option<i32>,
-    #[pb(uint32, 3)] pub sync: Option<u32>,
-    #[pb(uint64, 4)] pub sector: Option<u64>,
-    #[pb(uint32, 5)] pub size: Option<u32>,
+    pub dev: Option<u64>,
+    pub btype: Option<i32>,
+    pub sync: Option<u32>,
+    pub sector: Option<u64>,
+    pub size: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsDoSubmitBioFtraceEventWriter, "perfetto.protos.F2fsDoSubmitBioFtraceEvent");
-impl F2fsDoSubmitBioFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn btype(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsDoSubmitBioFtraceEvent;
+    optional size = 5 as Uint32;
+    optional sector = 4 as Uint64;
+    optional sync = 3 as Uint32;
+    optional btype = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsDoSubmitBioFtraceEventWriter, "perfetto.protos.F2fsDoSubmitBioFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value btype(i32) = 2 as int32;
+    value sync(u32) = 3 as uint32;
+    value sector(u64) = 4 as uint64;
+    value size(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,30 +59,40 @@ impl F2fsDoSubmitBioFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsEvictInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsEvictInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pino: Option<u64>,
-    #[pb(uint32, 4)] pub mode: Option<u32>,
-    #[pb(int64, 5)] pub size: Option<i64>,
-    #[pb(uint32, 6)] pub nlink: Option<u32>,
-    #[pb(uint64, 7)] pub blocks: Option<u64>,
-    #[pb(uint32, 8)] pub advise: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pino: Option<u64>,
+    pub mode: Option<u32>,
+    pub size: Option<i64>,
+    pub nlink: Option<u32>,
+    pub blocks: Option<u64>,
+    pub advise: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsEvictInodeFtraceEventWriter, "perfetto.protos.F2fsEvictInodeFtraceEvent");
-impl F2fsEvictInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { F2fsEvictInodeFtraceEvent;
+    optional advise = 8 as Uint32;
+    optional blocks = 7 as Uint64;
+    optional nlink = 6 as Uint32;
+    optional size = 5 as Int64;
+    optional mode = 4 as Uint32;
+    optional pino = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsEvictInodeFtraceEventWriter, "perfetto.protos.F2fsEvictInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pino(u64) = 3 as uint64;
+    value mode(u32) = 4 as uint32;
+    value size(i64) = 5 as int64;
+    value nlink(u32) = 6 as uint32;
+    value blocks(u64) = 7 as uint64;
+    value advise(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -108,30 +125,40 @@ impl F2fsEvictInodeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsFallocateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsFallocateFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub mode: Option<i32>,
-    #[pb(int64, 4)] pub offset: Option<i64>,
-    #[pb(int64, 5)] pub len: Option<i64>,
-    #[pb(int64, 6)] pub size: Option<i64>,
-    #[pb(uint64, 7)] pub blocks: Option<u64>,
-    #[pb(int32, 8)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub mode: Option<i32>,
+    pub offset: Option<i64>,
+    pub len: Option<i64>,
+    pub size: Option<i64>,
+    pub blocks: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsFallocateFtraceEventWriter, "perfetto.protos.F2fsFallocateFtraceEvent");
-impl F2fsFallocateFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { F2fsFallocateFtraceEvent;
+    optional ret = 8 as Int32;
+    optional blocks = 7 as Uint64;
+    optional size = 6 as Int64;
+    optional len = 5 as Int64;
+    optional offset = 4 as Int64;
+    optional mode = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsFallocateFtraceEventWriter, "perfetto.protos.F2fsFallocateFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value mode(i32) = 3 as int32;
+    value offset(i64) = 4 as int64;
+    value len(i64) = 5 as int64;
+    value size(i64) = 6 as int64;
+    value blocks(u64) = 7 as uint64;
+    value ret(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -164,26 +191,34 @@ impl F2fsFallocateFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsGetDataBlockFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub iblock: Option<u64>,
-    #[pb(uint64, 4)] pub bh_start: Option<u64>,
-    #[pb(uint64, 5)] pub bh_size: Option<u64>,
-    #[pb(int32, 6)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub iblock: Option<u64>,
+    pub bh_start: Option<u64>,
+    pub bh_size: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsGetDataBlockFtraceEventWriter, "perfetto.protos.F2fsGetDataBlockFtraceEvent");
-impl F2fsGetDataBlockFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn iblock(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn bh_start(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn bh_size(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { F2fsGetDataBlockFtraceEvent;
+    optional ret = 6 as Int32;
+    optional bh_size = 5 as Uint64;
+    optional bh_start = 4 as Uint64;
+    optional iblock = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsGetDataBlockFtraceEventWriter, "perfetto.protos.F2fsGetDataBlockFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value iblock(u64) = 3 as uint64;
+    value bh_start(u64) = 4 as uint64;
+    value bh_size(u64) = 5 as uint64;
+    value ret(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -212,36 +247,49 @@ impl F2fsGetDataBlockFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGetVictimFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsGetVictimFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub r#type: Option<i32>,
-    #[pb(int32, 3)] pub gc_type: Option<i32>,
-    #[pb(int32, 4)] pub alloc_mode: Option<i32>,
-    #[pb(int32, 5)] pub gc_mode: Option<i32>,
-    #[pb(uint32, 6)] pub victim: Option<u32>,
-    #[pb(uint32, 7)] pub ofs_unit: Option<u32>,
-    #[pb(uint32, 8)] pub pre_victim: Option<u32>,
-    #[pb(uint32, 9)] pub prefree: Option<u32>,
-    #[pb(uint32, 10)] pub free: Option<u32>,
-    #[pb(uint32, 11)] pub cost: Option<u32>,
+    pub dev: Option<u64>,
+    pub r#type: Option<i32>,
+    pub gc_type: Option<i32>,
+    pub alloc_mode: Option<i32>,
+    pub gc_mode: Option<i32>,
+    pub victim: Option<u32>,
+    pub ofs_unit: Option<u32>,
+    pub pre_victim: Option<u32>,
+    pub prefree: Option<u32>,
+    pub free: Option<u32>,
+    pub cost: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsGetVictimFtraceEventWriter, "perfetto.protos.F2fsGetVictimFtraceEvent");
-impl F2fsGetVictimFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn gc_type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn alloc_mode(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn gc_mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn victim(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn ofs_unit(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn pre_victim(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn prefree(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn free(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn cost(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+rt::owned! { F2fsGetVictimFtraceEvent;
+    optional cost = 11 as Uint32;
+    optional free = 10 as Uint32;
+    optional prefree = 9 as Uint32;
+    optional pre_victim = 8 as Uint32;
+    optional ofs_unit = 7 as Uint32;
+    optional victim = 6 as Uint32;
+    optional gc_mode = 5 as Int32;
+    optional alloc_mode = 4 as Int32;
+    optional gc_type = 3 as Int32;
+    optional r#type = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsGetVictimFtraceEventWriter, "perfetto.protos.F2fsGetVictimFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value r#type(i32) = 2 as int32;
+    value gc_type(i32) = 3 as int32;
+    value alloc_mode(i32) = 4 as int32;
+    value gc_mode(i32) = 5 as int32;
+    value victim(u32) = 6 as uint32;
+    value ofs_unit(u32) = 7 as uint32;
+    value pre_victim(u32) = 8 as uint32;
+    value prefree(u32) = 9 as uint32;
+    value free(u32) = 10 as uint32;
+    value cost(u32) = 11 as uint32;
 }
 
 rt::reader! {
@@ -280,30 +328,40 @@ impl F2fsGetVictimFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIgetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsIgetFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pino: Option<u64>,
-    #[pb(uint32, 4)] pub mode: Option<u32>,
-    #[pb(int64, 5)] pub size: Option<i64>,
-    #[pb(uint32, 6)] pub nlink: Option<u32>,
-    #[pb(uint64, 7)] pub blocks: Option<u64>,
-    #[pb(uint32, 8)] pub advise: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pino: Option<u64>,
+    pub mode: Option<u32>,
+    pub size: Option<i64>,
+    pub nlink: Option<u32>,
+    pub blocks: Option<u64>,
+    pub advise: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsIgetFtraceEventWriter, "perfetto.protos.F2fsIgetFtraceEvent");
-impl F2fsIgetFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { F2fsIgetFtraceEvent;
+    optional advise = 8 as Uint32;
+    optional blocks = 7 as Uint64;
+    optional nlink = 6 as Uint32;
+    optional size = 5 as Int64;
+    optional mode = 4 as Uint32;
+    optional pino = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsIgetFtraceEventWriter, "perfetto.protos.F2fsIgetFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pino(u64) = 3 as uint64;
+    value mode(u32) = 4 as uint32;
+    value size(i64) = 5 as int64;
+    value nlink(u32) = 6 as uint32;
+    value blocks(u64) = 7 as uint64;
+    value advise(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -336,20 +394,25 @@ impl F2fsIgetFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIgetExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsIgetExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsIgetExitFtraceEventWriter, "perfetto.protos.F2fsIgetExitFtraceEvent");
-impl F2fsIgetExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsIgetExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsIgetExitFtraceEventWriter, "perfetto.protos.F2fsIgetExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -372,20 +435,25 @@ impl F2fsIgetExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsNewInodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsNewInodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsNewInodeFtraceEventWriter, "perfetto.protos.F2fsNewInodeFtraceEvent");
-impl F2fsNewInodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsNewInodeFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsNewInodeFtraceEventWriter, "perfetto.protos.F2fsNewInodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -408,30 +476,40 @@ impl F2fsNewInodeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsReadpageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsReadpageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
-    #[pb(uint64, 4)] pub blkaddr: Option<u64>,
-    #[pb(int32, 5)] pub r#type: Option<i32>,
-    #[pb(int32, 6)] pub dir: Option<i32>,
-    #[pb(int32, 7)] pub dirty: Option<i32>,
-    #[pb(int32, 8)] pub uptodate: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub index: Option<u64>,
+    pub blkaddr: Option<u64>,
+    pub r#type: Option<i32>,
+    pub dir: Option<i32>,
+    pub dirty: Option<i32>,
+    pub uptodate: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsReadpageFtraceEventWriter, "perfetto.protos.F2fsReadpageFtraceEvent");
-impl F2fsReadpageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn blkaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn dir(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn uptodate(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
+rt::owned! { F2fsReadpageFtraceEvent;
+    optional uptodate = 8 as Int32;
+    optional dirty = 7 as Int32;
+    optional dir = 6 as Int32;
+    optional r#type = 5 as Int32;
+    optional blkaddr = 4 as Uint64;
+    optional index = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsReadpageFtraceEventWriter, "perfetto.protos.F2fsReadpageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
+    value blkaddr(u64) = 4 as uint64;
+    value r#type(i32) = 5 as int32;
+    value dir(i32) = 6 as int32;
+    value dirty(i32) = 7 as int32;
+    value uptodate(i32) = 8 as int32;
 }
 
 rt::reader! {
@@ -464,20 +542,25 @@ impl F2fsReadpageFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsReserveNewBlockFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub nid: Option<u32>,
-    #[pb(uint32, 3)] pub ofs_in_node: Option<u32>,
+    pub dev: Option<u64>,
+    pub nid: Option<u32>,
+    pub ofs_in_node: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsReserveNewBlockFtraceEventWriter, "perfetto.protos.F2fsReserveNewBlockFtraceEvent");
-impl F2fsReserveNewBlockFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ofs_in_node(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsReserveNewBlockFtraceEvent;
+    optional ofs_in_node = 3 as Uint32;
+    optional nid = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsReserveNewBlockFtraceEventWriter, "perfetto.protos.F2fsReserveNewBlockFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value nid(u32) = 2 as uint32;
+    value ofs_in_node(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -500,28 +583,37 @@ impl F2fsReserveNewBlockFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsSetPageDirtyFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub r#type: Option<i32>,
-    #[pb(int32, 4)] pub dir: Option<i32>,
-    #[pb(uint64, 5)] pub index: Option<u64>,
-    #[pb(int32, 6)] pub dirty: Option<i32>,
-    #[pb(int32, 7)] pub uptodate: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub r#type: Option<i32>,
+    pub dir: Option<i32>,
+    pub index: Option<u64>,
+    pub dirty: Option<i32>,
+    pub uptodate: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsSetPageDirtyFtraceEventWriter, "perfetto.protos.F2fsSetPageDirtyFtraceEvent");
-impl F2fsSetPageDirtyFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn dir(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn uptodate(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { F2fsSetPageDirtyFtraceEvent;
+    optional uptodate = 7 as Int32;
+    optional dirty = 6 as Int32;
+    optional index = 5 as Uint64;
+    optional dir = 4 as Int32;
+    optional r#type = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsSetPageDirtyFtraceEventWriter, "perfetto.protos.F2fsSetPageDirtyFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value r#type(i32) = 3 as int32;
+    value dir(i32) = 4 as int32;
+    value index(u64) = 5 as uint64;
+    value dirty(i32) = 6 as int32;
+    value uptodate(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -552,24 +644,31 @@ impl F2fsSetPageDirtyFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsSubmitWritePageFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub r#type: Option<i32>,
-    #[pb(uint64, 4)] pub index: Option<u64>,
-    #[pb(uint32, 5)] pub block: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub r#type: Option<i32>,
+    pub index: Option<u64>,
+    pub block: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsSubmitWritePageFtraceEventWriter, "perfetto.protos.F2fsSubmitWritePageFtraceEvent");
-impl F2fsSubmitWritePageFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn block(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsSubmitWritePageFtraceEvent;
+    optional block = 5 as Uint32;
+    optional index = 4 as Uint64;
+    optional r#type = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsSubmitWritePageFtraceEventWriter, "perfetto.protos.F2fsSubmitWritePageFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value r#type(i32) = 3 as int32;
+    value index(u64) = 4 as uint64;
+    value block(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -596,30 +695,40 @@ impl F2fsSubmitWritePageFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsSyncFileEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pino: Option<u64>,
-    #[pb(uint32, 4)] pub mode: Option<u32>,
-    #[pb(int64, 5)] pub size: Option<i64>,
-    #[pb(uint32, 6)] pub nlink: Option<u32>,
-    #[pb(uint64, 7)] pub blocks: Option<u64>,
-    #[pb(uint32, 8)] pub advise: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pino: Option<u64>,
+    pub mode: Option<u32>,
+    pub size: Option<i64>,
+    pub nlink: Option<u32>,
+    pub blocks: Option<u64>,
+    pub advise: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsSyncFileEnterFtraceEventWriter, "perfetto.protos.F2fsSyncFileEnterFtraceEvent");
-impl F2fsSyncFileEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { F2fsSyncFileEnterFtraceEvent;
+    optional advise = 8 as Uint32;
+    optional blocks = 7 as Uint64;
+    optional nlink = 6 as Uint32;
+    optional size = 5 as Int64;
+    optional mode = 4 as Uint32;
+    optional pino = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsSyncFileEnterFtraceEventWriter, "perfetto.protos.F2fsSyncFileEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pino(u64) = 3 as uint64;
+    value mode(u32) = 4 as uint32;
+    value size(i64) = 5 as int64;
+    value nlink(u32) = 6 as uint32;
+    value blocks(u64) = 7 as uint64;
+    value advise(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -652,26 +761,34 @@ impl F2fsSyncFileEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsSyncFileExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub need_cp: Option<u32>,
-    #[pb(int32, 4)] pub datasync: Option<i32>,
-    #[pb(int32, 5)] pub ret: Option<i32>,
-    #[pb(int32, 6)] pub cp_reason: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub need_cp: Option<u32>,
+    pub datasync: Option<i32>,
+    pub ret: Option<i32>,
+    pub cp_reason: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsSyncFileExitFtraceEventWriter, "perfetto.protos.F2fsSyncFileExitFtraceEvent");
-impl F2fsSyncFileExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn need_cp(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn datasync(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn cp_reason(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { F2fsSyncFileExitFtraceEvent;
+    optional cp_reason = 6 as Int32;
+    optional ret = 5 as Int32;
+    optional datasync = 4 as Int32;
+    optional need_cp = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsSyncFileExitFtraceEventWriter, "perfetto.protos.F2fsSyncFileExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value need_cp(u32) = 3 as uint32;
+    value datasync(i32) = 4 as int32;
+    value ret(i32) = 5 as int32;
+    value cp_reason(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -700,20 +817,25 @@ impl F2fsSyncFileExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsSyncFsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsSyncFsFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub dirty: Option<i32>,
-    #[pb(int32, 3)] pub wait: Option<i32>,
+    pub dev: Option<u64>,
+    pub dirty: Option<i32>,
+    pub wait: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsSyncFsFtraceEventWriter, "perfetto.protos.F2fsSyncFsFtraceEvent");
-impl F2fsSyncFsFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn wait(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsSyncFsFtraceEvent;
+    optional wait = 3 as Int32;
+    optional dirty = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsSyncFsFtraceEventWriter, "perfetto.protos.F2fsSyncFsFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value dirty(i32) = 2 as int32;
+    value wait(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -736,30 +858,40 @@ impl F2fsSyncFsFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint64, 3)] pub pino: Option<u64>,
-    #[pb(uint32, 4)] pub mode: Option<u32>,
-    #[pb(int64, 5)] pub size: Option<i64>,
-    #[pb(uint32, 6)] pub nlink: Option<u32>,
-    #[pb(uint64, 7)] pub blocks: Option<u64>,
-    #[pb(uint32, 8)] pub advise: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pino: Option<u64>,
+    pub mode: Option<u32>,
+    pub size: Option<i64>,
+    pub nlink: Option<u32>,
+    pub blocks: Option<u64>,
+    pub advise: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateFtraceEventWriter, "perfetto.protos.F2fsTruncateFtraceEvent");
-impl F2fsTruncateFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateFtraceEvent;
+    optional advise = 8 as Uint32;
+    optional blocks = 7 as Uint64;
+    optional nlink = 6 as Uint32;
+    optional size = 5 as Int64;
+    optional mode = 4 as Uint32;
+    optional pino = 3 as Uint64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateFtraceEventWriter, "perfetto.protos.F2fsTruncateFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pino(u64) = 3 as uint64;
+    value mode(u32) = 4 as uint32;
+    value size(i64) = 5 as int64;
+    value nlink(u32) = 6 as uint32;
+    value blocks(u64) = 7 as uint64;
+    value advise(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -792,24 +924,31 @@ impl F2fsTruncateFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateBlocksEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub size: Option<i64>,
-    #[pb(uint64, 4)] pub blocks: Option<u64>,
-    #[pb(uint64, 5)] pub from: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub size: Option<i64>,
+    pub blocks: Option<u64>,
+    pub from: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent");
-impl F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateBlocksEnterFtraceEvent;
+    optional from = 5 as Uint64;
+    optional blocks = 4 as Uint64;
+    optional size = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value size(i64) = 3 as int64;
+    value blocks(u64) = 4 as uint64;
+    value from(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -836,20 +975,25 @@ impl F2fsTruncateBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateBlocksExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent");
-impl F2fsTruncateBlocksExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateBlocksExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -872,24 +1016,31 @@ impl F2fsTruncateBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateDataBlocksRangeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub nid: Option<u32>,
-    #[pb(uint32, 4)] pub ofs: Option<u32>,
-    #[pb(int32, 5)] pub free: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub nid: Option<u32>,
+    pub ofs: Option<u32>,
+    pub free: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateDataBlocksRangeFtraceEventWriter, "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent");
-impl F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn ofs(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn free(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateDataBlocksRangeFtraceEvent;
+    optional free = 5 as Int32;
+    optional ofs = 4 as Uint32;
+    optional nid = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateDataBlocksRangeFtraceEventWriter, "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value nid(u32) = 3 as uint32;
+    value ofs(u32) = 4 as uint32;
+    value free(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -916,24 +1067,31 @@ impl F2fsTruncateDataBlocksRangeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateInodeBlocksEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub size: Option<i64>,
-    #[pb(uint64, 4)] pub blocks: Option<u64>,
-    #[pb(uint64, 5)] pub from: Option<u64>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub size: Option<i64>,
+    pub blocks: Option<u64>,
+    pub from: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateInodeBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent");
-impl F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateInodeBlocksEnterFtraceEvent;
+    optional from = 5 as Uint64;
+    optional blocks = 4 as Uint64;
+    optional size = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateInodeBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value size(i64) = 3 as int64;
+    value blocks(u64) = 4 as uint64;
+    value from(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -960,20 +1118,25 @@ impl F2fsTruncateInodeBlocksEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateInodeBlocksExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateInodeBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent");
-impl F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateInodeBlocksExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateInodeBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -996,22 +1159,28 @@ impl F2fsTruncateInodeBlocksExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateNodeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub nid: Option<u32>,
-    #[pb(uint32, 4)] pub blk_addr: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub nid: Option<u32>,
+    pub blk_addr: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateNodeFtraceEventWriter, "perfetto.protos.F2fsTruncateNodeFtraceEvent");
-impl F2fsTruncateNodeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn blk_addr(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateNodeFtraceEvent;
+    optional blk_addr = 4 as Uint32;
+    optional nid = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateNodeFtraceEventWriter, "perfetto.protos.F2fsTruncateNodeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value nid(u32) = 3 as uint32;
+    value blk_addr(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -1036,22 +1205,28 @@ impl F2fsTruncateNodeFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateNodesEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub nid: Option<u32>,
-    #[pb(uint32, 4)] pub blk_addr: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub nid: Option<u32>,
+    pub blk_addr: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateNodesEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent");
-impl F2fsTruncateNodesEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn blk_addr(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateNodesEnterFtraceEvent;
+    optional blk_addr = 4 as Uint32;
+    optional nid = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateNodesEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value nid(u32) = 3 as uint32;
+    value blk_addr(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -1076,20 +1251,25 @@ impl F2fsTruncateNodesEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncateNodesExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncateNodesExitFtraceEventWriter, "perfetto.protos.F2fsTruncateNodesExitFtraceEvent");
-impl F2fsTruncateNodesExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsTruncateNodesExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncateNodesExitFtraceEventWriter, "perfetto.protos.F2fsTruncateNodesExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -1112,24 +1292,31 @@ impl F2fsTruncateNodesExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsTruncatePartialNodesFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(uint32, 3)] pub nid: Option<u32>,
-    #[pb(int32, 4)] pub depth: Option<i32>,
-    #[pb(int32, 5)] pub err: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub nid: Option<u32>,
+    pub depth: Option<i32>,
+    pub err: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsTruncatePartialNodesFtraceEventWriter, "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent");
-impl F2fsTruncatePartialNodesFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn err(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsTruncatePartialNodesFtraceEvent;
+    optional err = 5 as Int32;
+    optional depth = 4 as Int32;
+    optional nid = 3 as Uint32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsTruncatePartialNodesFtraceEventWriter, "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value nid(u32) = 3 as uint32;
+    value depth(i32) = 4 as int32;
+    value err(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -1156,24 +1343,31 @@ impl F2fsTruncatePartialNodesFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsUnlinkEnterFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub size: Option<i64>,
-    #[pb(uint64, 4)] pub blocks: Option<u64>,
-    #[pb(string, 5)] pub name: Option<String>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub size: Option<i64>,
+    pub blocks: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsUnlinkEnterFtraceEventWriter, "perfetto.protos.F2fsUnlinkEnterFtraceEvent");
-impl F2fsUnlinkEnterFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { F2fsUnlinkEnterFtraceEvent;
+    optional name = 5 as Text;
+    optional blocks = 4 as Uint64;
+    optional size = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsUnlinkEnterFtraceEventWriter, "perfetto.protos.F2fsUnlinkEnterFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value size(i64) = 3 as int64;
+    value blocks(u64) = 4 as uint64;
+    value name(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -1200,20 +1394,25 @@ impl F2fsUnlinkEnterFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsUnlinkExitFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsUnlinkExitFtraceEventWriter, "perfetto.protos.F2fsUnlinkExitFtraceEvent");
-impl F2fsUnlinkExitFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { F2fsUnlinkExitFtraceEvent;
+    optional ret = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsUnlinkExitFtraceEventWriter, "perfetto.protos.F2fsUnlinkExitFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -1236,28 +1435,37 @@ impl F2fsUnlinkExitFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsVmPageMkwriteFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int32, 3)] pub r#type: Option<i32>,
-    #[pb(int32, 4)] pub dir: Option<i32>,
-    #[pb(uint64, 5)] pub index: Option<u64>,
-    #[pb(int32, 6)] pub dirty: Option<i32>,
-    #[pb(int32, 7)] pub uptodate: Option<i32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub r#type: Option<i32>,
+    pub dir: Option<i32>,
+    pub index: Option<u64>,
+    pub dirty: Option<i32>,
+    pub uptodate: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsVmPageMkwriteFtraceEventWriter, "perfetto.protos.F2fsVmPageMkwriteFtraceEvent");
-impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn dir(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn uptodate(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { F2fsVmPageMkwriteFtraceEvent;
+    optional uptodate = 7 as Int32;
+    optional dirty = 6 as Int32;
+    optional index = 5 as Uint64;
+    optional dir = 4 as Int32;
+    optional r#type = 3 as Int32;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsVmPageMkwriteFtraceEventWriter, "perfetto.protos.F2fsVmPageMkwriteFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value r#type(i32) = 3 as int32;
+    value dir(i32) = 4 as int32;
+    value index(u64) = 5 as uint64;
+    value dirty(i32) = 6 as int32;
+    value uptodate(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -1288,24 +1496,31 @@ impl F2fsVmPageMkwriteFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsWriteBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsWriteBeginFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsWriteBeginFtraceEventWriter, "perfetto.protos.F2fsWriteBeginFtraceEvent");
-impl F2fsWriteBeginFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsWriteBeginFtraceEvent;
+    optional flags = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsWriteBeginFtraceEventWriter, "perfetto.protos.F2fsWriteBeginFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -1332,24 +1547,31 @@ impl F2fsWriteBeginFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsWriteCheckpointFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub is_umount: Option<u32>,
-    #[pb(string, 3)] pub msg: Option<String>,
-    #[pb(int32, 4)] pub reason: Option<i32>,
-    #[pb(uint32, 5)] pub phase: Option<u32>,
+    pub dev: Option<u64>,
+    pub is_umount: Option<u32>,
+    pub msg: Option<String>,
+    pub reason: Option<i32>,
+    pub phase: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsWriteCheckpointFtraceEventWriter, "perfetto.protos.F2fsWriteCheckpointFtraceEvent");
-impl F2fsWriteCheckpointFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn is_umount(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn reason(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn phase(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsWriteCheckpointFtraceEvent;
+    optional phase = 5 as Uint32;
+    optional reason = 4 as Int32;
+    optional msg = 3 as Text;
+    optional is_umount = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsWriteCheckpointFtraceEventWriter, "perfetto.protos.F2fsWriteCheckpointFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value is_umount(u32) = 2 as uint32;
+    value msg(&str) = 3 as string;
+    value reason(i32) = 4 as int32;
+    value phase(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -1376,24 +1598,31 @@ impl F2fsWriteCheckpointFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsWriteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsWriteEndFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint64, 2)] pub ino: Option<u64>,
-    #[pb(int64, 3)] pub pos: Option<i64>,
-    #[pb(uint32, 4)] pub len: Option<u32>,
-    #[pb(uint32, 5)] pub copied: Option<u32>,
+    pub dev: Option<u64>,
+    pub ino: Option<u64>,
+    pub pos: Option<i64>,
+    pub len: Option<u32>,
+    pub copied: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsWriteEndFtraceEventWriter, "perfetto.protos.F2fsWriteEndFtraceEvent");
-impl F2fsWriteEndFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { F2fsWriteEndFtraceEvent;
+    optional copied = 5 as Uint32;
+    optional len = 4 as Uint32;
+    optional pos = 3 as Int64;
+    optional ino = 2 as Uint64;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsWriteEndFtraceEventWriter, "perfetto.protos.F2fsWriteEndFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ino(u64) = 2 as uint64;
+    value pos(i64) = 3 as int64;
+    value len(u32) = 4 as uint32;
+    value copied(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -1420,60 +1649,85 @@ impl F2fsWriteEndFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIostatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsIostatFtraceEvent {
-    #[pb(uint64, 1)] pub app_bio: Option<u64>,
-    #[pb(uint64, 2)] pub app_brio: Option<u64>,
-    #[pb(uint64, 3)] pub app_dio: Option<u64>,
-    #[pb(uint64, 4)] pub app_drio: Option<u64>,
-    #[pb(uint64, 5)] pub app_mio: Option<u64>,
-    #[pb(uint64, 6)] pub app_mrio: Option<u64>,
-    #[pb(uint64, 7)] pub app_rio: Option<u64>,
-    #[pb(uint64, 8)] pub app_wio: Option<u64>,
-    #[pb(uint64, 9)] pub dev: Option<u64>,
-    #[pb(uint64, 10)] pub fs_cdrio: Option<u64>,
-    #[pb(uint64, 11)] pub fs_cp_dio: Option<u64>,
-    #[pb(uint64, 12)] pub fs_cp_mio: Option<u64>,
-    #[pb(uint64, 13)] pub fs_cp_nio: Option<u64>,
-    #[pb(uint64, 14)] pub fs_dio: Option<u64>,
-    #[pb(uint64, 15)] pub fs_discard: Option<u64>,
-    #[pb(uint64, 16)] pub fs_drio: Option<u64>,
-    #[pb(uint64, 17)] pub fs_gc_dio: Option<u64>,
-    #[pb(uint64, 18)] pub fs_gc_nio: Option<u64>,
-    #[pb(uint64, 19)] pub fs_gdrio: Option<u64>,
-    #[pb(uint64, 20)] pub fs_mio: Option<u64>,
-    #[pb(uint64, 21)] pub fs_mrio: Option<u64>,
-    #[pb(uint64, 22)] pub fs_nio: Option<u64>,
-    #[pb(uint64, 23)] pub fs_nrio: Option<u64>,
+    pub app_bio: Option<u64>,
+    pub app_brio: Option<u64>,
+    pub app_dio: Option<u64>,
+    pub app_drio: Option<u64>,
+    pub app_mio: Option<u64>,
+    pub app_mrio: Option<u64>,
+    pub app_rio: Option<u64>,
+    pub app_wio: Option<u64>,
+    pub dev: Option<u64>,
+    pub fs_cdrio: Option<u64>,
+    pub fs_cp_dio: Option<u64>,
+    pub fs_cp_mio: Option<u64>,
+    pub fs_cp_nio: Option<u64>,
+    pub fs_dio: Option<u64>,
+    pub fs_discard: Option<u64>,
+    pub fs_drio: Option<u64>,
+    pub fs_gc_dio: Option<u64>,
+    pub fs_gc_nio: Option<u64>,
+    pub fs_gdrio: Option<u64>,
+    pub fs_mio: Option<u64>,
+    pub fs_mrio: Option<u64>,
+    pub fs_nio: Option<u64>,
+    pub fs_nrio: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsIostatFtraceEventWriter, "perfetto.protos.F2fsIostatFtraceEvent");
-impl F2fsIostatFtraceEventWriter<'_> {
-    #[inline] pub fn app_bio(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn app_brio(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn app_dio(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn app_drio(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn app_mio(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn app_mrio(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn app_rio(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn app_wio(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn fs_cdrio(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn fs_cp_dio(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn fs_cp_mio(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
-    #[inline] pub fn fs_cp_nio(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
-    #[inline] pub fn fs_dio(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
-    #[inline] pub fn fs_discard(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
-    #[inline] pub fn fs_drio(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
-    #[inline] pub fn fs_gc_dio(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
-    #[inline] pub fn fs_gc_nio(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
-    #[inline] pub fn fs_gdrio(&mut self, value: u64) -> &mut Self { rt::uint64::<19>(&mut self.s, value); self }
-    #[inline] pub fn fs_mio(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
-    #[inline] pub fn fs_mrio(&mut self, value: u64) -> &mut Self { rt::uint64::<21>(&mut self.s, value); self }
-    #[inline] pub fn fs_nio(&mut self, value: u64) -> &mut Self { rt::uint64::<22>(&mut self.s, value); self }
-    #[inline] pub fn fs_nrio(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
+rt::owned! { F2fsIostatFtraceEvent;
+    optional fs_nrio = 23 as Uint64;
+    optional fs_nio = 22 as Uint64;
+    optional fs_mrio = 21 as Uint64;
+    optional fs_mio = 20 as Uint64;
+    optional fs_gdrio = 19 as Uint64;
+    optional fs_gc_nio = 18 as Uint64;
+    optional fs_gc_dio = 17 as Uint64;
+    optional fs_drio = 16 as Uint64;
+    optional fs_discard = 15 as Uint64;
+    optional fs_dio = 14 as Uint64;
+    optional fs_cp_nio = 13 as Uint64;
+    optional fs_cp_mio = 12 as Uint64;
+    optional fs_cp_dio = 11 as Uint64;
+    optional fs_cdrio = 10 as Uint64;
+    optional dev = 9 as Uint64;
+    optional app_wio = 8 as Uint64;
+    optional app_rio = 7 as Uint64;
+    optional app_mrio = 6 as Uint64;
+    optional app_mio = 5 as Uint64;
+    optional app_drio = 4 as Uint64;
+    optional app_dio = 3 as Uint64;
+    optional app_brio = 2 as Uint64;
+    optional app_bio = 1 as Uint64;
+}
+
+rt::writer! { F2fsIostatFtraceEventWriter, "perfetto.protos.F2fsIostatFtraceEvent";
+    value app_bio(u64) = 1 as uint64;
+    value app_brio(u64) = 2 as uint64;
+    value app_dio(u64) = 3 as uint64;
+    value app_drio(u64) = 4 as uint64;
+    value app_mio(u64) = 5 as uint64;
+    value app_mrio(u64) = 6 as uint64;
+    value app_rio(u64) = 7 as uint64;
+    value app_wio(u64) = 8 as uint64;
+    value dev(u64) = 9 as uint64;
+    value fs_cdrio(u64) = 10 as uint64;
+    value fs_cp_dio(u64) = 11 as uint64;
+    value fs_cp_mio(u64) = 12 as uint64;
+    value fs_cp_nio(u64) = 13 as uint64;
+    value fs_dio(u64) = 14 as uint64;
+    value fs_discard(u64) = 15 as uint64;
+    value fs_drio(u64) = 16 as uint64;
+    value fs_gc_dio(u64) = 17 as uint64;
+    value fs_gc_nio(u64) = 18 as uint64;
+    value fs_gdrio(u64) = 19 as uint64;
+    value fs_mio(u64) = 20 as uint64;
+    value fs_mrio(u64) = 21 as uint64;
+    value fs_nio(u64) = 22 as uint64;
+    value fs_nrio(u64) = 23 as uint64;
 }
 
 rt::reader! {
@@ -1536,70 +1790,100 @@ impl F2fsIostatFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsIostatLatencyFtraceEvent {
-    #[pb(uint32, 1)] pub d_rd_avg: Option<u32>,
-    #[pb(uint32, 2)] pub d_rd_cnt: Option<u32>,
-    #[pb(uint32, 3)] pub d_rd_peak: Option<u32>,
-    #[pb(uint32, 4)] pub d_wr_as_avg: Option<u32>,
-    #[pb(uint32, 5)] pub d_wr_as_cnt: Option<u32>,
-    #[pb(uint32, 6)] pub d_wr_as_peak: Option<u32>,
-    #[pb(uint32, 7)] pub d_wr_s_avg: Option<u32>,
-    #[pb(uint32, 8)] pub d_wr_s_cnt: Option<u32>,
-    #[pb(uint32, 9)] pub d_wr_s_peak: Option<u32>,
-    #[pb(uint64, 10)] pub dev: Option<u64>,
-    #[pb(uint32, 11)] pub m_rd_avg: Option<u32>,
-    #[pb(uint32, 12)] pub m_rd_cnt: Option<u32>,
-    #[pb(uint32, 13)] pub m_rd_peak: Option<u32>,
-    #[pb(uint32, 14)] pub m_wr_as_avg: Option<u32>,
-    #[pb(uint32, 15)] pub m_wr_as_cnt: Option<u32>,
-    #[pb(uint32, 16)] pub m_wr_as_peak: Option<u32>,
-    #[pb(uint32, 17)] pub m_wr_s_avg: Option<u32>,
-    #[pb(uint32, 18)] pub m_wr_s_cnt: Option<u32>,
-    #[pb(uint32, 19)] pub m_wr_s_peak: Option<u32>,
-    #[pb(uint32, 20)] pub n_rd_avg: Option<u32>,
-    #[pb(uint32, 21)] pub n_rd_cnt: Option<u32>,
-    #[pb(uint32, 22)] pub n_rd_peak: Option<u32>,
-    #[pb(uint32, 23)] pub n_wr_as_avg: Option<u32>,
-    #[pb(uint32, 24)] pub n_wr_as_cnt: Option<u32>,
-    #[pb(uint32, 25)] pub n_wr_as_peak: Option<u32>,
-    #[pb(uint32, 26)] pub n_wr_s_avg: Option<u32>,
-    #[pb(uint32, 27)] pub n_wr_s_cnt: Option<u32>,
-    #[pb(uint32, 28)] pub n_wr_s_peak: Option<u32>,
+    pub d_rd_avg: Option<u32>,
+    pub d_rd_cnt: Option<u32>,
+    pub d_rd_peak: Option<u32>,
+    pub d_wr_as_avg: Option<u32>,
+    pub d_wr_as_cnt: Option<u32>,
+    pub d_wr_as_peak: Option<u32>,
+    pub d_wr_s_avg: Option<u32>,
+    pub d_wr_s_cnt: Option<u32>,
+    pub d_wr_s_peak: Option<u32>,
+    pub dev: Option<u64>,
+    pub m_rd_avg: Option<u32>,
+    pub m_rd_cnt: Option<u32>,
+    pub m_rd_peak: Option<u32>,
+    pub m_wr_as_avg: Option<u32>,
+    pub m_wr_as_cnt: Option<u32>,
+    pub m_wr_as_peak: Option<u32>,
+    pub m_wr_s_avg: Option<u32>,
+    pub m_wr_s_cnt: Option<u32>,
+    pub m_wr_s_peak: Option<u32>,
+    pub n_rd_avg: Option<u32>,
+    pub n_rd_cnt: Option<u32>,
+    pub n_rd_peak: Option<u32>,
+    pub n_wr_as_avg: Option<u32>,
+    pub n_wr_as_cnt: Option<u32>,
+    pub n_wr_as_peak: Option<u32>,
+    pub n_wr_s_avg: Option<u32>,
+    pub n_wr_s_cnt: Option<u32>,
+    pub n_wr_s_peak: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsIostatLatencyFtraceEventWriter, "perfetto.protos.F2fsIostatLatencyFtraceEvent");
-impl F2fsIostatLatencyFtraceEventWriter<'_> {
-    #[inline] pub fn d_rd_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn d_rd_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn d_rd_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn d_wr_as_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn d_wr_as_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn d_wr_as_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn d_wr_s_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn d_wr_s_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn d_wr_s_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn m_rd_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn m_rd_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn m_rd_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn m_wr_as_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn m_wr_as_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn m_wr_as_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    #[inline] pub fn m_wr_s_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
-    #[inline] pub fn m_wr_s_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    #[inline] pub fn m_wr_s_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
-    #[inline] pub fn n_rd_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<20>(&mut self.s, value); self }
-    #[inline] pub fn n_rd_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<21>(&mut self.s, value); self }
-    #[inline] pub fn n_rd_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<22>(&mut self.s, value); self }
-    #[inline] pub fn n_wr_as_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<23>(&mut self.s, value); self }
-    #[inline] pub fn n_wr_as_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<24>(&mut self.s, value); self }
-    #[inline] pub fn n_wr_as_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<25>(&mut self.s, value); self }
-    #[inline] pub fn n_wr_s_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<26>(&mut self.s, value); self }
-    #[inline] pub fn n_wr_s_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<27>(&mut self.s, value); self }
-    #[inline] pub fn n_wr_s_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<28>(&mut self.s, value); self }
+rt::owned! { F2fsIostatLatencyFtraceEvent;
+    optional n_wr_s_peak = 28 as Uint32;
+    optional n_wr_s_cnt = 27 as Uint32;
+    optional n_wr_s_avg = 26 as Uint32;
+    optional n_wr_as_peak = 25 as Uint32;
+    optional n_wr_as_cnt = 24 as Uint32;
+    optional n_wr_as_avg = 23 as Uint32;
+    optional n_rd_peak = 22 as Uint32;
+    optional n_rd_cnt = 21 as Uint32;
+    optional n_rd_avg = 20 as Uint32;
+    optional m_wr_s_peak = 19 as Uint32;
+    optional m_wr_s_cnt = 18 as Uint32;
+    optional m_wr_s_avg = 17 as Uint32;
+    optional m_wr_as_peak = 16 as Uint32;
+    optional m_wr_as_cnt = 15 as Uint32;
+    optional m_wr_as_avg = 14 as Uint32;
+    optional m_rd_peak = 13 as Uint32;
+    optional m_rd_cnt = 12 as Uint32;
+    optional m_rd_avg = 11 as Uint32;
+    optional dev = 10 as Uint64;
+    optional d_wr_s_peak = 9 as Uint32;
+    optional d_wr_s_cnt = 8 as Uint32;
+    optional d_wr_s_avg = 7 as Uint32;
+    optional d_wr_as_peak = 6 as Uint32;
+    optional d_wr_as_cnt = 5 as Uint32;
+    optional d_wr_as_avg = 4 as Uint32;
+    optional d_rd_peak = 3 as Uint32;
+    optional d_rd_cnt = 2 as Uint32;
+    optional d_rd_avg = 1 as Uint32;
+}
+
+rt::writer! { F2fsIostatLatencyFtraceEventWriter, "perfetto.protos.F2fsIostatLatencyFtraceEvent";
+    value d_rd_avg(u32) = 1 as uint32;
+    value d_rd_cnt(u32) = 2 as uint32;
+    value d_rd_peak(u32) = 3 as uint32;
+    value d_wr_as_avg(u32) = 4 as uint32;
+    value d_wr_as_cnt(u32) = 5 as uint32;
+    value d_wr_as_peak(u32) = 6 as uint32;
+    value d_wr_s_avg(u32) = 7 as uint32;
+    value d_wr_s_cnt(u32) = 8 as uint32;
+    value d_wr_s_peak(u32) = 9 as uint32;
+    value dev(u64) = 10 as uint64;
+    value m_rd_avg(u32) = 11 as uint32;
+    value m_rd_cnt(u32) = 12 as uint32;
+    value m_rd_peak(u32) = 13 as uint32;
+    value m_wr_as_avg(u32) = 14 as uint32;
+    value m_wr_as_cnt(u32) = 15 as uint32;
+    value m_wr_as_peak(u32) = 16 as uint32;
+    value m_wr_s_avg(u32) = 17 as uint32;
+    value m_wr_s_cnt(u32) = 18 as uint32;
+    value m_wr_s_peak(u32) = 19 as uint32;
+    value n_rd_avg(u32) = 20 as uint32;
+    value n_rd_cnt(u32) = 21 as uint32;
+    value n_rd_peak(u32) = 22 as uint32;
+    value n_wr_as_avg(u32) = 23 as uint32;
+    value n_wr_as_cnt(u32) = 24 as uint32;
+    value n_wr_as_peak(u32) = 25 as uint32;
+    value n_wr_s_avg(u32) = 26 as uint32;
+    value n_wr_s_cnt(u32) = 27 as uint32;
+    value n_wr_s_peak(u32) = 28 as uint32;
 }
 
 rt::reader! {
@@ -1672,22 +1956,28 @@ impl F2fsIostatLatencyFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsBackgroundGcFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub wait_ms: Option<u32>,
-    #[pb(uint32, 3)] pub prefree: Option<u32>,
-    #[pb(uint32, 4)] pub free: Option<u32>,
+    pub dev: Option<u64>,
+    pub wait_ms: Option<u32>,
+    pub prefree: Option<u32>,
+    pub free: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsBackgroundGcFtraceEventWriter, "perfetto.protos.F2fsBackgroundGcFtraceEvent");
-impl F2fsBackgroundGcFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn wait_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prefree(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn free(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { F2fsBackgroundGcFtraceEvent;
+    optional free = 4 as Uint32;
+    optional prefree = 3 as Uint32;
+    optional wait_ms = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsBackgroundGcFtraceEventWriter, "perfetto.protos.F2fsBackgroundGcFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value wait_ms(u32) = 2 as uint32;
+    value prefree(u32) = 3 as uint32;
+    value free(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -1712,40 +2002,55 @@ impl F2fsBackgroundGcFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGcBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsGcBeginFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(uint32, 2)] pub sync: Option<u32>,
-    #[pb(uint32, 3)] pub background: Option<u32>,
-    #[pb(int64, 4)] pub dirty_nodes: Option<i64>,
-    #[pb(int64, 5)] pub dirty_dents: Option<i64>,
-    #[pb(int64, 6)] pub dirty_imeta: Option<i64>,
-    #[pb(uint32, 7)] pub free_sec: Option<u32>,
-    #[pb(uint32, 8)] pub free_seg: Option<u32>,
-    #[pb(int32, 9)] pub reserved_seg: Option<i32>,
-    #[pb(uint32, 10)] pub prefree_seg: Option<u32>,
-    #[pb(int32, 11)] pub gc_type: Option<i32>,
-    #[pb(uint32, 12)] pub no_bg_gc: Option<u32>,
-    #[pb(uint32, 13)] pub nr_free_secs: Option<u32>,
+    pub dev: Option<u64>,
+    pub sync: Option<u32>,
+    pub background: Option<u32>,
+    pub dirty_nodes: Option<i64>,
+    pub dirty_dents: Option<i64>,
+    pub dirty_imeta: Option<i64>,
+    pub free_sec: Option<u32>,
+    pub free_seg: Option<u32>,
+    pub reserved_seg: Option<i32>,
+    pub prefree_seg: Option<u32>,
+    pub gc_type: Option<i32>,
+    pub no_bg_gc: Option<u32>,
+    pub nr_free_secs: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsGcBeginFtraceEventWriter, "perfetto.protos.F2fsGcBeginFtraceEvent");
-impl F2fsGcBeginFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn background(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn dirty_nodes(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn dirty_dents(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn dirty_imeta(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn free_sec(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn free_seg(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn reserved_seg(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn prefree_seg(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn gc_type(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
-    #[inline] pub fn no_bg_gc(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn nr_free_secs(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+rt::owned! { F2fsGcBeginFtraceEvent;
+    optional nr_free_secs = 13 as Uint32;
+    optional no_bg_gc = 12 as Uint32;
+    optional gc_type = 11 as Int32;
+    optional prefree_seg = 10 as Uint32;
+    optional reserved_seg = 9 as Int32;
+    optional free_seg = 8 as Uint32;
+    optional free_sec = 7 as Uint32;
+    optional dirty_imeta = 6 as Int64;
+    optional dirty_dents = 5 as Int64;
+    optional dirty_nodes = 4 as Int64;
+    optional background = 3 as Uint32;
+    optional sync = 2 as Uint32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsGcBeginFtraceEventWriter, "perfetto.protos.F2fsGcBeginFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value sync(u32) = 2 as uint32;
+    value background(u32) = 3 as uint32;
+    value dirty_nodes(i64) = 4 as int64;
+    value dirty_dents(i64) = 5 as int64;
+    value dirty_imeta(i64) = 6 as int64;
+    value free_sec(u32) = 7 as uint32;
+    value free_seg(u32) = 8 as uint32;
+    value reserved_seg(i32) = 9 as int32;
+    value prefree_seg(u32) = 10 as uint32;
+    value gc_type(i32) = 11 as int32;
+    value no_bg_gc(u32) = 12 as uint32;
+    value nr_free_secs(u32) = 13 as uint32;
 }
 
 rt::reader! {
@@ -1788,36 +2093,49 @@ impl F2fsGcBeginFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsGcEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsGcEndFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(int32, 2)] pub ret: Option<i32>,
-    #[pb(int32, 3)] pub seg_freed: Option<i32>,
-    #[pb(int32, 4)] pub sec_freed: Option<i32>,
-    #[pb(int64, 5)] pub dirty_nodes: Option<i64>,
-    #[pb(int64, 6)] pub dirty_dents: Option<i64>,
-    #[pb(int64, 7)] pub dirty_imeta: Option<i64>,
-    #[pb(uint32, 8)] pub free_sec: Option<u32>,
-    #[pb(uint32, 9)] pub free_seg: Option<u32>,
-    #[pb(int32, 10)] pub reserved_seg: Option<i32>,
-    #[pb(uint32, 11)] pub prefree_seg: Option<u32>,
+    pub dev: Option<u64>,
+    pub ret: Option<i32>,
+    pub seg_freed: Option<i32>,
+    pub sec_freed: Option<i32>,
+    pub dirty_nodes: Option<i64>,
+    pub dirty_dents: Option<i64>,
+    pub dirty_imeta: Option<i64>,
+    pub free_sec: Option<u32>,
+    pub free_seg: Option<u32>,
+    pub reserved_seg: Option<i32>,
+    pub prefree_seg: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsGcEndFtraceEventWriter, "perfetto.protos.F2fsGcEndFtraceEvent");
-impl F2fsGcEndFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn seg_freed(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sec_freed(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn dirty_nodes(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn dirty_dents(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn dirty_imeta(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
-    #[inline] pub fn free_sec(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn free_seg(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn reserved_seg(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    #[inline] pub fn prefree_seg(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+rt::owned! { F2fsGcEndFtraceEvent;
+    optional prefree_seg = 11 as Uint32;
+    optional reserved_seg = 10 as Int32;
+    optional free_seg = 9 as Uint32;
+    optional free_sec = 8 as Uint32;
+    optional dirty_imeta = 7 as Int64;
+    optional dirty_dents = 6 as Int64;
+    optional dirty_nodes = 5 as Int64;
+    optional sec_freed = 4 as Int32;
+    optional seg_freed = 3 as Int32;
+    optional ret = 2 as Int32;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsGcEndFtraceEventWriter, "perfetto.protos.F2fsGcEndFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value ret(i32) = 2 as int32;
+    value seg_freed(i32) = 3 as int32;
+    value sec_freed(i32) = 4 as int32;
+    value dirty_nodes(i64) = 5 as int64;
+    value dirty_dents(i64) = 6 as int64;
+    value dirty_imeta(i64) = 7 as int64;
+    value free_sec(u32) = 8 as uint32;
+    value free_seg(u32) = 9 as uint32;
+    value reserved_seg(i32) = 10 as int32;
+    value prefree_seg(u32) = 11 as uint32;
 }
 
 rt::reader! {
@@ -1856,40 +2174,55 @@ impl F2fsGcEndFtraceEvent {
 }
 
 /// `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct F2fsLockElapsedTimeFtraceEvent {
-    #[pb(uint64, 1)] pub dev: Option<u64>,
-    #[pb(string, 2)] pub comm: Option<String>,
-    #[pb(int32, 3)] pub pid: Option<i32>,
-    #[pb(int32, 4)] pub prio: Option<i32>,
-    #[pb(int32, 5)] pub ioprio_class: Option<i32>,
-    #[pb(int32, 6)] pub ioprio_data: Option<i32>,
-    #[pb(uint32, 7)] pub lock_name: Option<u32>,
-    #[pb(uint32, 8)] pub is_write: Option<u32>,
-    #[pb(uint64, 9)] pub total_time: Option<u64>,
-    #[pb(uint64, 10)] pub running_time: Option<u64>,
-    #[pb(uint64, 11)] pub runnable_time: Option<u64>,
-    #[pb(uint64, 12)] pub io_sleep_time: Option<u64>,
-    #[pb(uint64, 13)] pub other_time: Option<u64>,
+    pub dev: Option<u64>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
+    pub ioprio_class: Option<i32>,
+    pub ioprio_data: Option<i32>,
+    pub lock_name: Option<u32>,
+    pub is_write: Option<u32>,
+    pub total_time: Option<u64>,
+    pub running_time: Option<u64>,
+    pub runnable_time: Option<u64>,
+    pub io_sleep_time: Option<u64>,
+    pub other_time: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(F2fsLockElapsedTimeFtraceEventWriter, "perfetto.protos.F2fsLockElapsedTimeFtraceEvent");
-impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
-    #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ioprio_class(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ioprio_data(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn lock_name(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn is_write(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn total_time(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn running_time(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn runnable_time(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn io_sleep_time(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
-    #[inline] pub fn other_time(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
+rt::owned! { F2fsLockElapsedTimeFtraceEvent;
+    optional other_time = 13 as Uint64;
+    optional io_sleep_time = 12 as Uint64;
+    optional runnable_time = 11 as Uint64;
+    optional running_time = 10 as Uint64;
+    optional total_time = 9 as Uint64;
+    optional is_write = 8 as Uint32;
+    optional lock_name = 7 as Uint32;
+    optional ioprio_data = 6 as Int32;
+    optional ioprio_class = 5 as Int32;
+    optional prio = 4 as Int32;
+    optional pid = 3 as Int32;
+    optional comm = 2 as Text;
+    optional dev = 1 as Uint64;
+}
+
+rt::writer! { F2fsLockElapsedTimeFtraceEventWriter, "perfetto.protos.F2fsLockElapsedTimeFtraceEvent";
+    value dev(u64) = 1 as uint64;
+    value comm(&str) = 2 as string;
+    value pid(i32) = 3 as int32;
+    value prio(i32) = 4 as int32;
+    value ioprio_class(i32) = 5 as int32;
+    value ioprio_data(i32) = 6 as int32;
+    value lock_name(u32) = 7 as uint32;
+    value is_write(u32) = 8 as uint32;
+    value total_time(u64) = 9 as uint64;
+    value running_time(u64) = 10 as uint64;
+    value runnable_time(u64) = 11 as uint64;
+    value io_sleep_time(u64) = 12 as uint64;
+    value other_time(u64) = 13 as uint64;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FastrpcDmaStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FastrpcDmaStatFtraceEvent {
-    #[pb(int32, 1)] pub cid: Option<i32>,
-    #[pb(int64, 2)] pub len: Option<i64>,
-    #[pb(uint64, 3)] pub total_allocated: Option<u64>,
+    pub cid: Option<i32>,
+    pub len: Option<i64>,
+    pub total_allocated: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FastrpcDmaStatFtraceEventWriter, "perfetto.protos.FastrpcDmaStatFtraceEvent");
-impl FastrpcDmaStatFtraceEventWriter<'_> {
-    #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn total_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { FastrpcDmaStatFtraceEvent;
+    optional total_allocated = 3 as Uint64;
+    optional len = 2 as Int64;
+    optional cid = 1 as Int32;
+}
+
+rt::writer! { FastrpcDmaStatFtraceEventWriter, "perfetto.protos.FastrpcDmaStatFtraceEvent";
+    value cid(i32) = 1 as int32;
+    value len(i64) = 2 as int64;
+    value total_allocated(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -44,20 +49,25 @@ impl FastrpcDmaStatFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FastrpcDmaFreeFtraceEvent {
-    #[pb(int32, 1)] pub cid: Option<i32>,
-    #[pb(uint64, 2)] pub phys: Option<u64>,
-    #[pb(uint64, 3)] pub size: Option<u64>,
+    pub cid: Option<i32>,
+    pub phys: Option<u64>,
+    pub size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FastrpcDmaFreeFtraceEventWriter, "perfetto.protos.FastrpcDmaFreeFtraceEvent");
-impl FastrpcDmaFreeFtraceEventWriter<'_> {
-    #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { FastrpcDmaFreeFtraceEvent;
+    optional size = 3 as Uint64;
+    optional phys = 2 as Uint64;
+    optional cid = 1 as Int32;
+}
+
+rt::writer! { FastrpcDmaFreeFtraceEventWriter, "perfetto.protos.FastrpcDmaFreeFtraceEvent";
+    value cid(i32) = 1 as int32;
+    value phys(u64) = 2 as uint64;
+    value size(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -80,24 +90,31 @@ impl FastrpcDmaFreeFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FastrpcDmaAllocFtraceEvent {
-    #[pb(int32, 1)] pub cid: Option<i32>,
-    #[pb(uint64, 2)] pub phys: Option<u64>,
-    #[pb(uint64, 3)] pub size: Option<u64>,
-    #[pb(uint64, 4)] pub attr: Option<u64>,
-    #[pb(int32, 5)] pub mflags: Option<i32>,
+    pub cid: Option<i32>,
+    pub phys: Option<u64>,
+    pub size: Option<u64>,
+    pub attr: Option<u64>,
+    pub mflags: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FastrpcDmaAllocFtraceEventWriter, "perfetto.protos.FastrpcDmaAllocFtraceEvent");
-impl FastrpcDmaAllocFtraceEventWriter<'_> {
-    #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn attr(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mflags(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { FastrpcDmaAllocFtraceEvent;
+    optional mflags = 5 as Int32;
+    optional attr = 4 as Uint64;
+    optional size = 3 as Uint64;
+    optional phys = 2 as Uint64;
+    optional cid = 1 as Int32;
+}
+
+rt::writer! { FastrpcDmaAllocFtraceEventWriter, "perfetto.protos.FastrpcDmaAllocFtraceEvent";
+    value cid(i32) = 1 as int32;
+    value phys(u64) = 2 as uint64;
+    value size(u64) = 3 as uint64;
+    value attr(u64) = 4 as uint64;
+    value mflags(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -124,20 +141,25 @@ impl FastrpcDmaAllocFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FastrpcDmaUnmapFtraceEvent {
-    #[pb(int32, 1)] pub cid: Option<i32>,
-    #[pb(uint64, 2)] pub phys: Option<u64>,
-    #[pb(uint64, 3)] pub size: Option<u64>,
+    pub cid: Option<i32>,
+    pub phys: Option<u64>,
+    pub size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FastrpcDmaUnmapFtraceEventWriter, "perfetto.protos.FastrpcDmaUnmapFtraceEvent");
-impl FastrpcDmaUnmapFtraceEventWriter<'_> {
-    #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { FastrpcDmaUnmapFtraceEvent;
+    optional size = 3 as Uint64;
+    optional phys = 2 as Uint64;
+    optional cid = 1 as Int32;
+}
+
+rt::writer! { FastrpcDmaUnmapFtraceEventWriter, "perfetto.protos.FastrpcDmaUnmapFtraceEvent";
+    value cid(i32) = 1 as int32;
+    value phys(u64) = 2 as uint64;
+    value size(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -160,28 +182,37 @@ impl FastrpcDmaUnmapFtraceEvent {
 }
 
 /// `perfetto.protos.FastrpcDmaMapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FastrpcDmaMapFtraceEvent {
-    #[pb(int32, 1)] pub cid: Option<i32>,
-    #[pb(int32, 2)] pub fd: Option<i32>,
-    #[pb(uint64, 3)] pub phys: Option<u64>,
-    #[pb(uint64, 4)] pub size: Option<u64>,
-    #[pb(uint64, 5)] pub len: Option<u64>,
-    #[pb(uint32, 6)] pub attr: Option<u32>,
-    #[pb(int32, 7)] pub mflags: Option<i32>,
+    pub cid: Option<i32>,
+    pub fd: Option<i32>,
+    pub phys: Option<u64>,
+    pub size: Option<u64>,
+    pub len: Option<u64>,
+    pub attr: Option<u32>,
+    pub mflags: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FastrpcDmaMapFtraceEventWriter, "perfetto.protos.FastrpcDmaMapFtraceEvent");
-impl FastrpcDmaMapFtraceEventWriter<'_> {
-    #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fd(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn attr(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn mflags(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { FastrpcDmaMapFtraceEvent;
+    optional mflags = 7 as Int32;
+    optional attr = 6 as Uint32;
+    optional len = 5 as Uint64;
+    optional size = 4 as Uint64;
+    optional phys = 3 as Uint64;
+    optional fd = 2 as Int32;
+    optional cid = 1 as Int32;
+}
+
+rt::writer! { FastrpcDmaMapFtraceEventWriter, "perfetto.protos.FastrpcDmaMapFtraceEvent";
+    value cid(i32) = 1 as int32;
+    value fd(i32) = 2 as int32;
+    value phys(u64) = 3 as uint64;
+    value size(u64) = 4 as uint64;
+    value len(u64) = 5 as uint64;
+    value attr(u32) = 6 as uint32;
+    value mflags(i32) = 7 as int32;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FenceInitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FenceInitFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FenceInitFtraceEventWriter, "perfetto.protos.FenceInitFtraceEvent");
-impl FenceInitFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { FenceInitFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { FenceInitFtraceEventWriter, "perfetto.protos.FenceInitFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -48,22 +54,28 @@ impl FenceInitFtraceEvent {
 }
 
 /// `perfetto.protos.FenceDestroyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FenceDestroyFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FenceDestroyFtraceEventWriter, "perfetto.protos.FenceDestroyFtraceEvent");
-impl FenceDestroyFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { FenceDestroyFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { FenceDestroyFtraceEventWriter, "perfetto.protos.FenceDestroyFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -88,22 +100,28 @@ impl FenceDestroyFtraceEvent {
 }
 
 /// `perfetto.protos.FenceEnableSignalFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FenceEnableSignalFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FenceEnableSignalFtraceEventWriter, "perfetto.protos.FenceEnableSignalFtraceEvent");
-impl FenceEnableSignalFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { FenceEnableSignalFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { FenceEnableSignalFtraceEventWriter, "perfetto.protos.FenceEnableSignalFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -128,22 +146,28 @@ impl FenceEnableSignalFtraceEvent {
 }
 
 /// `perfetto.protos.FenceSignaledFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FenceSignaledFtraceEvent {
-    #[pb(uint32, 1)] pub context: Option<u32>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(uint32, 3)] pub seqno: Option<u32>,
-    #[pb(string, 4)] pub timeline: Option<String>,
+    pub context: Option<u32>,
+    pub driver: Option<String>,
+    pub seqno: Option<u32>,
+    pub timeline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FenceSignaledFtraceEventWriter, "perfetto.protos.FenceSignaledFtraceEvent");
-impl FenceSignaledFtraceEventWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { FenceSignaledFtraceEvent;
+    optional timeline = 4 as Text;
+    optional seqno = 3 as Uint32;
+    optional driver = 2 as Text;
+    optional context = 1 as Uint32;
+}
+
+rt::writer! { FenceSignaledFtraceEventWriter, "perfetto.protos.FenceSignaledFtraceEvent";
+    value context(u32) = 1 as uint32;
+    value driver(&str) = 2 as string;
+    value seqno(u32) = 3 as uint32;
+    value timeline(&str) = 4 as string;
 }
 
 rt::reader! {

@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmFilemapAddToPageCacheFtraceEvent {
-    #[pb(uint64, 1)] pub pfn: Option<u64>,
-    #[pb(uint64, 2)] pub i_ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
-    #[pb(uint64, 4)] pub s_dev: Option<u64>,
-    #[pb(uint64, 5)] pub page: Option<u64>,
+    pub pfn: Option<u64>,
+    pub i_ino: Option<u64>,
+    pub index: Option<u64>,
+    pub s_dev: Option<u64>,
+    pub page: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmFilemapAddToPageCacheFtraceEventWriter, "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent");
-impl MmFilemapAddToPageCacheFtraceEventWriter<'_> {
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn i_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn s_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { MmFilemapAddToPageCacheFtraceEvent;
+    optional page = 5 as Uint64;
+    optional s_dev = 4 as Uint64;
+    optional index = 3 as Uint64;
+    optional i_ino = 2 as Uint64;
+    optional pfn = 1 as Uint64;
+}
+
+rt::writer! { MmFilemapAddToPageCacheFtraceEventWriter, "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent";
+    value pfn(u64) = 1 as uint64;
+    value i_ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
+    value s_dev(u64) = 4 as uint64;
+    value page(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -52,24 +59,31 @@ impl MmFilemapAddToPageCacheFtraceEvent {
 }
 
 /// `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmFilemapDeleteFromPageCacheFtraceEvent {
-    #[pb(uint64, 1)] pub pfn: Option<u64>,
-    #[pb(uint64, 2)] pub i_ino: Option<u64>,
-    #[pb(uint64, 3)] pub index: Option<u64>,
-    #[pb(uint64, 4)] pub s_dev: Option<u64>,
-    #[pb(uint64, 5)] pub page: Option<u64>,
+    pub pfn: Option<u64>,
+    pub i_ino: Option<u64>,
+    pub index: Option<u64>,
+    pub s_dev: Option<u64>,
+    pub page: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmFilemapDeleteFromPageCacheFtraceEventWriter, "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent");
-impl MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn i_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn s_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { MmFilemapDeleteFromPageCacheFtraceEvent;
+    optional page = 5 as Uint64;
+    optional s_dev = 4 as Uint64;
+    optional index = 3 as Uint64;
+    optional i_ino = 2 as Uint64;
+    optional pfn = 1 as Uint64;
+}
+
+rt::writer! { MmFilemapDeleteFromPageCacheFtraceEventWriter, "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent";
+    value pfn(u64) = 1 as uint64;
+    value i_ino(u64) = 2 as uint64;
+    value index(u64) = 3 as uint64;
+    value s_dev(u64) = 4 as uint64;
+    value page(u64) = 5 as uint64;
 }
 
 rt::reader! {

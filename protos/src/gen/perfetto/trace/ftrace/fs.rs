@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DoSysOpenFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DoSysOpenFtraceEvent {
-    #[pb(string, 1)] pub filename: Option<String>,
-    #[pb(int32, 2)] pub flags: Option<i32>,
-    #[pb(int32, 3)] pub mode: Option<i32>,
+    pub filename: Option<String>,
+    pub flags: Option<i32>,
+    pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DoSysOpenFtraceEventWriter, "perfetto.protos.DoSysOpenFtraceEvent");
-impl DoSysOpenFtraceEventWriter<'_> {
-    #[inline] pub fn filename(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { DoSysOpenFtraceEvent;
+    optional mode = 3 as Int32;
+    optional flags = 2 as Int32;
+    optional filename = 1 as Text;
+}
+
+rt::writer! { DoSysOpenFtraceEventWriter, "perfetto.protos.DoSysOpenFtraceEvent";
+    value filename(&str) = 1 as string;
+    value flags(i32) = 2 as int32;
+    value mode(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -44,16 +49,19 @@ impl DoSysOpenFtraceEvent {
 }
 
 /// `perfetto.protos.OpenExecFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct OpenExecFtraceEvent {
-    #[pb(string, 1)] pub filename: Option<String>,
+    pub filename: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(OpenExecFtraceEventWriter, "perfetto.protos.OpenExecFtraceEvent");
-impl OpenExecFtraceEventWriter<'_> {
-    #[inline] pub fn filename(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { OpenExecFtraceEvent;
+    optional filename = 1 as Text;
+}
+
+rt::writer! { OpenExecFtraceEventWriter, "perfetto.protos.OpenExecFtraceEvent";
+    value filename(&str) = 1 as string;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PrintFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PrintFtraceEvent {
-    #[pb(uint64, 1)] pub ip: Option<u64>,
-    #[pb(string, 2)] pub buf: Option<String>,
+    pub ip: Option<u64>,
+    pub buf: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PrintFtraceEventWriter, "perfetto.protos.PrintFtraceEvent");
-impl PrintFtraceEventWriter<'_> {
-    #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn buf(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { PrintFtraceEvent;
+    optional buf = 2 as Text;
+    optional ip = 1 as Uint64;
+}
+
+rt::writer! { PrintFtraceEventWriter, "perfetto.protos.PrintFtraceEvent";
+    value ip(u64) = 1 as uint64;
+    value buf(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -40,18 +44,22 @@ impl PrintFtraceEvent {
 }
 
 /// `perfetto.protos.FuncgraphEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FuncgraphEntryFtraceEvent {
-    #[pb(int32, 1)] pub depth: Option<i32>,
-    #[pb(uint64, 2)] pub func: Option<u64>,
+    pub depth: Option<i32>,
+    pub func: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FuncgraphEntryFtraceEventWriter, "perfetto.protos.FuncgraphEntryFtraceEvent");
-impl FuncgraphEntryFtraceEventWriter<'_> {
-    #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn func(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { FuncgraphEntryFtraceEvent;
+    optional func = 2 as Uint64;
+    optional depth = 1 as Int32;
+}
+
+rt::writer! { FuncgraphEntryFtraceEventWriter, "perfetto.protos.FuncgraphEntryFtraceEvent";
+    value depth(i32) = 1 as int32;
+    value func(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -72,24 +80,31 @@ impl FuncgraphEntryFtraceEvent {
 }
 
 /// `perfetto.protos.FuncgraphExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FuncgraphExitFtraceEvent {
-    #[pb(uint64, 1)] pub calltime: Option<u64>,
-    #[pb(int32, 2)] pub depth: Option<i32>,
-    #[pb(uint64, 3)] pub func: Option<u64>,
-    #[pb(uint64, 4)] pub overrun: Option<u64>,
-    #[pb(uint64, 5)] pub rettime: Option<u64>,
+    pub calltime: Option<u64>,
+    pub depth: Option<i32>,
+    pub func: Option<u64>,
+    pub overrun: Option<u64>,
+    pub rettime: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FuncgraphExitFtraceEventWriter, "perfetto.protos.FuncgraphExitFtraceEvent");
-impl FuncgraphExitFtraceEventWriter<'_> {
-    #[inline] pub fn calltime(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn func(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn overrun(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn rettime(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { FuncgraphExitFtraceEvent;
+    optional rettime = 5 as Uint64;
+    optional overrun = 4 as Uint64;
+    optional func = 3 as Uint64;
+    optional depth = 2 as Int32;
+    optional calltime = 1 as Uint64;
+}
+
+rt::writer! { FuncgraphExitFtraceEventWriter, "perfetto.protos.FuncgraphExitFtraceEvent";
+    value calltime(u64) = 1 as uint64;
+    value depth(i32) = 2 as int32;
+    value func(u64) = 3 as uint64;
+    value overrun(u64) = 4 as uint64;
+    value rettime(u64) = 5 as uint64;
 }
 
 rt::reader! {

@@ -8,6001 +8,1836 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceEvent {
-    #[pb(uint64, 1)] pub timestamp: Option<u64>,
-    #[pb(uint32, 2)] pub pid: Option<u32>,
+    pub timestamp: Option<u64>,
+    pub pid: Option<u32>,
     /// At most one of these.
-    #[pb(
-        oneof,
-        3,
-        4,
-        11,
-        12,
-        13,
-        14,
-        15,
-        16,
-        17,
-        18,
-        19,
-        20,
-        21,
-        22,
-        23,
-        24,
-        25,
-        26,
-        27,
-        28,
-        29,
-        30,
-        31,
-        32,
-        33,
-        34,
-        35,
-        36,
-        37,
-        38,
-        39,
-        40,
-        41,
-        42,
-        43,
-        44,
-        45,
-        46,
-        47,
-        48,
-        49,
-        50,
-        51,
-        52,
-        53,
-        54,
-        55,
-        56,
-        57,
-        58,
-        59,
-        60,
-        61,
-        62,
-        63,
-        64,
-        65,
-        66,
-        67,
-        68,
-        69,
-        70,
-        71,
-        72,
-        73,
-        74,
-        75,
-        76,
-        77,
-        78,
-        79,
-        80,
-        81,
-        82,
-        83,
-        84,
-        85,
-        86,
-        87,
-        88,
-        89,
-        90,
-        91,
-        92,
-        93,
-        94,
-        95,
-        96,
-        97,
-        98,
-        99,
-        100,
-        101,
-        102,
-        103,
-        104,
-        105,
-        106,
-        107,
-        108,
-        109,
-        110,
-        111,
-        112,
-        113,
-        114,
-        115,
-        116,
-        117,
-        118,
-        119,
-        120,
-        121,
-        122,
-        123,
-        124,
-        125,
-        126,
-        128,
-        129,
-        130,
-        131,
-        132,
-        133,
-        134,
-        135,
-        136,
-        137,
-        138,
-        139,
-        140,
-        141,
-        142,
-        143,
-        144,
-        145,
-        146,
-        147,
-        148,
-        149,
-        150,
-        151,
-        152,
-        153,
-        154,
-        155,
-        156,
-        157,
-        158,
-        159,
-        160,
-        161,
-        162,
-        163,
-        164,
-        165,
-        166,
-        167,
-        168,
-        169,
-        170,
-        171,
-        172,
-        173,
-        174,
-        175,
-        176,
-        177,
-        178,
-        179,
-        180,
-        181,
-        182,
-        183,
-        184,
-        185,
-        186,
-        187,
-        188,
-        189,
-        190,
-        191,
-        192,
-        193,
-        194,
-        195,
-        196,
-        197,
-        198,
-        199,
-        200,
-        201,
-        202,
-        203,
-        204,
-        205,
-        206,
-        207,
-        208,
-        209,
-        210,
-        211,
-        212,
-        213,
-        214,
-        215,
-        216,
-        217,
-        218,
-        219,
-        230,
-        231,
-        232,
-        233,
-        234,
-        235,
-        236,
-        237,
-        238,
-        239,
-        240,
-        241,
-        242,
-        243,
-        244,
-        245,
-        246,
-        247,
-        248,
-        249,
-        250,
-        251,
-        252,
-        253,
-        254,
-        255,
-        256,
-        257,
-        258,
-        259,
-        260,
-        261,
-        262,
-        263,
-        264,
-        265,
-        266,
-        267,
-        268,
-        269,
-        270,
-        271,
-        272,
-        273,
-        274,
-        275,
-        276,
-        277,
-        278,
-        279,
-        280,
-        281,
-        282,
-        283,
-        284,
-        285,
-        286,
-        287,
-        288,
-        289,
-        290,
-        291,
-        292,
-        293,
-        294,
-        295,
-        296,
-        297,
-        298,
-        299,
-        300,
-        301,
-        302,
-        303,
-        304,
-        305,
-        306,
-        307,
-        308,
-        309,
-        310,
-        311,
-        312,
-        313,
-        314,
-        315,
-        316,
-        317,
-        318,
-        319,
-        320,
-        321,
-        322,
-        323,
-        324,
-        325,
-        326,
-        327,
-        328,
-        329,
-        330,
-        331,
-        332,
-        333,
-        334,
-        335,
-        336,
-        337,
-        338,
-        339,
-        340,
-        341,
-        342,
-        343,
-        344,
-        345,
-        346,
-        347,
-        348,
-        349,
-        350,
-        351,
-        352,
-        353,
-        354,
-        355,
-        356,
-        357,
-        358,
-        359,
-        360,
-        361,
-        362,
-        363,
-        364,
-        365,
-        366,
-        367,
-        368,
-        369,
-        370,
-        371,
-        372,
-        373,
-        374,
-        375,
-        376,
-        377,
-        378,
-        379,
-        380,
-        381,
-        382,
-        383,
-        384,
-        385,
-        386,
-        387,
-        388,
-        389,
-        390,
-        391,
-        392,
-        393,
-        394,
-        395,
-        396,
-        397,
-        398,
-        399,
-        400,
-        401,
-        402,
-        403,
-        404,
-        405,
-        406,
-        407,
-        408,
-        409,
-        410,
-        411,
-        412,
-        413,
-        414,
-        415,
-        416,
-        417,
-        418,
-        419,
-        420,
-        421,
-        422,
-        423,
-        424,
-        425,
-        426,
-        427,
-        428,
-        429,
-        430,
-        431,
-        432,
-        433,
-        434,
-        435,
-        436,
-        437,
-        438,
-        439,
-        440,
-        441,
-        442,
-        443,
-        444,
-        445,
-        446,
-        447,
-        448,
-        449,
-        450,
-        451,
-        452,
-        453,
-        454,
-        455,
-        456,
-        457,
-        458,
-        460,
-        461,
-        462,
-        464,
-        465,
-        466,
-        467,
-        468,
-        469,
-        470,
-        471,
-        472,
-        473,
-        474,
-        475,
-        476,
-        477,
-        478,
-        479,
-        480,
-        481,
-        482,
-        483,
-        484,
-        485,
-        486,
-        487,
-        488,
-        489,
-        490,
-        491,
-        492,
-        493,
-        494,
-        495,
-        496,
-        497,
-        498,
-        499,
-        500,
-        501,
-        502,
-        503,
-        504,
-        505,
-        506,
-        507,
-        508,
-        509,
-        510,
-        511,
-        512,
-        513,
-        514,
-        515,
-        516,
-        517,
-        518,
-        519,
-        520,
-        521,
-        522,
-        523,
-        524,
-        525,
-        526,
-        527,
-        528,
-        529,
-        530,
-        531,
-        532,
-        533,
-        534,
-        535,
-        536,
-        537,
-        538,
-        539,
-        540,
-        541,
-        542,
-        543,
-        544,
-        545,
-        546,
-        547,
-        548,
-        549,
-        550,
-        551,
-        552,
-        553,
-        554,
-        555,
-        556,
-        557,
-        558,
-        559,
-        560,
-        561,
-        562,
-        563,
-        564,
-        565,
-        566,
-        567,
-        568,
-        569,
-        570,
-        571,
-        572,
-        573,
-        574,
-        575,
-        576,
-        577,
-        578,
-        579,
-        580,
-        581,
-        582,
-        583,
-        584,
-        585,
-        586,
-        587,
-        588,
-        589,
-        590,
-        591,
-        592,
-        593,
-        594,
-        595,
-        596,
-        597,
-        598,
-        599,
-        600,
-        601,
-        602,
-        603,
-        604,
-        605,
-        606,
-        607,
-        608,
-        609,
-        610,
-        611,
-        612,
-        613,
-        614,
-        615,
-        616,
-        617
-    )]
     pub event: Option<FtraceEventEvent>,
-    #[pb(uint32, 5)] pub common_flags: Option<u32>,
+    pub common_flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { FtraceEvent;
+    optional common_flags = 5 as Uint32;
+    oneof event = 3 | 4 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24 | 25 | 26 | 27 | 28 | 29 | 30 | 31 | 32 | 33 | 34 | 35 | 36 | 37 | 38 | 39 | 40 | 41 | 42 | 43 | 44 | 45 | 46 | 47 | 48 | 49 | 50 | 51 | 52 | 53 | 54 | 55 | 56 | 57 | 58 | 59 | 60 | 61 | 62 | 63 | 64 | 65 | 66 | 67 | 68 | 69 | 70 | 71 | 72 | 73 | 74 | 75 | 76 | 77 | 78 | 79 | 80 | 81 | 82 | 83 | 84 | 85 | 86 | 87 | 88 | 89 | 90 | 91 | 92 | 93 | 94 | 95 | 96 | 97 | 98 | 99 | 100 | 101 | 102 | 103 | 104 | 105 | 106 | 107 | 108 | 109 | 110 | 111 | 112 | 113 | 114 | 115 | 116 | 117 | 118 | 119 | 120 | 121 | 122 | 123 | 124 | 125 | 126 | 128 | 129 | 130 | 131 | 132 | 133 | 134 | 135 | 136 | 137 | 138 | 139 | 140 | 141 | 142 | 143 | 144 | 145 | 146 | 147 | 148 | 149 | 150 | 151 | 152 | 153 | 154 | 155 | 156 | 157 | 158 | 159 | 160 | 161 | 162 | 163 | 164 | 165 | 166 | 167 | 168 | 169 | 170 | 171 | 172 | 173 | 174 | 175 | 176 | 177 | 178 | 179 | 180 | 181 | 182 | 183 | 184 | 185 | 186 | 187 | 188 | 189 | 190 | 191 | 192 | 193 | 194 | 195 | 196 | 197 | 198 | 199 | 200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 209 | 210 | 211 | 212 | 213 | 214 | 215 | 216 | 217 | 218 | 219 | 230 | 231 | 232 | 233 | 234 | 235 | 236 | 237 | 238 | 239 | 240 | 241 | 242 | 243 | 244 | 245 | 246 | 247 | 248 | 249 | 250 | 251 | 252 | 253 | 254 | 255 | 256 | 257 | 258 | 259 | 260 | 261 | 262 | 263 | 264 | 265 | 266 | 267 | 268 | 269 | 270 | 271 | 272 | 273 | 274 | 275 | 276 | 277 | 278 | 279 | 280 | 281 | 282 | 283 | 284 | 285 | 286 | 287 | 288 | 289 | 290 | 291 | 292 | 293 | 294 | 295 | 296 | 297 | 298 | 299 | 300 | 301 | 302 | 303 | 304 | 305 | 306 | 307 | 308 | 309 | 310 | 311 | 312 | 313 | 314 | 315 | 316 | 317 | 318 | 319 | 320 | 321 | 322 | 323 | 324 | 325 | 326 | 327 | 328 | 329 | 330 | 331 | 332 | 333 | 334 | 335 | 336 | 337 | 338 | 339 | 340 | 341 | 342 | 343 | 344 | 345 | 346 | 347 | 348 | 349 | 350 | 351 | 352 | 353 | 354 | 355 | 356 | 357 | 358 | 359 | 360 | 361 | 362 | 363 | 364 | 365 | 366 | 367 | 368 | 369 | 370 | 371 | 372 | 373 | 374 | 375 | 376 | 377 | 378 | 379 | 380 | 381 | 382 | 383 | 384 | 385 | 386 | 387 | 388 | 389 | 390 | 391 | 392 | 393 | 394 | 395 | 396 | 397 | 398 | 399 | 400 | 401 | 402 | 403 | 404 | 405 | 406 | 407 | 408 | 409 | 410 | 411 | 412 | 413 | 414 | 415 | 416 | 417 | 418 | 419 | 420 | 421 | 422 | 423 | 424 | 425 | 426 | 427 | 428 | 429 | 430 | 431 | 432 | 433 | 434 | 435 | 436 | 437 | 438 | 439 | 440 | 441 | 442 | 443 | 444 | 445 | 446 | 447 | 448 | 449 | 450 | 451 | 452 | 453 | 454 | 455 | 456 | 457 | 458 | 460 | 461 | 462 | 464 | 465 | 466 | 467 | 468 | 469 | 470 | 471 | 472 | 473 | 474 | 475 | 476 | 477 | 478 | 479 | 480 | 481 | 482 | 483 | 484 | 485 | 486 | 487 | 488 | 489 | 490 | 491 | 492 | 493 | 494 | 495 | 496 | 497 | 498 | 499 | 500 | 501 | 502 | 503 | 504 | 505 | 506 | 507 | 508 | 509 | 510 | 511 | 512 | 513 | 514 | 515 | 516 | 517 | 518 | 519 | 520 | 521 | 522 | 523 | 524 | 525 | 526 | 527 | 528 | 529 | 530 | 531 | 532 | 533 | 534 | 535 | 536 | 537 | 538 | 539 | 540 | 541 | 542 | 543 | 544 | 545 | 546 | 547 | 548 | 549 | 550 | 551 | 552 | 553 | 554 | 555 | 556 | 557 | 558 | 559 | 560 | 561 | 562 | 563 | 564 | 565 | 566 | 567 | 568 | 569 | 570 | 571 | 572 | 573 | 574 | 575 | 576 | 577 | 578 | 579 | 580 | 581 | 582 | 583 | 584 | 585 | 586 | 587 | 588 | 589 | 590 | 591 | 592 | 593 | 594 | 595 | 596 | 597 | 598 | 599 | 600 | 601 | 602 | 603 | 604 | 605 | 606 | 607 | 608 | 609 | 610 | 611 | 612 | 613 | 614 | 615 | 616 | 617;
+    optional pid = 2 as Uint32;
+    optional timestamp = 1 as Uint64;
 }
 
 /// `perfetto.protos.FtraceEvent.event`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum FtraceEventEvent {
-    #[pb(message, 3)] Print(crate::PrintFtraceEvent),
-    #[pb(message, 4)] SchedSwitch(crate::SchedSwitchFtraceEvent),
-    #[pb(message, 11)] CpuFrequency(crate::CpuFrequencyFtraceEvent),
-    #[pb(message, 12)] CpuFrequencyLimits(crate::CpuFrequencyLimitsFtraceEvent),
-    #[pb(message, 13)] CpuIdle(crate::CpuIdleFtraceEvent),
-    #[pb(message, 14)] ClockEnable(crate::ClockEnableFtraceEvent),
-    #[pb(message, 15)] ClockDisable(crate::ClockDisableFtraceEvent),
-    #[pb(message, 16)] ClockSetRate(crate::ClockSetRateFtraceEvent),
-    #[pb(message, 17)] SchedWakeup(crate::SchedWakeupFtraceEvent),
-    #[pb(message, 18)] SchedBlockedReason(crate::SchedBlockedReasonFtraceEvent),
-    #[pb(message, 19)] SchedCpuHotplug(crate::SchedCpuHotplugFtraceEvent),
-    #[pb(message, 20)] SchedWaking(crate::SchedWakingFtraceEvent),
-    #[pb(message, 21)] IpiEntry(crate::IpiEntryFtraceEvent),
-    #[pb(message, 22)] IpiExit(crate::IpiExitFtraceEvent),
-    #[pb(message, 23)] IpiRaise(crate::IpiRaiseFtraceEvent),
-    #[pb(message, 24)] SoftirqEntry(crate::SoftirqEntryFtraceEvent),
-    #[pb(message, 25)] SoftirqExit(crate::SoftirqExitFtraceEvent),
-    #[pb(message, 26)] SoftirqRaise(crate::SoftirqRaiseFtraceEvent),
-    #[pb(message, 27)] I2cRead(crate::I2cReadFtraceEvent),
-    #[pb(message, 28)] I2cWrite(crate::I2cWriteFtraceEvent),
-    #[pb(message, 29)] I2cResult(crate::I2cResultFtraceEvent),
-    #[pb(message, 30)] I2cReply(crate::I2cReplyFtraceEvent),
-    #[pb(message, 31)] SmbusRead(crate::SmbusReadFtraceEvent),
-    #[pb(message, 32)] SmbusWrite(crate::SmbusWriteFtraceEvent),
-    #[pb(message, 33)] SmbusResult(crate::SmbusResultFtraceEvent),
-    #[pb(message, 34)] SmbusReply(crate::SmbusReplyFtraceEvent),
-    #[pb(message, 35)] LowmemoryKill(crate::LowmemoryKillFtraceEvent),
-    #[pb(message, 36)] IrqHandlerEntry(crate::IrqHandlerEntryFtraceEvent),
-    #[pb(message, 37)] IrqHandlerExit(crate::IrqHandlerExitFtraceEvent),
-    #[pb(message, 38)] SyncPt(crate::SyncPtFtraceEvent),
-    #[pb(message, 39)] SyncTimeline(crate::SyncTimelineFtraceEvent),
-    #[pb(message, 40)] SyncWait(crate::SyncWaitFtraceEvent),
-    #[pb(message, 41)] Ext4DaWriteBegin(crate::Ext4DaWriteBeginFtraceEvent),
-    #[pb(message, 42)] Ext4DaWriteEnd(crate::Ext4DaWriteEndFtraceEvent),
-    #[pb(message, 43)] Ext4SyncFileEnter(crate::Ext4SyncFileEnterFtraceEvent),
-    #[pb(message, 44)] Ext4SyncFileExit(crate::Ext4SyncFileExitFtraceEvent),
-    #[pb(message, 45)] BlockRqIssue(crate::BlockRqIssueFtraceEvent),
-    #[pb(message, 46)] MmVmscanDirectReclaimBegin(crate::MmVmscanDirectReclaimBeginFtraceEvent),
-    #[pb(message, 47)] MmVmscanDirectReclaimEnd(crate::MmVmscanDirectReclaimEndFtraceEvent),
-    #[pb(message, 48)] MmVmscanKswapdWake(crate::MmVmscanKswapdWakeFtraceEvent),
-    #[pb(message, 49)] MmVmscanKswapdSleep(crate::MmVmscanKswapdSleepFtraceEvent),
-    #[pb(message, 50)] BinderTransaction(crate::BinderTransactionFtraceEvent),
-    #[pb(message, 51)] BinderTransactionReceived(crate::BinderTransactionReceivedFtraceEvent),
-    #[pb(message, 52)] BinderSetPriority(crate::BinderSetPriorityFtraceEvent),
-    #[pb(message, 53)] BinderLock(crate::BinderLockFtraceEvent),
-    #[pb(message, 54)] BinderLocked(crate::BinderLockedFtraceEvent),
-    #[pb(message, 55)] BinderUnlock(crate::BinderUnlockFtraceEvent),
-    #[pb(message, 56)] WorkqueueActivateWork(crate::WorkqueueActivateWorkFtraceEvent),
-    #[pb(message, 57)] WorkqueueExecuteEnd(crate::WorkqueueExecuteEndFtraceEvent),
-    #[pb(message, 58)] WorkqueueExecuteStart(crate::WorkqueueExecuteStartFtraceEvent),
-    #[pb(message, 59)] WorkqueueQueueWork(crate::WorkqueueQueueWorkFtraceEvent),
-    #[pb(message, 60)] RegulatorDisable(crate::RegulatorDisableFtraceEvent),
-    #[pb(message, 61)] RegulatorDisableComplete(crate::RegulatorDisableCompleteFtraceEvent),
-    #[pb(message, 62)] RegulatorEnable(crate::RegulatorEnableFtraceEvent),
-    #[pb(message, 63)] RegulatorEnableComplete(crate::RegulatorEnableCompleteFtraceEvent),
-    #[pb(message, 64)] RegulatorEnableDelay(crate::RegulatorEnableDelayFtraceEvent),
-    #[pb(message, 65)] RegulatorSetVoltage(crate::RegulatorSetVoltageFtraceEvent),
-    #[pb(message, 66)] RegulatorSetVoltageComplete(crate::RegulatorSetVoltageCompleteFtraceEvent),
-    #[pb(message, 67)] CgroupAttachTask(crate::CgroupAttachTaskFtraceEvent),
-    #[pb(message, 68)] CgroupMkdir(crate::CgroupMkdirFtraceEvent),
-    #[pb(message, 69)] CgroupRemount(crate::CgroupRemountFtraceEvent),
-    #[pb(message, 70)] CgroupRmdir(crate::CgroupRmdirFtraceEvent),
-    #[pb(message, 71)] CgroupTransferTasks(crate::CgroupTransferTasksFtraceEvent),
-    #[pb(message, 72)] CgroupDestroyRoot(crate::CgroupDestroyRootFtraceEvent),
-    #[pb(message, 73)] CgroupRelease(crate::CgroupReleaseFtraceEvent),
-    #[pb(message, 74)] CgroupRename(crate::CgroupRenameFtraceEvent),
-    #[pb(message, 75)] CgroupSetupRoot(crate::CgroupSetupRootFtraceEvent),
-    #[pb(message, 76)] MdpCmdKickoff(crate::MdpCmdKickoffFtraceEvent),
-    #[pb(message, 77)] MdpCommit(crate::MdpCommitFtraceEvent),
-    #[pb(message, 78)] MdpPerfSetOt(crate::MdpPerfSetOtFtraceEvent),
-    #[pb(message, 79)] MdpSsppChange(crate::MdpSsppChangeFtraceEvent),
-    #[pb(message, 80)] TracingMarkWrite(crate::TracingMarkWriteFtraceEvent),
-    #[pb(message, 81)] MdpCmdPingpongDone(crate::MdpCmdPingpongDoneFtraceEvent),
-    #[pb(message, 82)] MdpCompareBw(crate::MdpCompareBwFtraceEvent),
-    #[pb(message, 83)] MdpPerfSetPanicLuts(crate::MdpPerfSetPanicLutsFtraceEvent),
-    #[pb(message, 84)] MdpSsppSet(crate::MdpSsppSetFtraceEvent),
-    #[pb(message, 85)] MdpCmdReadptrDone(crate::MdpCmdReadptrDoneFtraceEvent),
-    #[pb(message, 86)] MdpMisrCrc(crate::MdpMisrCrcFtraceEvent),
-    #[pb(message, 87)] MdpPerfSetQosLuts(crate::MdpPerfSetQosLutsFtraceEvent),
-    #[pb(message, 88)] MdpTraceCounter(crate::MdpTraceCounterFtraceEvent),
-    #[pb(message, 89)] MdpCmdReleaseBw(crate::MdpCmdReleaseBwFtraceEvent),
-    #[pb(message, 90)] MdpMixerUpdate(crate::MdpMixerUpdateFtraceEvent),
-    #[pb(message, 91)] MdpPerfSetWmLevels(crate::MdpPerfSetWmLevelsFtraceEvent),
-    #[pb(message, 92)] MdpVideoUnderrunDone(crate::MdpVideoUnderrunDoneFtraceEvent),
-    #[pb(message, 93)] MdpCmdWaitPingpong(crate::MdpCmdWaitPingpongFtraceEvent),
-    #[pb(message, 94)] MdpPerfPrefillCalc(crate::MdpPerfPrefillCalcFtraceEvent),
-    #[pb(message, 95)] MdpPerfUpdateBus(crate::MdpPerfUpdateBusFtraceEvent),
-    #[pb(message, 96)] RotatorBwAoAsContext(crate::RotatorBwAoAsContextFtraceEvent),
-    #[pb(message, 97)] MmFilemapAddToPageCache(crate::MmFilemapAddToPageCacheFtraceEvent),
-    #[pb(message, 98)] MmFilemapDeleteFromPageCache(crate::MmFilemapDeleteFromPageCacheFtraceEvent),
-    #[pb(message, 99)] MmCompactionBegin(crate::MmCompactionBeginFtraceEvent),
-    #[pb(message, 100)] MmCompactionDeferCompaction(crate::MmCompactionDeferCompactionFtraceEvent),
-    #[pb(message, 101)] MmCompactionDeferred(crate::MmCompactionDeferredFtraceEvent),
-    #[pb(message, 102)] MmCompactionDeferReset(crate::MmCompactionDeferResetFtraceEvent),
-    #[pb(message, 103)] MmCompactionEnd(crate::MmCompactionEndFtraceEvent),
-    #[pb(message, 104)] MmCompactionFinished(crate::MmCompactionFinishedFtraceEvent),
-    #[pb(message, 105)] MmCompactionIsolateFreepages(crate::MmCompactionIsolateFreepagesFtraceEvent),
-    #[pb(message, 106)] MmCompactionIsolateMigratepages(crate::MmCompactionIsolateMigratepagesFtraceEvent),
-    #[pb(message, 107)] MmCompactionKcompactdSleep(crate::MmCompactionKcompactdSleepFtraceEvent),
-    #[pb(message, 108)] MmCompactionKcompactdWake(crate::MmCompactionKcompactdWakeFtraceEvent),
-    #[pb(message, 109)] MmCompactionMigratepages(crate::MmCompactionMigratepagesFtraceEvent),
-    #[pb(message, 110)] MmCompactionSuitable(crate::MmCompactionSuitableFtraceEvent),
-    #[pb(message, 111)] MmCompactionTryToCompactPages(crate::MmCompactionTryToCompactPagesFtraceEvent),
-    #[pb(message, 112)] MmCompactionWakeupKcompactd(crate::MmCompactionWakeupKcompactdFtraceEvent),
-    #[pb(message, 113)] SuspendResume(crate::SuspendResumeFtraceEvent),
-    #[pb(message, 114)] SchedWakeupNew(crate::SchedWakeupNewFtraceEvent),
-    #[pb(message, 115)] BlockBioBackmerge(crate::BlockBioBackmergeFtraceEvent),
-    #[pb(message, 116)] BlockBioBounce(crate::BlockBioBounceFtraceEvent),
-    #[pb(message, 117)] BlockBioComplete(crate::BlockBioCompleteFtraceEvent),
-    #[pb(message, 118)] BlockBioFrontmerge(crate::BlockBioFrontmergeFtraceEvent),
-    #[pb(message, 119)] BlockBioQueue(crate::BlockBioQueueFtraceEvent),
-    #[pb(message, 120)] BlockBioRemap(crate::BlockBioRemapFtraceEvent),
-    #[pb(message, 121)] BlockDirtyBuffer(crate::BlockDirtyBufferFtraceEvent),
-    #[pb(message, 122)] BlockGetrq(crate::BlockGetrqFtraceEvent),
-    #[pb(message, 123)] BlockPlug(crate::BlockPlugFtraceEvent),
-    #[pb(message, 124)] BlockRqAbort(crate::BlockRqAbortFtraceEvent),
-    #[pb(message, 125)] BlockRqComplete(crate::BlockRqCompleteFtraceEvent),
-    #[pb(message, 126)] BlockRqInsert(crate::BlockRqInsertFtraceEvent),
-    #[pb(message, 128)] BlockRqRemap(crate::BlockRqRemapFtraceEvent),
-    #[pb(message, 129)] BlockRqRequeue(crate::BlockRqRequeueFtraceEvent),
-    #[pb(message, 130)] BlockSleeprq(crate::BlockSleeprqFtraceEvent),
-    #[pb(message, 131)] BlockSplit(crate::BlockSplitFtraceEvent),
-    #[pb(message, 132)] BlockTouchBuffer(crate::BlockTouchBufferFtraceEvent),
-    #[pb(message, 133)] BlockUnplug(crate::BlockUnplugFtraceEvent),
-    #[pb(message, 134)] Ext4AllocDaBlocks(crate::Ext4AllocDaBlocksFtraceEvent),
-    #[pb(message, 135)] Ext4AllocateBlocks(crate::Ext4AllocateBlocksFtraceEvent),
-    #[pb(message, 136)] Ext4AllocateInode(crate::Ext4AllocateInodeFtraceEvent),
-    #[pb(message, 137)] Ext4BeginOrderedTruncate(crate::Ext4BeginOrderedTruncateFtraceEvent),
-    #[pb(message, 138)] Ext4CollapseRange(crate::Ext4CollapseRangeFtraceEvent),
-    #[pb(message, 139)] Ext4DaReleaseSpace(crate::Ext4DaReleaseSpaceFtraceEvent),
-    #[pb(message, 140)] Ext4DaReserveSpace(crate::Ext4DaReserveSpaceFtraceEvent),
-    #[pb(message, 141)] Ext4DaUpdateReserveSpace(crate::Ext4DaUpdateReserveSpaceFtraceEvent),
-    #[pb(message, 142)] Ext4DaWritePages(crate::Ext4DaWritePagesFtraceEvent),
-    #[pb(message, 143)] Ext4DaWritePagesExtent(crate::Ext4DaWritePagesExtentFtraceEvent),
-    #[pb(message, 144)] Ext4DirectIOEnter(crate::Ext4DirectIOEnterFtraceEvent),
-    #[pb(message, 145)] Ext4DirectIOExit(crate::Ext4DirectIOExitFtraceEvent),
-    #[pb(message, 146)] Ext4DiscardBlocks(crate::Ext4DiscardBlocksFtraceEvent),
-    #[pb(message, 147)] Ext4DiscardPreallocations(crate::Ext4DiscardPreallocationsFtraceEvent),
-    #[pb(message, 148)] Ext4DropInode(crate::Ext4DropInodeFtraceEvent),
-    #[pb(message, 149)] Ext4EsCacheExtent(crate::Ext4EsCacheExtentFtraceEvent),
-    #[pb(message, 150)] Ext4EsFindDelayedExtentRangeEnter(
+    Print(crate::PrintFtraceEvent),
+    SchedSwitch(crate::SchedSwitchFtraceEvent),
+    CpuFrequency(crate::CpuFrequencyFtraceEvent),
+    CpuFrequencyLimits(crate::CpuFrequencyLimitsFtraceEvent),
+    CpuIdle(crate::CpuIdleFtraceEvent),
+    ClockEnable(crate::ClockEnableFtraceEvent),
+    ClockDisable(crate::ClockDisableFtraceEvent),
+    ClockSetRate(crate::ClockSetRateFtraceEvent),
+    SchedWakeup(crate::SchedWakeupFtraceEvent),
+    SchedBlockedReason(crate::SchedBlockedReasonFtraceEvent),
+    SchedCpuHotplug(crate::SchedCpuHotplugFtraceEvent),
+    SchedWaking(crate::SchedWakingFtraceEvent),
+    IpiEntry(crate::IpiEntryFtraceEvent),
+    IpiExit(crate::IpiExitFtraceEvent),
+    IpiRaise(crate::IpiRaiseFtraceEvent),
+    SoftirqEntry(crate::SoftirqEntryFtraceEvent),
+    SoftirqExit(crate::SoftirqExitFtraceEvent),
+    SoftirqRaise(crate::SoftirqRaiseFtraceEvent),
+    I2cRead(crate::I2cReadFtraceEvent),
+    I2cWrite(crate::I2cWriteFtraceEvent),
+    I2cResult(crate::I2cResultFtraceEvent),
+    I2cReply(crate::I2cReplyFtraceEvent),
+    SmbusRead(crate::SmbusReadFtraceEvent),
+    SmbusWrite(crate::SmbusWriteFtraceEvent),
+    SmbusResult(crate::SmbusResultFtraceEvent),
+    SmbusReply(crate::SmbusReplyFtraceEvent),
+    LowmemoryKill(crate::LowmemoryKillFtraceEvent),
+    IrqHandlerEntry(crate::IrqHandlerEntryFtraceEvent),
+    IrqHandlerExit(crate::IrqHandlerExitFtraceEvent),
+    SyncPt(crate::SyncPtFtraceEvent),
+    SyncTimeline(crate::SyncTimelineFtraceEvent),
+    SyncWait(crate::SyncWaitFtraceEvent),
+    Ext4DaWriteBegin(crate::Ext4DaWriteBeginFtraceEvent),
+    Ext4DaWriteEnd(crate::Ext4DaWriteEndFtraceEvent),
+    Ext4SyncFileEnter(crate::Ext4SyncFileEnterFtraceEvent),
+    Ext4SyncFileExit(crate::Ext4SyncFileExitFtraceEvent),
+    BlockRqIssue(crate::BlockRqIssueFtraceEvent),
+    MmVmscanDirectReclaimBegin(crate::MmVmscanDirectReclaimBeginFtraceEvent),
+    MmVmscanDirectReclaimEnd(crate::MmVmscanDirectReclaimEndFtraceEvent),
+    MmVmscanKswapdWake(crate::MmVmscanKswapdWakeFtraceEvent),
+    MmVmscanKswapdSleep(crate::MmVmscanKswapdSleepFtraceEvent),
+    BinderTransaction(crate::BinderTransactionFtraceEvent),
+    BinderTransactionReceived(crate::BinderTransactionReceivedFtraceEvent),
+    BinderSetPriority(crate::BinderSetPriorityFtraceEvent),
+    BinderLock(crate::BinderLockFtraceEvent),
+    BinderLocked(crate::BinderLockedFtraceEvent),
+    BinderUnlock(crate::BinderUnlockFtraceEvent),
+    WorkqueueActivateWork(crate::WorkqueueActivateWorkFtraceEvent),
+    WorkqueueExecuteEnd(crate::WorkqueueExecuteEndFtraceEvent),
+    WorkqueueExecuteStart(crate::WorkqueueExecuteStartFtraceEvent),
+    WorkqueueQueueWork(crate::WorkqueueQueueWorkFtraceEvent),
+    RegulatorDisable(crate::RegulatorDisableFtraceEvent),
+    RegulatorDisableComplete(crate::RegulatorDisableCompleteFtraceEvent),
+    RegulatorEnable(crate::RegulatorEnableFtraceEvent),
+    RegulatorEnableComplete(crate::RegulatorEnableCompleteFtraceEvent),
+    RegulatorEnableDelay(crate::RegulatorEnableDelayFtraceEvent),
+    RegulatorSetVoltage(crate::RegulatorSetVoltageFtraceEvent),
+    RegulatorSetVoltageComplete(crate::RegulatorSetVoltageCompleteFtraceEvent),
+    CgroupAttachTask(crate::CgroupAttachTaskFtraceEvent),
+    CgroupMkdir(crate::CgroupMkdirFtraceEvent),
+    CgroupRemount(crate::CgroupRemountFtraceEvent),
+    CgroupRmdir(crate::CgroupRmdirFtraceEvent),
+    CgroupTransferTasks(crate::CgroupTransferTasksFtraceEvent),
+    CgroupDestroyRoot(crate::CgroupDestroyRootFtraceEvent),
+    CgroupRelease(crate::CgroupReleaseFtraceEvent),
+    CgroupRename(crate::CgroupRenameFtraceEvent),
+    CgroupSetupRoot(crate::CgroupSetupRootFtraceEvent),
+    MdpCmdKickoff(crate::MdpCmdKickoffFtraceEvent),
+    MdpCommit(crate::MdpCommitFtraceEvent),
+    MdpPerfSetOt(crate::MdpPerfSetOtFtraceEvent),
+    MdpSsppChange(crate::MdpSsppChangeFtraceEvent),
+    TracingMarkWrite(crate::TracingMarkWriteFtraceEvent),
+    MdpCmdPingpongDone(crate::MdpCmdPingpongDoneFtraceEvent),
+    MdpCompareBw(crate::MdpCompareBwFtraceEvent),
+    MdpPerfSetPanicLuts(crate::MdpPerfSetPanicLutsFtraceEvent),
+    MdpSsppSet(crate::MdpSsppSetFtraceEvent),
+    MdpCmdReadptrDone(crate::MdpCmdReadptrDoneFtraceEvent),
+    MdpMisrCrc(crate::MdpMisrCrcFtraceEvent),
+    MdpPerfSetQosLuts(crate::MdpPerfSetQosLutsFtraceEvent),
+    MdpTraceCounter(crate::MdpTraceCounterFtraceEvent),
+    MdpCmdReleaseBw(crate::MdpCmdReleaseBwFtraceEvent),
+    MdpMixerUpdate(crate::MdpMixerUpdateFtraceEvent),
+    MdpPerfSetWmLevels(crate::MdpPerfSetWmLevelsFtraceEvent),
+    MdpVideoUnderrunDone(crate::MdpVideoUnderrunDoneFtraceEvent),
+    MdpCmdWaitPingpong(crate::MdpCmdWaitPingpongFtraceEvent),
+    MdpPerfPrefillCalc(crate::MdpPerfPrefillCalcFtraceEvent),
+    MdpPerfUpdateBus(crate::MdpPerfUpdateBusFtraceEvent),
+    RotatorBwAoAsContext(crate::RotatorBwAoAsContextFtraceEvent),
+    MmFilemapAddToPageCache(crate::MmFilemapAddToPageCacheFtraceEvent),
+    MmFilemapDeleteFromPageCache(crate::MmFilemapDeleteFromPageCacheFtraceEvent),
+    MmCompactionBegin(crate::MmCompactionBeginFtraceEvent),
+    MmCompactionDeferCompaction(crate::MmCompactionDeferCompactionFtraceEvent),
+    MmCompactionDeferred(crate::MmCompactionDeferredFtraceEvent),
+    MmCompactionDeferReset(crate::MmCompactionDeferResetFtraceEvent),
+    MmCompactionEnd(crate::MmCompactionEndFtraceEvent),
+    MmCompactionFinished(crate::MmCompactionFinishedFtraceEvent),
+    MmCompactionIsolateFreepages(crate::MmCompactionIsolateFreepagesFtraceEvent),
+    MmCompactionIsolateMigratepages(crate::MmCompactionIsolateMigratepagesFtraceEvent),
+    MmCompactionKcompactdSleep(crate::MmCompactionKcompactdSleepFtraceEvent),
+    MmCompactionKcompactdWake(crate::MmCompactionKcompactdWakeFtraceEvent),
+    MmCompactionMigratepages(crate::MmCompactionMigratepagesFtraceEvent),
+    MmCompactionSuitable(crate::MmCompactionSuitableFtraceEvent),
+    MmCompactionTryToCompactPages(crate::MmCompactionTryToCompactPagesFtraceEvent),
+    MmCompactionWakeupKcompactd(crate::MmCompactionWakeupKcompactdFtraceEvent),
+    SuspendResume(crate::SuspendResumeFtraceEvent),
+    SchedWakeupNew(crate::SchedWakeupNewFtraceEvent),
+    BlockBioBackmerge(crate::BlockBioBackmergeFtraceEvent),
+    BlockBioBounce(crate::BlockBioBounceFtraceEvent),
+    BlockBioComplete(crate::BlockBioCompleteFtraceEvent),
+    BlockBioFrontmerge(crate::BlockBioFrontmergeFtraceEvent),
+    BlockBioQueue(crate::BlockBioQueueFtraceEvent),
+    BlockBioRemap(crate::BlockBioRemapFtraceEvent),
+    BlockDirtyBuffer(crate::BlockDirtyBufferFtraceEvent),
+    BlockGetrq(crate::BlockGetrqFtraceEvent),
+    BlockPlug(crate::BlockPlugFtraceEvent),
+    BlockRqAbort(crate::BlockRqAbortFtraceEvent),
+    BlockRqComplete(crate::BlockRqCompleteFtraceEvent),
+    BlockRqInsert(crate::BlockRqInsertFtraceEvent),
+    BlockRqRemap(crate::BlockRqRemapFtraceEvent),
+    BlockRqRequeue(crate::BlockRqRequeueFtraceEvent),
+    BlockSleeprq(crate::BlockSleeprqFtraceEvent),
+    BlockSplit(crate::BlockSplitFtraceEvent),
+    BlockTouchBuffer(crate::BlockTouchBufferFtraceEvent),
+    BlockUnplug(crate::BlockUnplugFtraceEvent),
+    Ext4AllocDaBlocks(crate::Ext4AllocDaBlocksFtraceEvent),
+    Ext4AllocateBlocks(crate::Ext4AllocateBlocksFtraceEvent),
+    Ext4AllocateInode(crate::Ext4AllocateInodeFtraceEvent),
+    Ext4BeginOrderedTruncate(crate::Ext4BeginOrderedTruncateFtraceEvent),
+    Ext4CollapseRange(crate::Ext4CollapseRangeFtraceEvent),
+    Ext4DaReleaseSpace(crate::Ext4DaReleaseSpaceFtraceEvent),
+    Ext4DaReserveSpace(crate::Ext4DaReserveSpaceFtraceEvent),
+    Ext4DaUpdateReserveSpace(crate::Ext4DaUpdateReserveSpaceFtraceEvent),
+    Ext4DaWritePages(crate::Ext4DaWritePagesFtraceEvent),
+    Ext4DaWritePagesExtent(crate::Ext4DaWritePagesExtentFtraceEvent),
+    Ext4DirectIOEnter(crate::Ext4DirectIOEnterFtraceEvent),
+    Ext4DirectIOExit(crate::Ext4DirectIOExitFtraceEvent),
+    Ext4DiscardBlocks(crate::Ext4DiscardBlocksFtraceEvent),
+    Ext4DiscardPreallocations(crate::Ext4DiscardPreallocationsFtraceEvent),
+    Ext4DropInode(crate::Ext4DropInodeFtraceEvent),
+    Ext4EsCacheExtent(crate::Ext4EsCacheExtentFtraceEvent),
+    Ext4EsFindDelayedExtentRangeEnter(
         crate::Ext4EsFindDelayedExtentRangeEnterFtraceEvent,
     ),
-    #[pb(message, 151)] Ext4EsFindDelayedExtentRangeExit(crate::Ext4EsFindDelayedExtentRangeExitFtraceEvent),
-    #[pb(message, 152)] Ext4EsInsertExtent(crate::Ext4EsInsertExtentFtraceEvent),
-    #[pb(message, 153)] Ext4EsLookupExtentEnter(crate::Ext4EsLookupExtentEnterFtraceEvent),
-    #[pb(message, 154)] Ext4EsLookupExtentExit(crate::Ext4EsLookupExtentExitFtraceEvent),
-    #[pb(message, 155)] Ext4EsRemoveExtent(crate::Ext4EsRemoveExtentFtraceEvent),
-    #[pb(message, 156)] Ext4EsShrink(crate::Ext4EsShrinkFtraceEvent),
-    #[pb(message, 157)] Ext4EsShrinkCount(crate::Ext4EsShrinkCountFtraceEvent),
-    #[pb(message, 158)] Ext4EsShrinkScanEnter(crate::Ext4EsShrinkScanEnterFtraceEvent),
-    #[pb(message, 159)] Ext4EsShrinkScanExit(crate::Ext4EsShrinkScanExitFtraceEvent),
-    #[pb(message, 160)] Ext4EvictInode(crate::Ext4EvictInodeFtraceEvent),
-    #[pb(message, 161)] Ext4ExtConvertToInitializedEnter(crate::Ext4ExtConvertToInitializedEnterFtraceEvent),
-    #[pb(message, 162)] Ext4ExtConvertToInitializedFastpath(
+    Ext4EsFindDelayedExtentRangeExit(crate::Ext4EsFindDelayedExtentRangeExitFtraceEvent),
+    Ext4EsInsertExtent(crate::Ext4EsInsertExtentFtraceEvent),
+    Ext4EsLookupExtentEnter(crate::Ext4EsLookupExtentEnterFtraceEvent),
+    Ext4EsLookupExtentExit(crate::Ext4EsLookupExtentExitFtraceEvent),
+    Ext4EsRemoveExtent(crate::Ext4EsRemoveExtentFtraceEvent),
+    Ext4EsShrink(crate::Ext4EsShrinkFtraceEvent),
+    Ext4EsShrinkCount(crate::Ext4EsShrinkCountFtraceEvent),
+    Ext4EsShrinkScanEnter(crate::Ext4EsShrinkScanEnterFtraceEvent),
+    Ext4EsShrinkScanExit(crate::Ext4EsShrinkScanExitFtraceEvent),
+    Ext4EvictInode(crate::Ext4EvictInodeFtraceEvent),
+    Ext4ExtConvertToInitializedEnter(crate::Ext4ExtConvertToInitializedEnterFtraceEvent),
+    Ext4ExtConvertToInitializedFastpath(
         crate::Ext4ExtConvertToInitializedFastpathFtraceEvent,
     ),
-    #[pb(message, 163)] Ext4ExtHandleUnwrittenExtents(crate::Ext4ExtHandleUnwrittenExtentsFtraceEvent),
-    #[pb(message, 164)] Ext4ExtInCache(crate::Ext4ExtInCacheFtraceEvent),
-    #[pb(message, 165)] Ext4ExtLoadExtent(crate::Ext4ExtLoadExtentFtraceEvent),
-    #[pb(message, 166)] Ext4ExtMapBlocksEnter(crate::Ext4ExtMapBlocksEnterFtraceEvent),
-    #[pb(message, 167)] Ext4ExtMapBlocksExit(crate::Ext4ExtMapBlocksExitFtraceEvent),
-    #[pb(message, 168)] Ext4ExtPutInCache(crate::Ext4ExtPutInCacheFtraceEvent),
-    #[pb(message, 169)] Ext4ExtRemoveSpace(crate::Ext4ExtRemoveSpaceFtraceEvent),
-    #[pb(message, 170)] Ext4ExtRemoveSpaceDone(crate::Ext4ExtRemoveSpaceDoneFtraceEvent),
-    #[pb(message, 171)] Ext4ExtRmIdx(crate::Ext4ExtRmIdxFtraceEvent),
-    #[pb(message, 172)] Ext4ExtRmLeaf(crate::Ext4ExtRmLeafFtraceEvent),
-    #[pb(message, 173)] Ext4ExtShowExtent(crate::Ext4ExtShowExtentFtraceEvent),
-    #[pb(message, 174)] Ext4FallocateEnter(crate::Ext4FallocateEnterFtraceEvent),
-    #[pb(message, 175)] Ext4FallocateExit(crate::Ext4FallocateExitFtraceEvent),
-    #[pb(message, 176)] Ext4FindDelallocRange(crate::Ext4FindDelallocRangeFtraceEvent),
-    #[pb(message, 177)] Ext4Forget(crate::Ext4ForgetFtraceEvent),
-    #[pb(message, 178)] Ext4FreeBlocks(crate::Ext4FreeBlocksFtraceEvent),
-    #[pb(message, 179)] Ext4FreeInode(crate::Ext4FreeInodeFtraceEvent),
-    #[pb(message, 180)] Ext4GetImpliedClusterAllocExit(crate::Ext4GetImpliedClusterAllocExitFtraceEvent),
-    #[pb(message, 181)] Ext4GetReservedClusterAlloc(crate::Ext4GetReservedClusterAllocFtraceEvent),
-    #[pb(message, 182)] Ext4IndMapBlocksEnter(crate::Ext4IndMapBlocksEnterFtraceEvent),
-    #[pb(message, 183)] Ext4IndMapBlocksExit(crate::Ext4IndMapBlocksExitFtraceEvent),
-    #[pb(message, 184)] Ext4InsertRange(crate::Ext4InsertRangeFtraceEvent),
-    #[pb(message, 185)] Ext4Invalidatepage(crate::Ext4InvalidatepageFtraceEvent),
-    #[pb(message, 186)] Ext4JournalStart(crate::Ext4JournalStartFtraceEvent),
-    #[pb(message, 187)] Ext4JournalStartReserved(crate::Ext4JournalStartReservedFtraceEvent),
-    #[pb(message, 188)] Ext4JournalledInvalidatepage(crate::Ext4JournalledInvalidatepageFtraceEvent),
-    #[pb(message, 189)] Ext4JournalledWriteEnd(crate::Ext4JournalledWriteEndFtraceEvent),
-    #[pb(message, 190)] Ext4LoadInode(crate::Ext4LoadInodeFtraceEvent),
-    #[pb(message, 191)] Ext4LoadInodeBitmap(crate::Ext4LoadInodeBitmapFtraceEvent),
-    #[pb(message, 192)] Ext4MarkInodeDirty(crate::Ext4MarkInodeDirtyFtraceEvent),
-    #[pb(message, 193)] Ext4MbBitmapLoad(crate::Ext4MbBitmapLoadFtraceEvent),
-    #[pb(message, 194)] Ext4MbBuddyBitmapLoad(crate::Ext4MbBuddyBitmapLoadFtraceEvent),
-    #[pb(message, 195)] Ext4MbDiscardPreallocations(crate::Ext4MbDiscardPreallocationsFtraceEvent),
-    #[pb(message, 196)] Ext4MbNewGroupPa(crate::Ext4MbNewGroupPaFtraceEvent),
-    #[pb(message, 197)] Ext4MbNewInodePa(crate::Ext4MbNewInodePaFtraceEvent),
-    #[pb(message, 198)] Ext4MbReleaseGroupPa(crate::Ext4MbReleaseGroupPaFtraceEvent),
-    #[pb(message, 199)] Ext4MbReleaseInodePa(crate::Ext4MbReleaseInodePaFtraceEvent),
-    #[pb(message, 200)] Ext4MballocAlloc(crate::Ext4MballocAllocFtraceEvent),
-    #[pb(message, 201)] Ext4MballocDiscard(crate::Ext4MballocDiscardFtraceEvent),
-    #[pb(message, 202)] Ext4MballocFree(crate::Ext4MballocFreeFtraceEvent),
-    #[pb(message, 203)] Ext4MballocPrealloc(crate::Ext4MballocPreallocFtraceEvent),
-    #[pb(message, 204)] Ext4OtherInodeUpdateTime(crate::Ext4OtherInodeUpdateTimeFtraceEvent),
-    #[pb(message, 205)] Ext4PunchHole(crate::Ext4PunchHoleFtraceEvent),
-    #[pb(message, 206)] Ext4ReadBlockBitmapLoad(crate::Ext4ReadBlockBitmapLoadFtraceEvent),
-    #[pb(message, 207)] Ext4Readpage(crate::Ext4ReadpageFtraceEvent),
-    #[pb(message, 208)] Ext4Releasepage(crate::Ext4ReleasepageFtraceEvent),
-    #[pb(message, 209)] Ext4RemoveBlocks(crate::Ext4RemoveBlocksFtraceEvent),
-    #[pb(message, 210)] Ext4RequestBlocks(crate::Ext4RequestBlocksFtraceEvent),
-    #[pb(message, 211)] Ext4RequestInode(crate::Ext4RequestInodeFtraceEvent),
-    #[pb(message, 212)] Ext4SyncFs(crate::Ext4SyncFsFtraceEvent),
-    #[pb(message, 213)] Ext4TrimAllFree(crate::Ext4TrimAllFreeFtraceEvent),
-    #[pb(message, 214)] Ext4TrimExtent(crate::Ext4TrimExtentFtraceEvent),
-    #[pb(message, 215)] Ext4TruncateEnter(crate::Ext4TruncateEnterFtraceEvent),
-    #[pb(message, 216)] Ext4TruncateExit(crate::Ext4TruncateExitFtraceEvent),
-    #[pb(message, 217)] Ext4UnlinkEnter(crate::Ext4UnlinkEnterFtraceEvent),
-    #[pb(message, 218)] Ext4UnlinkExit(crate::Ext4UnlinkExitFtraceEvent),
-    #[pb(message, 219)] Ext4WriteBegin(crate::Ext4WriteBeginFtraceEvent),
-    #[pb(message, 230)] Ext4WriteEnd(crate::Ext4WriteEndFtraceEvent),
-    #[pb(message, 231)] Ext4Writepage(crate::Ext4WritepageFtraceEvent),
-    #[pb(message, 232)] Ext4Writepages(crate::Ext4WritepagesFtraceEvent),
-    #[pb(message, 233)] Ext4WritepagesResult(crate::Ext4WritepagesResultFtraceEvent),
-    #[pb(message, 234)] Ext4ZeroRange(crate::Ext4ZeroRangeFtraceEvent),
-    #[pb(message, 235)] TaskNewtask(crate::TaskNewtaskFtraceEvent),
-    #[pb(message, 236)] TaskRename(crate::TaskRenameFtraceEvent),
-    #[pb(message, 237)] SchedProcessExec(crate::SchedProcessExecFtraceEvent),
-    #[pb(message, 238)] SchedProcessExit(crate::SchedProcessExitFtraceEvent),
-    #[pb(message, 239)] SchedProcessFork(crate::SchedProcessForkFtraceEvent),
-    #[pb(message, 240)] SchedProcessFree(crate::SchedProcessFreeFtraceEvent),
-    #[pb(message, 241)] SchedProcessHang(crate::SchedProcessHangFtraceEvent),
-    #[pb(message, 242)] SchedProcessWait(crate::SchedProcessWaitFtraceEvent),
-    #[pb(message, 243)] F2fsDoSubmitBio(crate::F2fsDoSubmitBioFtraceEvent),
-    #[pb(message, 244)] F2fsEvictInode(crate::F2fsEvictInodeFtraceEvent),
-    #[pb(message, 245)] F2fsFallocate(crate::F2fsFallocateFtraceEvent),
-    #[pb(message, 246)] F2fsGetDataBlock(crate::F2fsGetDataBlockFtraceEvent),
-    #[pb(message, 247)] F2fsGetVictim(crate::F2fsGetVictimFtraceEvent),
-    #[pb(message, 248)] F2fsIget(crate::F2fsIgetFtraceEvent),
-    #[pb(message, 249)] F2fsIgetExit(crate::F2fsIgetExitFtraceEvent),
-    #[pb(message, 250)] F2fsNewInode(crate::F2fsNewInodeFtraceEvent),
-    #[pb(message, 251)] F2fsReadpage(crate::F2fsReadpageFtraceEvent),
-    #[pb(message, 252)] F2fsReserveNewBlock(crate::F2fsReserveNewBlockFtraceEvent),
-    #[pb(message, 253)] F2fsSetPageDirty(crate::F2fsSetPageDirtyFtraceEvent),
-    #[pb(message, 254)] F2fsSubmitWritePage(crate::F2fsSubmitWritePageFtraceEvent),
-    #[pb(message, 255)] F2fsSyncFileEnter(crate::F2fsSyncFileEnterFtraceEvent),
-    #[pb(message, 256)] F2fsSyncFileExit(crate::F2fsSyncFileExitFtraceEvent),
-    #[pb(message, 257)] F2fsSyncFs(crate::F2fsSyncFsFtraceEvent),
-    #[pb(message, 258)] F2fsTruncate(crate::F2fsTruncateFtraceEvent),
-    #[pb(message, 259)] F2fsTruncateBlocksEnter(crate::F2fsTruncateBlocksEnterFtraceEvent),
-    #[pb(message, 260)] F2fsTruncateBlocksExit(crate::F2fsTruncateBlocksExitFtraceEvent),
-    #[pb(message, 261)] F2fsTruncateDataBlocksRange(crate::F2fsTruncateDataBlocksRangeFtraceEvent),
-    #[pb(message, 262)] F2fsTruncateInodeBlocksEnter(crate::F2fsTruncateInodeBlocksEnterFtraceEvent),
-    #[pb(message, 263)] F2fsTruncateInodeBlocksExit(crate::F2fsTruncateInodeBlocksExitFtraceEvent),
-    #[pb(message, 264)] F2fsTruncateNode(crate::F2fsTruncateNodeFtraceEvent),
-    #[pb(message, 265)] F2fsTruncateNodesEnter(crate::F2fsTruncateNodesEnterFtraceEvent),
-    #[pb(message, 266)] F2fsTruncateNodesExit(crate::F2fsTruncateNodesExitFtraceEvent),
-    #[pb(message, 267)] F2fsTruncatePartialNodes(crate::F2fsTruncatePartialNodesFtraceEvent),
-    #[pb(message, 268)] F2fsUnlinkEnter(crate::F2fsUnlinkEnterFtraceEvent),
-    #[pb(message, 269)] F2fsUnlinkExit(crate::F2fsUnlinkExitFtraceEvent),
-    #[pb(message, 270)] F2fsVmPageMkwrite(crate::F2fsVmPageMkwriteFtraceEvent),
-    #[pb(message, 271)] F2fsWriteBegin(crate::F2fsWriteBeginFtraceEvent),
-    #[pb(message, 272)] F2fsWriteCheckpoint(crate::F2fsWriteCheckpointFtraceEvent),
-    #[pb(message, 273)] F2fsWriteEnd(crate::F2fsWriteEndFtraceEvent),
-    #[pb(message, 274)] AllocPagesIommuEnd(crate::AllocPagesIommuEndFtraceEvent),
-    #[pb(message, 275)] AllocPagesIommuFail(crate::AllocPagesIommuFailFtraceEvent),
-    #[pb(message, 276)] AllocPagesIommuStart(crate::AllocPagesIommuStartFtraceEvent),
-    #[pb(message, 277)] AllocPagesSysEnd(crate::AllocPagesSysEndFtraceEvent),
-    #[pb(message, 278)] AllocPagesSysFail(crate::AllocPagesSysFailFtraceEvent),
-    #[pb(message, 279)] AllocPagesSysStart(crate::AllocPagesSysStartFtraceEvent),
-    #[pb(message, 280)] DmaAllocContiguousRetry(crate::DmaAllocContiguousRetryFtraceEvent),
-    #[pb(message, 281)] IommuMapRange(crate::IommuMapRangeFtraceEvent),
-    #[pb(message, 282)] IommuSecPtblMapRangeEnd(crate::IommuSecPtblMapRangeEndFtraceEvent),
-    #[pb(message, 283)] IommuSecPtblMapRangeStart(crate::IommuSecPtblMapRangeStartFtraceEvent),
-    #[pb(message, 284)] IonAllocBufferEnd(crate::IonAllocBufferEndFtraceEvent),
-    #[pb(message, 285)] IonAllocBufferFail(crate::IonAllocBufferFailFtraceEvent),
-    #[pb(message, 286)] IonAllocBufferFallback(crate::IonAllocBufferFallbackFtraceEvent),
-    #[pb(message, 287)] IonAllocBufferStart(crate::IonAllocBufferStartFtraceEvent),
-    #[pb(message, 288)] IonCpAllocRetry(crate::IonCpAllocRetryFtraceEvent),
-    #[pb(message, 289)] IonCpSecureBufferEnd(crate::IonCpSecureBufferEndFtraceEvent),
-    #[pb(message, 290)] IonCpSecureBufferStart(crate::IonCpSecureBufferStartFtraceEvent),
-    #[pb(message, 291)] IonPrefetching(crate::IonPrefetchingFtraceEvent),
-    #[pb(message, 292)] IonSecureCmaAddToPoolEnd(crate::IonSecureCmaAddToPoolEndFtraceEvent),
-    #[pb(message, 293)] IonSecureCmaAddToPoolStart(crate::IonSecureCmaAddToPoolStartFtraceEvent),
-    #[pb(message, 294)] IonSecureCmaAllocateEnd(crate::IonSecureCmaAllocateEndFtraceEvent),
-    #[pb(message, 295)] IonSecureCmaAllocateStart(crate::IonSecureCmaAllocateStartFtraceEvent),
-    #[pb(message, 296)] IonSecureCmaShrinkPoolEnd(crate::IonSecureCmaShrinkPoolEndFtraceEvent),
-    #[pb(message, 297)] IonSecureCmaShrinkPoolStart(crate::IonSecureCmaShrinkPoolStartFtraceEvent),
-    #[pb(message, 298)] Kfree(crate::KfreeFtraceEvent),
-    #[pb(message, 299)] Kmalloc(crate::KmallocFtraceEvent),
-    #[pb(message, 300)] KmallocNode(crate::KmallocNodeFtraceEvent),
-    #[pb(message, 301)] KmemCacheAlloc(crate::KmemCacheAllocFtraceEvent),
-    #[pb(message, 302)] KmemCacheAllocNode(crate::KmemCacheAllocNodeFtraceEvent),
-    #[pb(message, 303)] KmemCacheFree(crate::KmemCacheFreeFtraceEvent),
-    #[pb(message, 304)] MigratePagesEnd(crate::MigratePagesEndFtraceEvent),
-    #[pb(message, 305)] MigratePagesStart(crate::MigratePagesStartFtraceEvent),
-    #[pb(message, 306)] MigrateRetry(crate::MigrateRetryFtraceEvent),
-    #[pb(message, 307)] MmPageAlloc(crate::MmPageAllocFtraceEvent),
-    #[pb(message, 308)] MmPageAllocExtfrag(crate::MmPageAllocExtfragFtraceEvent),
-    #[pb(message, 309)] MmPageAllocZoneLocked(crate::MmPageAllocZoneLockedFtraceEvent),
-    #[pb(message, 310)] MmPageFree(crate::MmPageFreeFtraceEvent),
-    #[pb(message, 311)] MmPageFreeBatched(crate::MmPageFreeBatchedFtraceEvent),
-    #[pb(message, 312)] MmPagePcpuDrain(crate::MmPagePcpuDrainFtraceEvent),
-    #[pb(message, 313)] RssStat(crate::RssStatFtraceEvent),
-    #[pb(message, 314)] IonHeapShrink(crate::IonHeapShrinkFtraceEvent),
-    #[pb(message, 315)] IonHeapGrow(crate::IonHeapGrowFtraceEvent),
-    #[pb(message, 316)] FenceInit(crate::FenceInitFtraceEvent),
-    #[pb(message, 317)] FenceDestroy(crate::FenceDestroyFtraceEvent),
-    #[pb(message, 318)] FenceEnableSignal(crate::FenceEnableSignalFtraceEvent),
-    #[pb(message, 319)] FenceSignaled(crate::FenceSignaledFtraceEvent),
-    #[pb(message, 320)] ClkEnable(crate::ClkEnableFtraceEvent),
-    #[pb(message, 321)] ClkDisable(crate::ClkDisableFtraceEvent),
-    #[pb(message, 322)] ClkSetRate(crate::ClkSetRateFtraceEvent),
-    #[pb(message, 323)] BinderTransactionAllocBuf(crate::BinderTransactionAllocBufFtraceEvent),
-    #[pb(message, 324)] SignalDeliver(crate::SignalDeliverFtraceEvent),
-    #[pb(message, 325)] SignalGenerate(crate::SignalGenerateFtraceEvent),
-    #[pb(message, 326)] OomScoreAdjUpdate(crate::OomScoreAdjUpdateFtraceEvent),
-    #[pb(message, 327)] Generic(crate::GenericFtraceEvent),
-    #[pb(message, 328)] MmEventRecord(crate::MmEventRecordFtraceEvent),
-    #[pb(message, 329)] SysEnter(crate::SysEnterFtraceEvent),
-    #[pb(message, 330)] SysExit(crate::SysExitFtraceEvent),
-    #[pb(message, 331)] Zero(crate::ZeroFtraceEvent),
-    #[pb(message, 332)] GpuFrequency(crate::GpuFrequencyFtraceEvent),
-    #[pb(message, 333)] SdeTracingMarkWrite(crate::SdeTracingMarkWriteFtraceEvent),
-    #[pb(message, 334)] MarkVictim(crate::MarkVictimFtraceEvent),
-    #[pb(message, 335)] IonStat(crate::IonStatFtraceEvent),
-    #[pb(message, 336)] IonBufferCreate(crate::IonBufferCreateFtraceEvent),
-    #[pb(message, 337)] IonBufferDestroy(crate::IonBufferDestroyFtraceEvent),
-    #[pb(message, 338)] ScmCallStart(crate::ScmCallStartFtraceEvent),
-    #[pb(message, 339)] ScmCallEnd(crate::ScmCallEndFtraceEvent),
-    #[pb(message, 340)] GpuMemTotal(crate::GpuMemTotalFtraceEvent),
-    #[pb(message, 341)] ThermalTemperature(crate::ThermalTemperatureFtraceEvent),
-    #[pb(message, 342)] CdevUpdate(crate::CdevUpdateFtraceEvent),
-    #[pb(message, 343)] CpuhpExit(crate::CpuhpExitFtraceEvent),
-    #[pb(message, 344)] CpuhpMultiEnter(crate::CpuhpMultiEnterFtraceEvent),
-    #[pb(message, 345)] CpuhpEnter(crate::CpuhpEnterFtraceEvent),
-    #[pb(message, 346)] CpuhpLatency(crate::CpuhpLatencyFtraceEvent),
-    #[pb(message, 347)] FastrpcDmaStat(crate::FastrpcDmaStatFtraceEvent),
-    #[pb(message, 348)] DpuTracingMarkWrite(crate::DpuTracingMarkWriteFtraceEvent),
-    #[pb(message, 349)] G2dTracingMarkWrite(crate::G2dTracingMarkWriteFtraceEvent),
-    #[pb(message, 350)] MaliTracingMarkWrite(crate::MaliTracingMarkWriteFtraceEvent),
-    #[pb(message, 351)] DmaHeapStat(crate::DmaHeapStatFtraceEvent),
-    #[pb(message, 352)] CpuhpPause(crate::CpuhpPauseFtraceEvent),
-    #[pb(message, 353)] SchedPiSetprio(crate::SchedPiSetprioFtraceEvent),
-    #[pb(message, 354)] SdeSdeEvtlog(crate::SdeSdeEvtlogFtraceEvent),
-    #[pb(message, 355)] SdeSdePerfCalcCrtc(crate::SdeSdePerfCalcCrtcFtraceEvent),
-    #[pb(message, 356)] SdeSdePerfCrtcUpdate(crate::SdeSdePerfCrtcUpdateFtraceEvent),
-    #[pb(message, 357)] SdeSdePerfSetQosLuts(crate::SdeSdePerfSetQosLutsFtraceEvent),
-    #[pb(message, 358)] SdeSdePerfUpdateBus(crate::SdeSdePerfUpdateBusFtraceEvent),
-    #[pb(message, 359)] RssStatThrottled(crate::RssStatThrottledFtraceEvent),
-    #[pb(message, 360)] NetifReceiveSkb(crate::NetifReceiveSkbFtraceEvent),
-    #[pb(message, 361)] NetDevXmit(crate::NetDevXmitFtraceEvent),
-    #[pb(message, 362)] InetSockSetState(crate::InetSockSetStateFtraceEvent),
-    #[pb(message, 363)] TcpRetransmitSkb(crate::TcpRetransmitSkbFtraceEvent),
-    #[pb(message, 364)] CrosEcSensorhubData(crate::CrosEcSensorhubDataFtraceEvent),
-    #[pb(message, 365)] NapiGroReceiveEntry(crate::NapiGroReceiveEntryFtraceEvent),
-    #[pb(message, 366)] NapiGroReceiveExit(crate::NapiGroReceiveExitFtraceEvent),
-    #[pb(message, 367)] KfreeSkb(crate::KfreeSkbFtraceEvent),
-    #[pb(message, 368)] KvmAccessFault(crate::KvmAccessFaultFtraceEvent),
-    #[pb(message, 369)] KvmAckIrq(crate::KvmAckIrqFtraceEvent),
-    #[pb(message, 370)] KvmAgeHva(crate::KvmAgeHvaFtraceEvent),
-    #[pb(message, 371)] KvmAgePage(crate::KvmAgePageFtraceEvent),
-    #[pb(message, 372)] KvmArmClearDebug(crate::KvmArmClearDebugFtraceEvent),
-    #[pb(message, 373)] KvmArmSetDreg32(crate::KvmArmSetDreg32FtraceEvent),
-    #[pb(message, 374)] KvmArmSetRegset(crate::KvmArmSetRegsetFtraceEvent),
-    #[pb(message, 375)] KvmArmSetupDebug(crate::KvmArmSetupDebugFtraceEvent),
-    #[pb(message, 376)] KvmEntry(crate::KvmEntryFtraceEvent),
-    #[pb(message, 377)] KvmExit(crate::KvmExitFtraceEvent),
-    #[pb(message, 378)] KvmFpu(crate::KvmFpuFtraceEvent),
-    #[pb(message, 379)] KvmGetTimerMap(crate::KvmGetTimerMapFtraceEvent),
-    #[pb(message, 380)] KvmGuestFault(crate::KvmGuestFaultFtraceEvent),
-    #[pb(message, 381)] KvmHandleSysReg(crate::KvmHandleSysRegFtraceEvent),
-    #[pb(message, 382)] KvmHvcArm64(crate::KvmHvcArm64FtraceEvent),
-    #[pb(message, 383)] KvmIrqLine(crate::KvmIrqLineFtraceEvent),
-    #[pb(message, 384)] KvmMmio(crate::KvmMmioFtraceEvent),
-    #[pb(message, 385)] KvmMmioEmulate(crate::KvmMmioEmulateFtraceEvent),
-    #[pb(message, 386)] KvmSetGuestDebug(crate::KvmSetGuestDebugFtraceEvent),
-    #[pb(message, 387)] KvmSetIrq(crate::KvmSetIrqFtraceEvent),
-    #[pb(message, 388)] KvmSetSpteHva(crate::KvmSetSpteHvaFtraceEvent),
-    #[pb(message, 389)] KvmSetWayFlush(crate::KvmSetWayFlushFtraceEvent),
-    #[pb(message, 390)] KvmSysAccess(crate::KvmSysAccessFtraceEvent),
-    #[pb(message, 391)] KvmTestAgeHva(crate::KvmTestAgeHvaFtraceEvent),
-    #[pb(message, 392)] KvmTimerEmulate(crate::KvmTimerEmulateFtraceEvent),
-    #[pb(message, 393)] KvmTimerHrtimerExpire(crate::KvmTimerHrtimerExpireFtraceEvent),
-    #[pb(message, 394)] KvmTimerRestoreState(crate::KvmTimerRestoreStateFtraceEvent),
-    #[pb(message, 395)] KvmTimerSaveState(crate::KvmTimerSaveStateFtraceEvent),
-    #[pb(message, 396)] KvmTimerUpdateIrq(crate::KvmTimerUpdateIrqFtraceEvent),
-    #[pb(message, 397)] KvmToggleCache(crate::KvmToggleCacheFtraceEvent),
-    #[pb(message, 398)] KvmUnmapHvaRange(crate::KvmUnmapHvaRangeFtraceEvent),
-    #[pb(message, 399)] KvmUserspaceExit(crate::KvmUserspaceExitFtraceEvent),
-    #[pb(message, 400)] KvmVcpuWakeup(crate::KvmVcpuWakeupFtraceEvent),
-    #[pb(message, 401)] KvmWfxArm64(crate::KvmWfxArm64FtraceEvent),
-    #[pb(message, 402)] TrapReg(crate::TrapRegFtraceEvent),
-    #[pb(message, 403)] VgicUpdateIrqPending(crate::VgicUpdateIrqPendingFtraceEvent),
-    #[pb(message, 404)] WakeupSourceActivate(crate::WakeupSourceActivateFtraceEvent),
-    #[pb(message, 405)] WakeupSourceDeactivate(crate::WakeupSourceDeactivateFtraceEvent),
-    #[pb(message, 406)] UfshcdCommand(crate::UfshcdCommandFtraceEvent),
-    #[pb(message, 407)] UfshcdClkGating(crate::UfshcdClkGatingFtraceEvent),
-    #[pb(message, 408)] Console(crate::ConsoleFtraceEvent),
-    #[pb(message, 409)] DrmVblankEvent(crate::DrmVblankEventFtraceEvent),
-    #[pb(message, 410)] DrmVblankEventDelivered(crate::DrmVblankEventDeliveredFtraceEvent),
-    #[pb(message, 411)] DrmSchedJob(crate::DrmSchedJobFtraceEvent),
-    #[pb(message, 412)] DrmRunJob(crate::DrmRunJobFtraceEvent),
-    #[pb(message, 413)] DrmSchedProcessJob(crate::DrmSchedProcessJobFtraceEvent),
-    #[pb(message, 414)] DmaFenceInit(crate::DmaFenceInitFtraceEvent),
-    #[pb(message, 415)] DmaFenceEmit(crate::DmaFenceEmitFtraceEvent),
-    #[pb(message, 416)] DmaFenceSignaled(crate::DmaFenceSignaledFtraceEvent),
-    #[pb(message, 417)] DmaFenceWaitStart(crate::DmaFenceWaitStartFtraceEvent),
-    #[pb(message, 418)] DmaFenceWaitEnd(crate::DmaFenceWaitEndFtraceEvent),
-    #[pb(message, 419)] F2fsIostat(crate::F2fsIostatFtraceEvent),
-    #[pb(message, 420)] F2fsIostatLatency(crate::F2fsIostatLatencyFtraceEvent),
-    #[pb(message, 421)] SchedCpuUtilCfs(crate::SchedCpuUtilCfsFtraceEvent),
-    #[pb(message, 422)] V4l2Qbuf(crate::V4l2QbufFtraceEvent),
-    #[pb(message, 423)] V4l2Dqbuf(crate::V4l2DqbufFtraceEvent),
-    #[pb(message, 424)] Vb2V4l2BufQueue(crate::Vb2V4l2BufQueueFtraceEvent),
-    #[pb(message, 425)] Vb2V4l2BufDone(crate::Vb2V4l2BufDoneFtraceEvent),
-    #[pb(message, 426)] Vb2V4l2Qbuf(crate::Vb2V4l2QbufFtraceEvent),
-    #[pb(message, 427)] Vb2V4l2Dqbuf(crate::Vb2V4l2DqbufFtraceEvent),
-    #[pb(message, 428)] DsiCmdFifoStatus(crate::DsiCmdFifoStatusFtraceEvent),
-    #[pb(message, 429)] DsiRx(crate::DsiRxFtraceEvent),
-    #[pb(message, 430)] DsiTx(crate::DsiTxFtraceEvent),
-    #[pb(message, 431)] AndroidFsDatareadEnd(crate::AndroidFsDatareadEndFtraceEvent),
-    #[pb(message, 432)] AndroidFsDatareadStart(crate::AndroidFsDatareadStartFtraceEvent),
-    #[pb(message, 433)] AndroidFsDatawriteEnd(crate::AndroidFsDatawriteEndFtraceEvent),
-    #[pb(message, 434)] AndroidFsDatawriteStart(crate::AndroidFsDatawriteStartFtraceEvent),
-    #[pb(message, 435)] AndroidFsFsyncEnd(crate::AndroidFsFsyncEndFtraceEvent),
-    #[pb(message, 436)] AndroidFsFsyncStart(crate::AndroidFsFsyncStartFtraceEvent),
-    #[pb(message, 437)] FuncgraphEntry(crate::FuncgraphEntryFtraceEvent),
-    #[pb(message, 438)] FuncgraphExit(crate::FuncgraphExitFtraceEvent),
-    #[pb(message, 439)] VirtioVideoCmd(crate::VirtioVideoCmdFtraceEvent),
-    #[pb(message, 440)] VirtioVideoCmdDone(crate::VirtioVideoCmdDoneFtraceEvent),
-    #[pb(message, 441)] VirtioVideoResourceQueue(crate::VirtioVideoResourceQueueFtraceEvent),
-    #[pb(message, 442)] VirtioVideoResourceQueueDone(crate::VirtioVideoResourceQueueDoneFtraceEvent),
-    #[pb(message, 443)] MmShrinkSlabStart(crate::MmShrinkSlabStartFtraceEvent),
-    #[pb(message, 444)] MmShrinkSlabEnd(crate::MmShrinkSlabEndFtraceEvent),
-    #[pb(message, 445)] TrustySmc(crate::TrustySmcFtraceEvent),
-    #[pb(message, 446)] TrustySmcDone(crate::TrustySmcDoneFtraceEvent),
-    #[pb(message, 447)] TrustyStdCall32(crate::TrustyStdCall32FtraceEvent),
-    #[pb(message, 448)] TrustyStdCall32Done(crate::TrustyStdCall32DoneFtraceEvent),
-    #[pb(message, 449)] TrustyShareMemory(crate::TrustyShareMemoryFtraceEvent),
-    #[pb(message, 450)] TrustyShareMemoryDone(crate::TrustyShareMemoryDoneFtraceEvent),
-    #[pb(message, 451)] TrustyReclaimMemory(crate::TrustyReclaimMemoryFtraceEvent),
-    #[pb(message, 452)] TrustyReclaimMemoryDone(crate::TrustyReclaimMemoryDoneFtraceEvent),
-    #[pb(message, 453)] TrustyIrq(crate::TrustyIrqFtraceEvent),
-    #[pb(message, 454)] TrustyIpcHandleEvent(crate::TrustyIpcHandleEventFtraceEvent),
-    #[pb(message, 455)] TrustyIpcConnect(crate::TrustyIpcConnectFtraceEvent),
-    #[pb(message, 456)] TrustyIpcConnectEnd(crate::TrustyIpcConnectEndFtraceEvent),
-    #[pb(message, 457)] TrustyIpcWrite(crate::TrustyIpcWriteFtraceEvent),
-    #[pb(message, 458)] TrustyIpcPoll(crate::TrustyIpcPollFtraceEvent),
-    #[pb(message, 460)] TrustyIpcRead(crate::TrustyIpcReadFtraceEvent),
-    #[pb(message, 461)] TrustyIpcReadEnd(crate::TrustyIpcReadEndFtraceEvent),
-    #[pb(message, 462)] TrustyIpcRx(crate::TrustyIpcRxFtraceEvent),
-    #[pb(message, 464)] TrustyEnqueueNop(crate::TrustyEnqueueNopFtraceEvent),
-    #[pb(message, 465)] CmaAllocStart(crate::CmaAllocStartFtraceEvent),
-    #[pb(message, 466)] CmaAllocInfo(crate::CmaAllocInfoFtraceEvent),
-    #[pb(message, 467)] LwisTracingMarkWrite(crate::LwisTracingMarkWriteFtraceEvent),
-    #[pb(message, 468)] VirtioGpuCmdQueue(crate::VirtioGpuCmdQueueFtraceEvent),
-    #[pb(message, 469)] VirtioGpuCmdResponse(crate::VirtioGpuCmdResponseFtraceEvent),
-    #[pb(message, 470)] MaliMaliKCPUCQSSET(crate::MaliMaliKCPUCQSSETFtraceEvent),
-    #[pb(message, 471)] MaliMaliKCPUCQSWAITSTART(crate::MaliMaliKCPUCQSWAITSTARTFtraceEvent),
-    #[pb(message, 472)] MaliMaliKCPUCQSWAITEND(crate::MaliMaliKCPUCQSWAITENDFtraceEvent),
-    #[pb(message, 473)] MaliMaliKCPUFENCESIGNAL(crate::MaliMaliKCPUFENCESIGNALFtraceEvent),
-    #[pb(message, 474)] MaliMaliKCPUFENCEWAITSTART(crate::MaliMaliKCPUFENCEWAITSTARTFtraceEvent),
-    #[pb(message, 475)] MaliMaliKCPUFENCEWAITEND(crate::MaliMaliKCPUFENCEWAITENDFtraceEvent),
-    #[pb(message, 476)] HypEnter(crate::HypEnterFtraceEvent),
-    #[pb(message, 477)] HypExit(crate::HypExitFtraceEvent),
-    #[pb(message, 478)] HostHcall(crate::HostHcallFtraceEvent),
-    #[pb(message, 479)] HostSmc(crate::HostSmcFtraceEvent),
-    #[pb(message, 480)] HostMemAbort(crate::HostMemAbortFtraceEvent),
-    #[pb(message, 481)] SuspendResumeMinimal(crate::SuspendResumeMinimalFtraceEvent),
-    #[pb(message, 482)] MaliMaliCSFINTERRUPTSTART(crate::MaliMaliCSFINTERRUPTSTARTFtraceEvent),
-    #[pb(message, 483)] MaliMaliCSFINTERRUPTEND(crate::MaliMaliCSFINTERRUPTENDFtraceEvent),
-    #[pb(message, 484)] SamsungTracingMarkWrite(crate::SamsungTracingMarkWriteFtraceEvent),
-    #[pb(message, 485)] BinderCommand(crate::BinderCommandFtraceEvent),
-    #[pb(message, 486)] BinderReturn(crate::BinderReturnFtraceEvent),
-    #[pb(message, 487)] SchedSwitchWithCtrs(crate::SchedSwitchWithCtrsFtraceEvent),
-    #[pb(message, 488)] GpuWorkPeriod(crate::GpuWorkPeriodFtraceEvent),
-    #[pb(message, 489)] RpmStatus(crate::RpmStatusFtraceEvent),
-    #[pb(message, 490)] PanelWriteGeneric(crate::PanelWriteGenericFtraceEvent),
-    #[pb(message, 491)] SchedMigrateTask(crate::SchedMigrateTaskFtraceEvent),
-    #[pb(message, 492)] DpuDsiCmdFifoStatus(crate::DpuDsiCmdFifoStatusFtraceEvent),
-    #[pb(message, 493)] DpuDsiRx(crate::DpuDsiRxFtraceEvent),
-    #[pb(message, 494)] DpuDsiTx(crate::DpuDsiTxFtraceEvent),
-    #[pb(message, 495)] F2fsBackgroundGc(crate::F2fsBackgroundGcFtraceEvent),
-    #[pb(message, 496)] F2fsGcBegin(crate::F2fsGcBeginFtraceEvent),
-    #[pb(message, 497)] F2fsGcEnd(crate::F2fsGcEndFtraceEvent),
-    #[pb(message, 498)] FastrpcDmaFree(crate::FastrpcDmaFreeFtraceEvent),
-    #[pb(message, 499)] FastrpcDmaAlloc(crate::FastrpcDmaAllocFtraceEvent),
-    #[pb(message, 500)] FastrpcDmaUnmap(crate::FastrpcDmaUnmapFtraceEvent),
-    #[pb(message, 501)] FastrpcDmaMap(crate::FastrpcDmaMapFtraceEvent),
-    #[pb(message, 502)] GoogleIccEvent(crate::GoogleIccEventFtraceEvent),
-    #[pb(message, 503)] GoogleIrmEvent(crate::GoogleIrmEventFtraceEvent),
-    #[pb(message, 504)] DevicePmCallbackStart(crate::DevicePmCallbackStartFtraceEvent),
-    #[pb(message, 505)] DevicePmCallbackEnd(crate::DevicePmCallbackEndFtraceEvent),
-    #[pb(message, 506)] ThermalExynosAcpmBulk(crate::ThermalExynosAcpmBulkFtraceEvent),
-    #[pb(message, 507)] ThermalExynosAcpmHighOverhead(crate::ThermalExynosAcpmHighOverheadFtraceEvent),
-    #[pb(message, 508)] DcvshFreq(crate::DcvshFreqFtraceEvent),
-    #[pb(message, 509)] KgslGpuFrequency(crate::KgslGpuFrequencyFtraceEvent),
-    #[pb(message, 510)] MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPEND(
+    Ext4ExtHandleUnwrittenExtents(crate::Ext4ExtHandleUnwrittenExtentsFtraceEvent),
+    Ext4ExtInCache(crate::Ext4ExtInCacheFtraceEvent),
+    Ext4ExtLoadExtent(crate::Ext4ExtLoadExtentFtraceEvent),
+    Ext4ExtMapBlocksEnter(crate::Ext4ExtMapBlocksEnterFtraceEvent),
+    Ext4ExtMapBlocksExit(crate::Ext4ExtMapBlocksExitFtraceEvent),
+    Ext4ExtPutInCache(crate::Ext4ExtPutInCacheFtraceEvent),
+    Ext4ExtRemoveSpace(crate::Ext4ExtRemoveSpaceFtraceEvent),
+    Ext4ExtRemoveSpaceDone(crate::Ext4ExtRemoveSpaceDoneFtraceEvent),
+    Ext4ExtRmIdx(crate::Ext4ExtRmIdxFtraceEvent),
+    Ext4ExtRmLeaf(crate::Ext4ExtRmLeafFtraceEvent),
+    Ext4ExtShowExtent(crate::Ext4ExtShowExtentFtraceEvent),
+    Ext4FallocateEnter(crate::Ext4FallocateEnterFtraceEvent),
+    Ext4FallocateExit(crate::Ext4FallocateExitFtraceEvent),
+    Ext4FindDelallocRange(crate::Ext4FindDelallocRangeFtraceEvent),
+    Ext4Forget(crate::Ext4ForgetFtraceEvent),
+    Ext4FreeBlocks(crate::Ext4FreeBlocksFtraceEvent),
+    Ext4FreeInode(crate::Ext4FreeInodeFtraceEvent),
+    Ext4GetImpliedClusterAllocExit(crate::Ext4GetImpliedClusterAllocExitFtraceEvent),
+    Ext4GetReservedClusterAlloc(crate::Ext4GetReservedClusterAllocFtraceEvent),
+    Ext4IndMapBlocksEnter(crate::Ext4IndMapBlocksEnterFtraceEvent),
+    Ext4IndMapBlocksExit(crate::Ext4IndMapBlocksExitFtraceEvent),
+    Ext4InsertRange(crate::Ext4InsertRangeFtraceEvent),
+    Ext4Invalidatepage(crate::Ext4InvalidatepageFtraceEvent),
+    Ext4JournalStart(crate::Ext4JournalStartFtraceEvent),
+    Ext4JournalStartReserved(crate::Ext4JournalStartReservedFtraceEvent),
+    Ext4JournalledInvalidatepage(crate::Ext4JournalledInvalidatepageFtraceEvent),
+    Ext4JournalledWriteEnd(crate::Ext4JournalledWriteEndFtraceEvent),
+    Ext4LoadInode(crate::Ext4LoadInodeFtraceEvent),
+    Ext4LoadInodeBitmap(crate::Ext4LoadInodeBitmapFtraceEvent),
+    Ext4MarkInodeDirty(crate::Ext4MarkInodeDirtyFtraceEvent),
+    Ext4MbBitmapLoad(crate::Ext4MbBitmapLoadFtraceEvent),
+    Ext4MbBuddyBitmapLoad(crate::Ext4MbBuddyBitmapLoadFtraceEvent),
+    Ext4MbDiscardPreallocations(crate::Ext4MbDiscardPreallocationsFtraceEvent),
+    Ext4MbNewGroupPa(crate::Ext4MbNewGroupPaFtraceEvent),
+    Ext4MbNewInodePa(crate::Ext4MbNewInodePaFtraceEvent),
+    Ext4MbReleaseGroupPa(crate::Ext4MbReleaseGroupPaFtraceEvent),
+    Ext4MbReleaseInodePa(crate::Ext4MbReleaseInodePaFtraceEvent),
+    Ext4MballocAlloc(crate::Ext4MballocAllocFtraceEvent),
+    Ext4MballocDiscard(crate::Ext4MballocDiscardFtraceEvent),
+    Ext4MballocFree(crate::Ext4MballocFreeFtraceEvent),
+    Ext4MballocPrealloc(crate::Ext4MballocPreallocFtraceEvent),
+    Ext4OtherInodeUpdateTime(crate::Ext4OtherInodeUpdateTimeFtraceEvent),
+    Ext4PunchHole(crate::Ext4PunchHoleFtraceEvent),
+    Ext4ReadBlockBitmapLoad(crate::Ext4ReadBlockBitmapLoadFtraceEvent),
+    Ext4Readpage(crate::Ext4ReadpageFtraceEvent),
+    Ext4Releasepage(crate::Ext4ReleasepageFtraceEvent),
+    Ext4RemoveBlocks(crate::Ext4RemoveBlocksFtraceEvent),
+    Ext4RequestBlocks(crate::Ext4RequestBlocksFtraceEvent),
+    Ext4RequestInode(crate::Ext4RequestInodeFtraceEvent),
+    Ext4SyncFs(crate::Ext4SyncFsFtraceEvent),
+    Ext4TrimAllFree(crate::Ext4TrimAllFreeFtraceEvent),
+    Ext4TrimExtent(crate::Ext4TrimExtentFtraceEvent),
+    Ext4TruncateEnter(crate::Ext4TruncateEnterFtraceEvent),
+    Ext4TruncateExit(crate::Ext4TruncateExitFtraceEvent),
+    Ext4UnlinkEnter(crate::Ext4UnlinkEnterFtraceEvent),
+    Ext4UnlinkExit(crate::Ext4UnlinkExitFtraceEvent),
+    Ext4WriteBegin(crate::Ext4WriteBeginFtraceEvent),
+    Ext4WriteEnd(crate::Ext4WriteEndFtraceEvent),
+    Ext4Writepage(crate::Ext4WritepageFtraceEvent),
+    Ext4Writepages(crate::Ext4WritepagesFtraceEvent),
+    Ext4WritepagesResult(crate::Ext4WritepagesResultFtraceEvent),
+    Ext4ZeroRange(crate::Ext4ZeroRangeFtraceEvent),
+    TaskNewtask(crate::TaskNewtaskFtraceEvent),
+    TaskRename(crate::TaskRenameFtraceEvent),
+    SchedProcessExec(crate::SchedProcessExecFtraceEvent),
+    SchedProcessExit(crate::SchedProcessExitFtraceEvent),
+    SchedProcessFork(crate::SchedProcessForkFtraceEvent),
+    SchedProcessFree(crate::SchedProcessFreeFtraceEvent),
+    SchedProcessHang(crate::SchedProcessHangFtraceEvent),
+    SchedProcessWait(crate::SchedProcessWaitFtraceEvent),
+    F2fsDoSubmitBio(crate::F2fsDoSubmitBioFtraceEvent),
+    F2fsEvictInode(crate::F2fsEvictInodeFtraceEvent),
+    F2fsFallocate(crate::F2fsFallocateFtraceEvent),
+    F2fsGetDataBlock(crate::F2fsGetDataBlockFtraceEvent),
+    F2fsGetVictim(crate::F2fsGetVictimFtraceEvent),
+    F2fsIget(crate::F2fsIgetFtraceEvent),
+    F2fsIgetExit(crate::F2fsIgetExitFtraceEvent),
+    F2fsNewInode(crate::F2fsNewInodeFtraceEvent),
+    F2fsReadpage(crate::F2fsReadpageFtraceEvent),
+    F2fsReserveNewBlock(crate::F2fsReserveNewBlockFtraceEvent),
+    F2fsSetPageDirty(crate::F2fsSetPageDirtyFtraceEvent),
+    F2fsSubmitWritePage(crate::F2fsSubmitWritePageFtraceEvent),
+    F2fsSyncFileEnter(crate::F2fsSyncFileEnterFtraceEvent),
+    F2fsSyncFileExit(crate::F2fsSyncFileExitFtraceEvent),
+    F2fsSyncFs(crate::F2fsSyncFsFtraceEvent),
+    F2fsTruncate(crate::F2fsTruncateFtraceEvent),
+    F2fsTruncateBlocksEnter(crate::F2fsTruncateBlocksEnterFtraceEvent),
+    F2fsTruncateBlocksExit(crate::F2fsTruncateBlocksExitFtraceEvent),
+    F2fsTruncateDataBlocksRange(crate::F2fsTruncateDataBlocksRangeFtraceEvent),
+    F2fsTruncateInodeBlocksEnter(crate::F2fsTruncateInodeBlocksEnterFtraceEvent),
+    F2fsTruncateInodeBlocksExit(crate::F2fsTruncateInodeBlocksExitFtraceEvent),
+    F2fsTruncateNode(crate::F2fsTruncateNodeFtraceEvent),
+    F2fsTruncateNodesEnter(crate::F2fsTruncateNodesEnterFtraceEvent),
+    F2fsTruncateNodesExit(crate::F2fsTruncateNodesExitFtraceEvent),
+    F2fsTruncatePartialNodes(crate::F2fsTruncatePartialNodesFtraceEvent),
+    F2fsUnlinkEnter(crate::F2fsUnlinkEnterFtraceEvent),
+    F2fsUnlinkExit(crate::F2fsUnlinkExitFtraceEvent),
+    F2fsVmPageMkwrite(crate::F2fsVmPageMkwriteFtraceEvent),
+    F2fsWriteBegin(crate::F2fsWriteBeginFtraceEvent),
+    F2fsWriteCheckpoint(crate::F2fsWriteCheckpointFtraceEvent),
+    F2fsWriteEnd(crate::F2fsWriteEndFtraceEvent),
+    AllocPagesIommuEnd(crate::AllocPagesIommuEndFtraceEvent),
+    AllocPagesIommuFail(crate::AllocPagesIommuFailFtraceEvent),
+    AllocPagesIommuStart(crate::AllocPagesIommuStartFtraceEvent),
+    AllocPagesSysEnd(crate::AllocPagesSysEndFtraceEvent),
+    AllocPagesSysFail(crate::AllocPagesSysFailFtraceEvent),
+    AllocPagesSysStart(crate::AllocPagesSysStartFtraceEvent),
+    DmaAllocContiguousRetry(crate::DmaAllocContiguousRetryFtraceEvent),
+    IommuMapRange(crate::IommuMapRangeFtraceEvent),
+    IommuSecPtblMapRangeEnd(crate::IommuSecPtblMapRangeEndFtraceEvent),
+    IommuSecPtblMapRangeStart(crate::IommuSecPtblMapRangeStartFtraceEvent),
+    IonAllocBufferEnd(crate::IonAllocBufferEndFtraceEvent),
+    IonAllocBufferFail(crate::IonAllocBufferFailFtraceEvent),
+    IonAllocBufferFallback(crate::IonAllocBufferFallbackFtraceEvent),
+    IonAllocBufferStart(crate::IonAllocBufferStartFtraceEvent),
+    IonCpAllocRetry(crate::IonCpAllocRetryFtraceEvent),
+    IonCpSecureBufferEnd(crate::IonCpSecureBufferEndFtraceEvent),
+    IonCpSecureBufferStart(crate::IonCpSecureBufferStartFtraceEvent),
+    IonPrefetching(crate::IonPrefetchingFtraceEvent),
+    IonSecureCmaAddToPoolEnd(crate::IonSecureCmaAddToPoolEndFtraceEvent),
+    IonSecureCmaAddToPoolStart(crate::IonSecureCmaAddToPoolStartFtraceEvent),
+    IonSecureCmaAllocateEnd(crate::IonSecureCmaAllocateEndFtraceEvent),
+    IonSecureCmaAllocateStart(crate::IonSecureCmaAllocateStartFtraceEvent),
+    IonSecureCmaShrinkPoolEnd(crate::IonSecureCmaShrinkPoolEndFtraceEvent),
+    IonSecureCmaShrinkPoolStart(crate::IonSecureCmaShrinkPoolStartFtraceEvent),
+    Kfree(crate::KfreeFtraceEvent),
+    Kmalloc(crate::KmallocFtraceEvent),
+    KmallocNode(crate::KmallocNodeFtraceEvent),
+    KmemCacheAlloc(crate::KmemCacheAllocFtraceEvent),
+    KmemCacheAllocNode(crate::KmemCacheAllocNodeFtraceEvent),
+    KmemCacheFree(crate::KmemCacheFreeFtraceEvent),
+    MigratePagesEnd(crate::MigratePagesEndFtraceEvent),
+    MigratePagesStart(crate::MigratePagesStartFtraceEvent),
+    MigrateRetry(crate::MigrateRetryFtraceEvent),
+    MmPageAlloc(crate::MmPageAllocFtraceEvent),
+    MmPageAllocExtfrag(crate::MmPageAllocExtfragFtraceEvent),
+    MmPageAllocZoneLocked(crate::MmPageAllocZoneLockedFtraceEvent),
+    MmPageFree(crate::MmPageFreeFtraceEvent),
+    MmPageFreeBatched(crate::MmPageFreeBatchedFtraceEvent),
+    MmPagePcpuDrain(crate::MmPagePcpuDrainFtraceEvent),
+    RssStat(crate::RssStatFtraceEvent),
+    IonHeapShrink(crate::IonHeapShrinkFtraceEvent),
+    IonHeapGrow(crate::IonHeapGrowFtraceEvent),
+    FenceInit(crate::FenceInitFtraceEvent),
+    FenceDestroy(crate::FenceDestroyFtraceEvent),
+    FenceEnableSignal(crate::FenceEnableSignalFtraceEvent),
+    FenceSignaled(crate::FenceSignaledFtraceEvent),
+    ClkEnable(crate::ClkEnableFtraceEvent),
+    ClkDisable(crate::ClkDisableFtraceEvent),
+    ClkSetRate(crate::ClkSetRateFtraceEvent),
+    BinderTransactionAllocBuf(crate::BinderTransactionAllocBufFtraceEvent),
+    SignalDeliver(crate::SignalDeliverFtraceEvent),
+    SignalGenerate(crate::SignalGenerateFtraceEvent),
+    OomScoreAdjUpdate(crate::OomScoreAdjUpdateFtraceEvent),
+    Generic(crate::GenericFtraceEvent),
+    MmEventRecord(crate::MmEventRecordFtraceEvent),
+    SysEnter(crate::SysEnterFtraceEvent),
+    SysExit(crate::SysExitFtraceEvent),
+    Zero(crate::ZeroFtraceEvent),
+    GpuFrequency(crate::GpuFrequencyFtraceEvent),
+    SdeTracingMarkWrite(crate::SdeTracingMarkWriteFtraceEvent),
+    MarkVictim(crate::MarkVictimFtraceEvent),
+    IonStat(crate::IonStatFtraceEvent),
+    IonBufferCreate(crate::IonBufferCreateFtraceEvent),
+    IonBufferDestroy(crate::IonBufferDestroyFtraceEvent),
+    ScmCallStart(crate::ScmCallStartFtraceEvent),
+    ScmCallEnd(crate::ScmCallEndFtraceEvent),
+    GpuMemTotal(crate::GpuMemTotalFtraceEvent),
+    ThermalTemperature(crate::ThermalTemperatureFtraceEvent),
+    CdevUpdate(crate::CdevUpdateFtraceEvent),
+    CpuhpExit(crate::CpuhpExitFtraceEvent),
+    CpuhpMultiEnter(crate::CpuhpMultiEnterFtraceEvent),
+    CpuhpEnter(crate::CpuhpEnterFtraceEvent),
+    CpuhpLatency(crate::CpuhpLatencyFtraceEvent),
+    FastrpcDmaStat(crate::FastrpcDmaStatFtraceEvent),
+    DpuTracingMarkWrite(crate::DpuTracingMarkWriteFtraceEvent),
+    G2dTracingMarkWrite(crate::G2dTracingMarkWriteFtraceEvent),
+    MaliTracingMarkWrite(crate::MaliTracingMarkWriteFtraceEvent),
+    DmaHeapStat(crate::DmaHeapStatFtraceEvent),
+    CpuhpPause(crate::CpuhpPauseFtraceEvent),
+    SchedPiSetprio(crate::SchedPiSetprioFtraceEvent),
+    SdeSdeEvtlog(crate::SdeSdeEvtlogFtraceEvent),
+    SdeSdePerfCalcCrtc(crate::SdeSdePerfCalcCrtcFtraceEvent),
+    SdeSdePerfCrtcUpdate(crate::SdeSdePerfCrtcUpdateFtraceEvent),
+    SdeSdePerfSetQosLuts(crate::SdeSdePerfSetQosLutsFtraceEvent),
+    SdeSdePerfUpdateBus(crate::SdeSdePerfUpdateBusFtraceEvent),
+    RssStatThrottled(crate::RssStatThrottledFtraceEvent),
+    NetifReceiveSkb(crate::NetifReceiveSkbFtraceEvent),
+    NetDevXmit(crate::NetDevXmitFtraceEvent),
+    InetSockSetState(crate::InetSockSetStateFtraceEvent),
+    TcpRetransmitSkb(crate::TcpRetransmitSkbFtraceEvent),
+    CrosEcSensorhubData(crate::CrosEcSensorhubDataFtraceEvent),
+    NapiGroReceiveEntry(crate::NapiGroReceiveEntryFtraceEvent),
+    NapiGroReceiveExit(crate::NapiGroReceiveExitFtraceEvent),
+    KfreeSkb(crate::KfreeSkbFtraceEvent),
+    KvmAccessFault(crate::KvmAccessFaultFtraceEvent),
+    KvmAckIrq(crate::KvmAckIrqFtraceEvent),
+    KvmAgeHva(crate::KvmAgeHvaFtraceEvent),
+    KvmAgePage(crate::KvmAgePageFtraceEvent),
+    KvmArmClearDebug(crate::KvmArmClearDebugFtraceEvent),
+    KvmArmSetDreg32(crate::KvmArmSetDreg32FtraceEvent),
+    KvmArmSetRegset(crate::KvmArmSetRegsetFtraceEvent),
+    KvmArmSetupDebug(crate::KvmArmSetupDebugFtraceEvent),
+    KvmEntry(crate::KvmEntryFtraceEvent),
+    KvmExit(crate::KvmExitFtraceEvent),
+    KvmFpu(crate::KvmFpuFtraceEvent),
+    KvmGetTimerMap(crate::KvmGetTimerMapFtraceEvent),
+    KvmGuestFault(crate::KvmGuestFaultFtraceEvent),
+    KvmHandleSysReg(crate::KvmHandleSysRegFtraceEvent),
+    KvmHvcArm64(crate::KvmHvcArm64FtraceEvent),
+    KvmIrqLine(crate::KvmIrqLineFtraceEvent),
+    KvmMmio(crate::KvmMmioFtraceEvent),
+    KvmMmioEmulate(crate::KvmMmioEmulateFtraceEvent),
+    KvmSetGuestDebug(crate::KvmSetGuestDebugFtraceEvent),
+    KvmSetIrq(crate::KvmSetIrqFtraceEvent),
+    KvmSetSpteHva(crate::KvmSetSpteHvaFtraceEvent),
+    KvmSetWayFlush(crate::KvmSetWayFlushFtraceEvent),
+    KvmSysAccess(crate::KvmSysAccessFtraceEvent),
+    KvmTestAgeHva(crate::KvmTestAgeHvaFtraceEvent),
+    KvmTimerEmulate(crate::KvmTimerEmulateFtraceEvent),
+    KvmTimerHrtimerExpire(crate::KvmTimerHrtimerExpireFtraceEvent),
+    KvmTimerRestoreState(crate::KvmTimerRestoreStateFtraceEvent),
+    KvmTimerSaveState(crate::KvmTimerSaveStateFtraceEvent),
+    KvmTimerUpdateIrq(crate::KvmTimerUpdateIrqFtraceEvent),
+    KvmToggleCache(crate::KvmToggleCacheFtraceEvent),
+    KvmUnmapHvaRange(crate::KvmUnmapHvaRangeFtraceEvent),
+    KvmUserspaceExit(crate::KvmUserspaceExitFtraceEvent),
+    KvmVcpuWakeup(crate::KvmVcpuWakeupFtraceEvent),
+    KvmWfxArm64(crate::KvmWfxArm64FtraceEvent),
+    TrapReg(crate::TrapRegFtraceEvent),
+    VgicUpdateIrqPending(crate::VgicUpdateIrqPendingFtraceEvent),
+    WakeupSourceActivate(crate::WakeupSourceActivateFtraceEvent),
+    WakeupSourceDeactivate(crate::WakeupSourceDeactivateFtraceEvent),
+    UfshcdCommand(crate::UfshcdCommandFtraceEvent),
+    UfshcdClkGating(crate::UfshcdClkGatingFtraceEvent),
+    Console(crate::ConsoleFtraceEvent),
+    DrmVblankEvent(crate::DrmVblankEventFtraceEvent),
+    DrmVblankEventDelivered(crate::DrmVblankEventDeliveredFtraceEvent),
+    DrmSchedJob(crate::DrmSchedJobFtraceEvent),
+    DrmRunJob(crate::DrmRunJobFtraceEvent),
+    DrmSchedProcessJob(crate::DrmSchedProcessJobFtraceEvent),
+    DmaFenceInit(crate::DmaFenceInitFtraceEvent),
+    DmaFenceEmit(crate::DmaFenceEmitFtraceEvent),
+    DmaFenceSignaled(crate::DmaFenceSignaledFtraceEvent),
+    DmaFenceWaitStart(crate::DmaFenceWaitStartFtraceEvent),
+    DmaFenceWaitEnd(crate::DmaFenceWaitEndFtraceEvent),
+    F2fsIostat(crate::F2fsIostatFtraceEvent),
+    F2fsIostatLatency(crate::F2fsIostatLatencyFtraceEvent),
+    SchedCpuUtilCfs(crate::SchedCpuUtilCfsFtraceEvent),
+    V4l2Qbuf(crate::V4l2QbufFtraceEvent),
+    V4l2Dqbuf(crate::V4l2DqbufFtraceEvent),
+    Vb2V4l2BufQueue(crate::Vb2V4l2BufQueueFtraceEvent),
+    Vb2V4l2BufDone(crate::Vb2V4l2BufDoneFtraceEvent),
+    Vb2V4l2Qbuf(crate::Vb2V4l2QbufFtraceEvent),
+    Vb2V4l2Dqbuf(crate::Vb2V4l2DqbufFtraceEvent),
+    DsiCmdFifoStatus(crate::DsiCmdFifoStatusFtraceEvent),
+    DsiRx(crate::DsiRxFtraceEvent),
+    DsiTx(crate::DsiTxFtraceEvent),
+    AndroidFsDatareadEnd(crate::AndroidFsDatareadEndFtraceEvent),
+    AndroidFsDatareadStart(crate::AndroidFsDatareadStartFtraceEvent),
+    AndroidFsDatawriteEnd(crate::AndroidFsDatawriteEndFtraceEvent),
+    AndroidFsDatawriteStart(crate::AndroidFsDatawriteStartFtraceEvent),
+    AndroidFsFsyncEnd(crate::AndroidFsFsyncEndFtraceEvent),
+    AndroidFsFsyncStart(crate::AndroidFsFsyncStartFtraceEvent),
+    FuncgraphEntry(crate::FuncgraphEntryFtraceEvent),
+    FuncgraphExit(crate::FuncgraphExitFtraceEvent),
+    VirtioVideoCmd(crate::VirtioVideoCmdFtraceEvent),
+    VirtioVideoCmdDone(crate::VirtioVideoCmdDoneFtraceEvent),
+    VirtioVideoResourceQueue(crate::VirtioVideoResourceQueueFtraceEvent),
+    VirtioVideoResourceQueueDone(crate::VirtioVideoResourceQueueDoneFtraceEvent),
+    MmShrinkSlabStart(crate::MmShrinkSlabStartFtraceEvent),
+    MmShrinkSlabEnd(crate::MmShrinkSlabEndFtraceEvent),
+    TrustySmc(crate::TrustySmcFtraceEvent),
+    TrustySmcDone(crate::TrustySmcDoneFtraceEvent),
+    TrustyStdCall32(crate::TrustyStdCall32FtraceEvent),
+    TrustyStdCall32Done(crate::TrustyStdCall32DoneFtraceEvent),
+    TrustyShareMemory(crate::TrustyShareMemoryFtraceEvent),
+    TrustyShareMemoryDone(crate::TrustyShareMemoryDoneFtraceEvent),
+    TrustyReclaimMemory(crate::TrustyReclaimMemoryFtraceEvent),
+    TrustyReclaimMemoryDone(crate::TrustyReclaimMemoryDoneFtraceEvent),
+    TrustyIrq(crate::TrustyIrqFtraceEvent),
+    TrustyIpcHandleEvent(crate::TrustyIpcHandleEventFtraceEvent),
+    TrustyIpcConnect(crate::TrustyIpcConnectFtraceEvent),
+    TrustyIpcConnectEnd(crate::TrustyIpcConnectEndFtraceEvent),
+    TrustyIpcWrite(crate::TrustyIpcWriteFtraceEvent),
+    TrustyIpcPoll(crate::TrustyIpcPollFtraceEvent),
+    TrustyIpcRead(crate::TrustyIpcReadFtraceEvent),
+    TrustyIpcReadEnd(crate::TrustyIpcReadEndFtraceEvent),
+    TrustyIpcRx(crate::TrustyIpcRxFtraceEvent),
+    TrustyEnqueueNop(crate::TrustyEnqueueNopFtraceEvent),
+    CmaAllocStart(crate::CmaAllocStartFtraceEvent),
+    CmaAllocInfo(crate::CmaAllocInfoFtraceEvent),
+    LwisTracingMarkWrite(crate::LwisTracingMarkWriteFtraceEvent),
+    VirtioGpuCmdQueue(crate::VirtioGpuCmdQueueFtraceEvent),
+    VirtioGpuCmdResponse(crate::VirtioGpuCmdResponseFtraceEvent),
+    MaliMaliKCPUCQSSET(crate::MaliMaliKCPUCQSSETFtraceEvent),
+    MaliMaliKCPUCQSWAITSTART(crate::MaliMaliKCPUCQSWAITSTARTFtraceEvent),
+    MaliMaliKCPUCQSWAITEND(crate::MaliMaliKCPUCQSWAITENDFtraceEvent),
+    MaliMaliKCPUFENCESIGNAL(crate::MaliMaliKCPUFENCESIGNALFtraceEvent),
+    MaliMaliKCPUFENCEWAITSTART(crate::MaliMaliKCPUFENCEWAITSTARTFtraceEvent),
+    MaliMaliKCPUFENCEWAITEND(crate::MaliMaliKCPUFENCEWAITENDFtraceEvent),
+    HypEnter(crate::HypEnterFtraceEvent),
+    HypExit(crate::HypExitFtraceEvent),
+    HostHcall(crate::HostHcallFtraceEvent),
+    HostSmc(crate::HostSmcFtraceEvent),
+    HostMemAbort(crate::HostMemAbortFtraceEvent),
+    SuspendResumeMinimal(crate::SuspendResumeMinimalFtraceEvent),
+    MaliMaliCSFINTERRUPTSTART(crate::MaliMaliCSFINTERRUPTSTARTFtraceEvent),
+    MaliMaliCSFINTERRUPTEND(crate::MaliMaliCSFINTERRUPTENDFtraceEvent),
+    SamsungTracingMarkWrite(crate::SamsungTracingMarkWriteFtraceEvent),
+    BinderCommand(crate::BinderCommandFtraceEvent),
+    BinderReturn(crate::BinderReturnFtraceEvent),
+    SchedSwitchWithCtrs(crate::SchedSwitchWithCtrsFtraceEvent),
+    GpuWorkPeriod(crate::GpuWorkPeriodFtraceEvent),
+    RpmStatus(crate::RpmStatusFtraceEvent),
+    PanelWriteGeneric(crate::PanelWriteGenericFtraceEvent),
+    SchedMigrateTask(crate::SchedMigrateTaskFtraceEvent),
+    DpuDsiCmdFifoStatus(crate::DpuDsiCmdFifoStatusFtraceEvent),
+    DpuDsiRx(crate::DpuDsiRxFtraceEvent),
+    DpuDsiTx(crate::DpuDsiTxFtraceEvent),
+    F2fsBackgroundGc(crate::F2fsBackgroundGcFtraceEvent),
+    F2fsGcBegin(crate::F2fsGcBeginFtraceEvent),
+    F2fsGcEnd(crate::F2fsGcEndFtraceEvent),
+    FastrpcDmaFree(crate::FastrpcDmaFreeFtraceEvent),
+    FastrpcDmaAlloc(crate::FastrpcDmaAllocFtraceEvent),
+    FastrpcDmaUnmap(crate::FastrpcDmaUnmapFtraceEvent),
+    FastrpcDmaMap(crate::FastrpcDmaMapFtraceEvent),
+    GoogleIccEvent(crate::GoogleIccEventFtraceEvent),
+    GoogleIrmEvent(crate::GoogleIrmEventFtraceEvent),
+    DevicePmCallbackStart(crate::DevicePmCallbackStartFtraceEvent),
+    DevicePmCallbackEnd(crate::DevicePmCallbackEndFtraceEvent),
+    ThermalExynosAcpmBulk(crate::ThermalExynosAcpmBulkFtraceEvent),
+    ThermalExynosAcpmHighOverhead(crate::ThermalExynosAcpmHighOverheadFtraceEvent),
+    DcvshFreq(crate::DcvshFreqFtraceEvent),
+    KgslGpuFrequency(crate::KgslGpuFrequencyFtraceEvent),
+    MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPEND(
         crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent,
     ),
-    #[pb(message, 511)] MaliMaliPMMCUHCTLCORESNOTIFYPEND(crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent),
-    #[pb(message, 512)] MaliMaliPMMCUHCTLCOREINACTIVEPEND(
+    MaliMaliPMMCUHCTLCORESNOTIFYPEND(crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent),
+    MaliMaliPMMCUHCTLCOREINACTIVEPEND(
         crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent,
     ),
-    #[pb(message, 513)] MaliMaliPMMCUHCTLMCUONRECHECK(crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent),
-    #[pb(message, 514)] MaliMaliPMMCUHCTLSHADERSCOREOFFPEND(
+    MaliMaliPMMCUHCTLMCUONRECHECK(crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent),
+    MaliMaliPMMCUHCTLSHADERSCOREOFFPEND(
         crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent,
     ),
-    #[pb(message, 515)] MaliMaliPMMCUHCTLSHADERSPENDOFF(crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent),
-    #[pb(message, 516)] MaliMaliPMMCUHCTLSHADERSPENDON(crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent),
-    #[pb(message, 517)] MaliMaliPMMCUHCTLSHADERSREADYOFF(crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent),
-    #[pb(message, 518)] MaliMaliPMMCUINSLEEP(crate::MaliMaliPMMCUINSLEEPFtraceEvent),
-    #[pb(message, 519)] MaliMaliPMMCUOFF(crate::MaliMaliPMMCUOFFFtraceEvent),
-    #[pb(message, 520)] MaliMaliPMMCUON(crate::MaliMaliPMMCUONFtraceEvent),
-    #[pb(message, 521)] MaliMaliPMMCUONCOREATTRUPDATEPEND(
+    MaliMaliPMMCUHCTLSHADERSPENDOFF(crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent),
+    MaliMaliPMMCUHCTLSHADERSPENDON(crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent),
+    MaliMaliPMMCUHCTLSHADERSREADYOFF(crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent),
+    MaliMaliPMMCUINSLEEP(crate::MaliMaliPMMCUINSLEEPFtraceEvent),
+    MaliMaliPMMCUOFF(crate::MaliMaliPMMCUOFFFtraceEvent),
+    MaliMaliPMMCUON(crate::MaliMaliPMMCUONFtraceEvent),
+    MaliMaliPMMCUONCOREATTRUPDATEPEND(
         crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent,
     ),
-    #[pb(message, 522)] MaliMaliPMMCUONGLBREINITPEND(crate::MaliMaliPMMCUONGLBREINITPENDFtraceEvent),
-    #[pb(message, 523)] MaliMaliPMMCUONHALT(crate::MaliMaliPMMCUONHALTFtraceEvent),
-    #[pb(message, 524)] MaliMaliPMMCUONHWCNTDISABLE(crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEvent),
-    #[pb(message, 525)] MaliMaliPMMCUONHWCNTENABLE(crate::MaliMaliPMMCUONHWCNTENABLEFtraceEvent),
-    #[pb(message, 526)] MaliMaliPMMCUONPENDHALT(crate::MaliMaliPMMCUONPENDHALTFtraceEvent),
-    #[pb(message, 527)] MaliMaliPMMCUONPENDSLEEP(crate::MaliMaliPMMCUONPENDSLEEPFtraceEvent),
-    #[pb(message, 528)] MaliMaliPMMCUONSLEEPINITIATE(crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEvent),
-    #[pb(message, 529)] MaliMaliPMMCUPENDOFF(crate::MaliMaliPMMCUPENDOFFFtraceEvent),
-    #[pb(message, 530)] MaliMaliPMMCUPENDONRELOAD(crate::MaliMaliPMMCUPENDONRELOADFtraceEvent),
-    #[pb(message, 531)] MaliMaliPMMCUPOWERDOWN(crate::MaliMaliPMMCUPOWERDOWNFtraceEvent),
-    #[pb(message, 532)] MaliMaliPMMCURESETWAIT(crate::MaliMaliPMMCURESETWAITFtraceEvent),
-    #[pb(message, 533)] BclIrqTrigger(crate::BclIrqTriggerFtraceEvent),
-    #[pb(message, 534)] KgslAdrenoCmdbatchQueued(crate::KgslAdrenoCmdbatchQueuedFtraceEvent),
-    #[pb(message, 535)] KgslAdrenoCmdbatchSubmitted(crate::KgslAdrenoCmdbatchSubmittedFtraceEvent),
-    #[pb(message, 536)] KgslAdrenoCmdbatchSync(crate::KgslAdrenoCmdbatchSyncFtraceEvent),
-    #[pb(message, 537)] KgslAdrenoCmdbatchRetired(crate::KgslAdrenoCmdbatchRetiredFtraceEvent),
-    #[pb(message, 538)] PixelMmKswapdWake(crate::PixelMmKswapdWakeFtraceEvent),
-    #[pb(message, 539)] PixelMmKswapdDone(crate::PixelMmKswapdDoneFtraceEvent),
-    #[pb(message, 540)] SchedWakeupTaskAttr(crate::SchedWakeupTaskAttrFtraceEvent),
-    #[pb(message, 541)] DevfreqFrequency(crate::DevfreqFrequencyFtraceEvent),
-    #[pb(message, 542)] KprobeEvent(crate::KprobeEvent),
-    #[pb(message, 543)] ParamSetValueCpm(crate::ParamSetValueCpmFtraceEvent),
-    #[pb(message, 544)] DoSysOpen(crate::DoSysOpenFtraceEvent),
-    #[pb(message, 545)] OpenExec(crate::OpenExecFtraceEvent),
-    #[pb(message, 546)] BlockIoStart(crate::BlockIoStartFtraceEvent),
-    #[pb(message, 547)] BlockIoDone(crate::BlockIoDoneFtraceEvent),
-    #[pb(message, 548)] MaliGpuPowerState(crate::MaliGpuPowerStateFtraceEvent),
-    #[pb(message, 549)] DpuDispDpuUnderrun(crate::DpuDispDpuUnderrunFtraceEvent),
-    #[pb(message, 550)] DpuDispVblankIrqEnable(crate::DpuDispVblankIrqEnableFtraceEvent),
-    #[pb(message, 551)] HrtimerStart(crate::HrtimerStartFtraceEvent),
-    #[pb(message, 552)] HrtimerCancel(crate::HrtimerCancelFtraceEvent),
-    #[pb(message, 553)] HrtimerExpireEntry(crate::HrtimerExpireEntryFtraceEvent),
-    #[pb(message, 554)] HrtimerExpireExit(crate::HrtimerExpireExitFtraceEvent),
-    #[pb(message, 555)] TimerStart(crate::TimerStartFtraceEvent),
-    #[pb(message, 556)] TimerCancel(crate::TimerCancelFtraceEvent),
-    #[pb(message, 557)] TimerExpireEntry(crate::TimerExpireEntryFtraceEvent),
-    #[pb(message, 558)] TimerExpireExit(crate::TimerExpireExitFtraceEvent),
-    #[pb(message, 559)] LocalTimerEntry(crate::LocalTimerEntryFtraceEvent),
-    #[pb(message, 560)] LocalTimerExit(crate::LocalTimerExitFtraceEvent),
-    #[pb(message, 561)] Dwc3AllocRequest(crate::Dwc3AllocRequestFtraceEvent),
-    #[pb(message, 562)] Dwc3CompleteTrb(crate::Dwc3CompleteTrbFtraceEvent),
-    #[pb(message, 563)] Dwc3CtrlReq(crate::Dwc3CtrlReqFtraceEvent),
-    #[pb(message, 564)] Dwc3EpDequeue(crate::Dwc3EpDequeueFtraceEvent),
-    #[pb(message, 565)] Dwc3EpQueue(crate::Dwc3EpQueueFtraceEvent),
-    #[pb(message, 566)] Dwc3Event(crate::Dwc3EventFtraceEvent),
-    #[pb(message, 567)] Dwc3FreeRequest(crate::Dwc3FreeRequestFtraceEvent),
-    #[pb(message, 568)] Dwc3GadgetEpCmd(crate::Dwc3GadgetEpCmdFtraceEvent),
-    #[pb(message, 569)] Dwc3GadgetEpDisable(crate::Dwc3GadgetEpDisableFtraceEvent),
-    #[pb(message, 570)] Dwc3GadgetEpEnable(crate::Dwc3GadgetEpEnableFtraceEvent),
-    #[pb(message, 571)] Dwc3GadgetGenericCmd(crate::Dwc3GadgetGenericCmdFtraceEvent),
-    #[pb(message, 572)] Dwc3GadgetGiveback(crate::Dwc3GadgetGivebackFtraceEvent),
-    #[pb(message, 573)] Dwc3PrepareTrb(crate::Dwc3PrepareTrbFtraceEvent),
-    #[pb(message, 574)] Dwc3Readl(crate::Dwc3ReadlFtraceEvent),
-    #[pb(message, 575)] Dwc3Writel(crate::Dwc3WritelFtraceEvent),
-    #[pb(message, 576)] CmaAllocFinish(crate::CmaAllocFinishFtraceEvent),
-    #[pb(message, 577)] MmAllocContigMigrateRangeInfo(crate::MmAllocContigMigrateRangeInfoFtraceEvent),
-    #[pb(message, 578)] HostFfaCall(crate::HostFfaCallFtraceEvent),
-    #[pb(message, 579)] DmabufRssStat(crate::DmabufRssStatFtraceEvent),
-    #[pb(message, 580)] IommuIdmap(crate::IommuIdmapFtraceEvent),
-    #[pb(message, 581)] PsciMemProtect(crate::PsciMemProtectFtraceEvent),
-    #[pb(message, 582)] HypervisorHostHcall(crate::HypervisorHostHcallFtraceEvent),
-    #[pb(message, 583)] HypervisorHostSmc(crate::HypervisorHostSmcFtraceEvent),
-    #[pb(message, 584)] HypervisorHypExit(crate::HypervisorHypExitFtraceEvent),
-    #[pb(message, 585)] HypervisorIommuIdmap(crate::HypervisorIommuIdmapFtraceEvent),
-    #[pb(message, 586)] HypervisorPsciMemProtect(crate::HypervisorPsciMemProtectFtraceEvent),
-    #[pb(message, 587)] HypervisorHostMemAbort(crate::HypervisorHostMemAbortFtraceEvent),
-    #[pb(message, 588)] HypervisorHypEnter(crate::HypervisorHypEnterFtraceEvent),
-    #[pb(message, 589)] HypervisorIommuIdmapComplete(crate::HypervisorIommuIdmapCompleteFtraceEvent),
-    #[pb(message, 590)] HypervisorVcpuIllegalTrap(crate::HypervisorVcpuIllegalTrapFtraceEvent),
-    #[pb(message, 591)] DrmSchedJobAddDep(crate::DrmSchedJobAddDepFtraceEvent),
-    #[pb(message, 592)] DrmSchedJobDone(crate::DrmSchedJobDoneFtraceEvent),
-    #[pb(message, 593)] DrmSchedJobQueue(crate::DrmSchedJobQueueFtraceEvent),
-    #[pb(message, 594)] DrmSchedJobRun(crate::DrmSchedJobRunFtraceEvent),
-    #[pb(message, 595)] DrmSchedJobUnschedulable(crate::DrmSchedJobUnschedulableFtraceEvent),
-    #[pb(message, 596)] FwtpPerfettoCounter(crate::FwtpPerfettoCounterFtraceEvent),
-    #[pb(message, 597)] ScsiDispatchCmdError(crate::ScsiDispatchCmdErrorFtraceEvent),
-    #[pb(message, 598)] ScsiDispatchCmdTimeout(crate::ScsiDispatchCmdTimeoutFtraceEvent),
-    #[pb(message, 599)] ScsiEhWakeup(crate::ScsiEhWakeupFtraceEvent),
-    #[pb(message, 600)] FwtpPerfettoSlice(crate::FwtpPerfettoSliceFtraceEvent),
-    #[pb(message, 601)] GpuPowerState(crate::GpuPowerStateFtraceEvent),
-    #[pb(message, 602)] GramCollision(crate::GramCollisionFtraceEvent),
-    #[pb(message, 603)] F2fsLockElapsedTime(crate::F2fsLockElapsedTimeFtraceEvent),
-    #[pb(message, 604)] SchedGroupTracker(crate::SchedGroupTrackerFtraceEvent),
-    #[pb(message, 605)] DpuDispFrameDoneTimeout(crate::DpuDispFrameDoneTimeoutFtraceEvent),
-    #[pb(message, 606)] DpuDispFrameStartTimeout(crate::DpuDispFrameStartTimeoutFtraceEvent),
-    #[pb(message, 607)] MmVmscanMemcgReclaimBegin(crate::MmVmscanMemcgReclaimBeginFtraceEvent),
-    #[pb(message, 608)] MmVmscanMemcgReclaimEnd(crate::MmVmscanMemcgReclaimEndFtraceEvent),
-    #[pb(message, 609)] DpuDispFrameDoneMissing(crate::DpuDispFrameDoneMissingFtraceEvent),
-    #[pb(message, 610)] DpuDispFrameStartMissing(crate::DpuDispFrameStartMissingFtraceEvent),
-    #[pb(message, 611)] PanelSettingsFull(crate::PanelSettingsFullFtraceEvent),
-    #[pb(message, 612)] PanelSettingsLite(crate::PanelSettingsLiteFtraceEvent),
-    #[pb(message, 613)] DpuDispDpuLineUnderrun(crate::DpuDispDpuLineUnderrunFtraceEvent),
-    #[pb(message, 614)] PsciDomainIdleExit(crate::PsciDomainIdleExitFtraceEvent),
-    #[pb(message, 615)] PsciDomainIdleEnter(crate::PsciDomainIdleEnterFtraceEvent),
-    #[pb(message, 616)] LongIrq(crate::LongIrqFtraceEvent),
-    #[pb(message, 617)] LongSoftirq(crate::LongSoftirqFtraceEvent),
+    MaliMaliPMMCUONGLBREINITPEND(crate::MaliMaliPMMCUONGLBREINITPENDFtraceEvent),
+    MaliMaliPMMCUONHALT(crate::MaliMaliPMMCUONHALTFtraceEvent),
+    MaliMaliPMMCUONHWCNTDISABLE(crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEvent),
+    MaliMaliPMMCUONHWCNTENABLE(crate::MaliMaliPMMCUONHWCNTENABLEFtraceEvent),
+    MaliMaliPMMCUONPENDHALT(crate::MaliMaliPMMCUONPENDHALTFtraceEvent),
+    MaliMaliPMMCUONPENDSLEEP(crate::MaliMaliPMMCUONPENDSLEEPFtraceEvent),
+    MaliMaliPMMCUONSLEEPINITIATE(crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEvent),
+    MaliMaliPMMCUPENDOFF(crate::MaliMaliPMMCUPENDOFFFtraceEvent),
+    MaliMaliPMMCUPENDONRELOAD(crate::MaliMaliPMMCUPENDONRELOADFtraceEvent),
+    MaliMaliPMMCUPOWERDOWN(crate::MaliMaliPMMCUPOWERDOWNFtraceEvent),
+    MaliMaliPMMCURESETWAIT(crate::MaliMaliPMMCURESETWAITFtraceEvent),
+    BclIrqTrigger(crate::BclIrqTriggerFtraceEvent),
+    KgslAdrenoCmdbatchQueued(crate::KgslAdrenoCmdbatchQueuedFtraceEvent),
+    KgslAdrenoCmdbatchSubmitted(crate::KgslAdrenoCmdbatchSubmittedFtraceEvent),
+    KgslAdrenoCmdbatchSync(crate::KgslAdrenoCmdbatchSyncFtraceEvent),
+    KgslAdrenoCmdbatchRetired(crate::KgslAdrenoCmdbatchRetiredFtraceEvent),
+    PixelMmKswapdWake(crate::PixelMmKswapdWakeFtraceEvent),
+    PixelMmKswapdDone(crate::PixelMmKswapdDoneFtraceEvent),
+    SchedWakeupTaskAttr(crate::SchedWakeupTaskAttrFtraceEvent),
+    DevfreqFrequency(crate::DevfreqFrequencyFtraceEvent),
+    KprobeEvent(crate::KprobeEvent),
+    ParamSetValueCpm(crate::ParamSetValueCpmFtraceEvent),
+    DoSysOpen(crate::DoSysOpenFtraceEvent),
+    OpenExec(crate::OpenExecFtraceEvent),
+    BlockIoStart(crate::BlockIoStartFtraceEvent),
+    BlockIoDone(crate::BlockIoDoneFtraceEvent),
+    MaliGpuPowerState(crate::MaliGpuPowerStateFtraceEvent),
+    DpuDispDpuUnderrun(crate::DpuDispDpuUnderrunFtraceEvent),
+    DpuDispVblankIrqEnable(crate::DpuDispVblankIrqEnableFtraceEvent),
+    HrtimerStart(crate::HrtimerStartFtraceEvent),
+    HrtimerCancel(crate::HrtimerCancelFtraceEvent),
+    HrtimerExpireEntry(crate::HrtimerExpireEntryFtraceEvent),
+    HrtimerExpireExit(crate::HrtimerExpireExitFtraceEvent),
+    TimerStart(crate::TimerStartFtraceEvent),
+    TimerCancel(crate::TimerCancelFtraceEvent),
+    TimerExpireEntry(crate::TimerExpireEntryFtraceEvent),
+    TimerExpireExit(crate::TimerExpireExitFtraceEvent),
+    LocalTimerEntry(crate::LocalTimerEntryFtraceEvent),
+    LocalTimerExit(crate::LocalTimerExitFtraceEvent),
+    Dwc3AllocRequest(crate::Dwc3AllocRequestFtraceEvent),
+    Dwc3CompleteTrb(crate::Dwc3CompleteTrbFtraceEvent),
+    Dwc3CtrlReq(crate::Dwc3CtrlReqFtraceEvent),
+    Dwc3EpDequeue(crate::Dwc3EpDequeueFtraceEvent),
+    Dwc3EpQueue(crate::Dwc3EpQueueFtraceEvent),
+    Dwc3Event(crate::Dwc3EventFtraceEvent),
+    Dwc3FreeRequest(crate::Dwc3FreeRequestFtraceEvent),
+    Dwc3GadgetEpCmd(crate::Dwc3GadgetEpCmdFtraceEvent),
+    Dwc3GadgetEpDisable(crate::Dwc3GadgetEpDisableFtraceEvent),
+    Dwc3GadgetEpEnable(crate::Dwc3GadgetEpEnableFtraceEvent),
+    Dwc3GadgetGenericCmd(crate::Dwc3GadgetGenericCmdFtraceEvent),
+    Dwc3GadgetGiveback(crate::Dwc3GadgetGivebackFtraceEvent),
+    Dwc3PrepareTrb(crate::Dwc3PrepareTrbFtraceEvent),
+    Dwc3Readl(crate::Dwc3ReadlFtraceEvent),
+    Dwc3Writel(crate::Dwc3WritelFtraceEvent),
+    CmaAllocFinish(crate::CmaAllocFinishFtraceEvent),
+    MmAllocContigMigrateRangeInfo(crate::MmAllocContigMigrateRangeInfoFtraceEvent),
+    HostFfaCall(crate::HostFfaCallFtraceEvent),
+    DmabufRssStat(crate::DmabufRssStatFtraceEvent),
+    IommuIdmap(crate::IommuIdmapFtraceEvent),
+    PsciMemProtect(crate::PsciMemProtectFtraceEvent),
+    HypervisorHostHcall(crate::HypervisorHostHcallFtraceEvent),
+    HypervisorHostSmc(crate::HypervisorHostSmcFtraceEvent),
+    HypervisorHypExit(crate::HypervisorHypExitFtraceEvent),
+    HypervisorIommuIdmap(crate::HypervisorIommuIdmapFtraceEvent),
+    HypervisorPsciMemProtect(crate::HypervisorPsciMemProtectFtraceEvent),
+    HypervisorHostMemAbort(crate::HypervisorHostMemAbortFtraceEvent),
+    HypervisorHypEnter(crate::HypervisorHypEnterFtraceEvent),
+    HypervisorIommuIdmapComplete(crate::HypervisorIommuIdmapCompleteFtraceEvent),
+    HypervisorVcpuIllegalTrap(crate::HypervisorVcpuIllegalTrapFtraceEvent),
+    DrmSchedJobAddDep(crate::DrmSchedJobAddDepFtraceEvent),
+    DrmSchedJobDone(crate::DrmSchedJobDoneFtraceEvent),
+    DrmSchedJobQueue(crate::DrmSchedJobQueueFtraceEvent),
+    DrmSchedJobRun(crate::DrmSchedJobRunFtraceEvent),
+    DrmSchedJobUnschedulable(crate::DrmSchedJobUnschedulableFtraceEvent),
+    FwtpPerfettoCounter(crate::FwtpPerfettoCounterFtraceEvent),
+    ScsiDispatchCmdError(crate::ScsiDispatchCmdErrorFtraceEvent),
+    ScsiDispatchCmdTimeout(crate::ScsiDispatchCmdTimeoutFtraceEvent),
+    ScsiEhWakeup(crate::ScsiEhWakeupFtraceEvent),
+    FwtpPerfettoSlice(crate::FwtpPerfettoSliceFtraceEvent),
+    GpuPowerState(crate::GpuPowerStateFtraceEvent),
+    GramCollision(crate::GramCollisionFtraceEvent),
+    F2fsLockElapsedTime(crate::F2fsLockElapsedTimeFtraceEvent),
+    SchedGroupTracker(crate::SchedGroupTrackerFtraceEvent),
+    DpuDispFrameDoneTimeout(crate::DpuDispFrameDoneTimeoutFtraceEvent),
+    DpuDispFrameStartTimeout(crate::DpuDispFrameStartTimeoutFtraceEvent),
+    MmVmscanMemcgReclaimBegin(crate::MmVmscanMemcgReclaimBeginFtraceEvent),
+    MmVmscanMemcgReclaimEnd(crate::MmVmscanMemcgReclaimEndFtraceEvent),
+    DpuDispFrameDoneMissing(crate::DpuDispFrameDoneMissingFtraceEvent),
+    DpuDispFrameStartMissing(crate::DpuDispFrameStartMissingFtraceEvent),
+    PanelSettingsFull(crate::PanelSettingsFullFtraceEvent),
+    PanelSettingsLite(crate::PanelSettingsLiteFtraceEvent),
+    DpuDispDpuLineUnderrun(crate::DpuDispDpuLineUnderrunFtraceEvent),
+    PsciDomainIdleExit(crate::PsciDomainIdleExitFtraceEvent),
+    PsciDomainIdleEnter(crate::PsciDomainIdleEnterFtraceEvent),
+    LongIrq(crate::LongIrqFtraceEvent),
+    LongSoftirq(crate::LongSoftirqFtraceEvent),
 }
 
-rt::writer!(FtraceEventWriter, "perfetto.protos.FtraceEvent");
-impl FtraceEventWriter<'_> {
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn print(&mut self) -> crate::PrintFtraceEventWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn print_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    #[inline] pub fn sched_switch(&mut self) -> crate::SchedSwitchFtraceEventWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_switch_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpu_frequency(&mut self) -> crate::CpuFrequencyFtraceEventWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    #[inline] pub fn cpu_frequency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpu_frequency_limits(
-        &mut self,
-    ) -> crate::CpuFrequencyLimitsFtraceEventWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    #[inline] pub fn cpu_frequency_limits_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpu_idle(&mut self) -> crate::CpuIdleFtraceEventWriter<'_> { rt::message::<13, _>(&mut self.s) }
-    #[inline] pub fn cpu_idle_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<13>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clock_enable(&mut self) -> crate::ClockEnableFtraceEventWriter<'_> {
-        rt::message::<14, _>(&mut self.s)
-    }
-    #[inline] pub fn clock_enable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<14>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clock_disable(&mut self) -> crate::ClockDisableFtraceEventWriter<'_> {
-        rt::message::<15, _>(&mut self.s)
-    }
-    #[inline] pub fn clock_disable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<15>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clock_set_rate(&mut self) -> crate::ClockSetRateFtraceEventWriter<'_> {
-        rt::message::<16, _>(&mut self.s)
-    }
-    #[inline] pub fn clock_set_rate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<16>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_wakeup(&mut self) -> crate::SchedWakeupFtraceEventWriter<'_> {
-        rt::message::<17, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_wakeup_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<17>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_blocked_reason(
-        &mut self,
-    ) -> crate::SchedBlockedReasonFtraceEventWriter<'_> {
-        rt::message::<18, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_blocked_reason_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<18>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_cpu_hotplug(&mut self) -> crate::SchedCpuHotplugFtraceEventWriter<'_> {
-        rt::message::<19, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_cpu_hotplug_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<19>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_waking(&mut self) -> crate::SchedWakingFtraceEventWriter<'_> {
-        rt::message::<20, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_waking_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<20>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ipi_entry(&mut self) -> crate::IpiEntryFtraceEventWriter<'_> { rt::message::<21, _>(&mut self.s) }
-    #[inline] pub fn ipi_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<21>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ipi_exit(&mut self) -> crate::IpiExitFtraceEventWriter<'_> { rt::message::<22, _>(&mut self.s) }
-    #[inline] pub fn ipi_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<22>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ipi_raise(&mut self) -> crate::IpiRaiseFtraceEventWriter<'_> { rt::message::<23, _>(&mut self.s) }
-    #[inline] pub fn ipi_raise_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<23>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn softirq_entry(&mut self) -> crate::SoftirqEntryFtraceEventWriter<'_> {
-        rt::message::<24, _>(&mut self.s)
-    }
-    #[inline] pub fn softirq_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<24>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn softirq_exit(&mut self) -> crate::SoftirqExitFtraceEventWriter<'_> {
-        rt::message::<25, _>(&mut self.s)
-    }
-    #[inline] pub fn softirq_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<25>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn softirq_raise(&mut self) -> crate::SoftirqRaiseFtraceEventWriter<'_> {
-        rt::message::<26, _>(&mut self.s)
-    }
-    #[inline] pub fn softirq_raise_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<26>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn i2c_read(&mut self) -> crate::I2cReadFtraceEventWriter<'_> { rt::message::<27, _>(&mut self.s) }
-    #[inline] pub fn i2c_read_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<27>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn i2c_write(&mut self) -> crate::I2cWriteFtraceEventWriter<'_> { rt::message::<28, _>(&mut self.s) }
-    #[inline] pub fn i2c_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<28>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn i2c_result(&mut self) -> crate::I2cResultFtraceEventWriter<'_> {
-        rt::message::<29, _>(&mut self.s)
-    }
-    #[inline] pub fn i2c_result_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<29>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn i2c_reply(&mut self) -> crate::I2cReplyFtraceEventWriter<'_> { rt::message::<30, _>(&mut self.s) }
-    #[inline] pub fn i2c_reply_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<30>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn smbus_read(&mut self) -> crate::SmbusReadFtraceEventWriter<'_> {
-        rt::message::<31, _>(&mut self.s)
-    }
-    #[inline] pub fn smbus_read_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<31>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn smbus_write(&mut self) -> crate::SmbusWriteFtraceEventWriter<'_> {
-        rt::message::<32, _>(&mut self.s)
-    }
-    #[inline] pub fn smbus_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<32>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn smbus_result(&mut self) -> crate::SmbusResultFtraceEventWriter<'_> {
-        rt::message::<33, _>(&mut self.s)
-    }
-    #[inline] pub fn smbus_result_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<33>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn smbus_reply(&mut self) -> crate::SmbusReplyFtraceEventWriter<'_> {
-        rt::message::<34, _>(&mut self.s)
-    }
-    #[inline] pub fn smbus_reply_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<34>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn lowmemory_kill(&mut self) -> crate::LowmemoryKillFtraceEventWriter<'_> {
-        rt::message::<35, _>(&mut self.s)
-    }
-    #[inline] pub fn lowmemory_kill_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<35>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn irq_handler_entry(&mut self) -> crate::IrqHandlerEntryFtraceEventWriter<'_> {
-        rt::message::<36, _>(&mut self.s)
-    }
-    #[inline] pub fn irq_handler_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<36>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn irq_handler_exit(&mut self) -> crate::IrqHandlerExitFtraceEventWriter<'_> {
-        rt::message::<37, _>(&mut self.s)
-    }
-    #[inline] pub fn irq_handler_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<37>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sync_pt(&mut self) -> crate::SyncPtFtraceEventWriter<'_> { rt::message::<38, _>(&mut self.s) }
-    #[inline] pub fn sync_pt_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<38>(&mut self.s, body); self }
-    #[inline] pub fn sync_timeline(&mut self) -> crate::SyncTimelineFtraceEventWriter<'_> {
-        rt::message::<39, _>(&mut self.s)
-    }
-    #[inline] pub fn sync_timeline_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<39>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sync_wait(&mut self) -> crate::SyncWaitFtraceEventWriter<'_> { rt::message::<40, _>(&mut self.s) }
-    #[inline] pub fn sync_wait_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<40>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_write_begin(
-        &mut self,
-    ) -> crate::Ext4DaWriteBeginFtraceEventWriter<'_> {
-        rt::message::<41, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_write_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<41>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_write_end(&mut self) -> crate::Ext4DaWriteEndFtraceEventWriter<'_> {
-        rt::message::<42, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_write_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<42>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_sync_file_enter(
-        &mut self,
-    ) -> crate::Ext4SyncFileEnterFtraceEventWriter<'_> {
-        rt::message::<43, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_sync_file_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<43>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_sync_file_exit(
-        &mut self,
-    ) -> crate::Ext4SyncFileExitFtraceEventWriter<'_> {
-        rt::message::<44, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_sync_file_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<44>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_rq_issue(&mut self) -> crate::BlockRqIssueFtraceEventWriter<'_> {
-        rt::message::<45, _>(&mut self.s)
-    }
-    #[inline] pub fn block_rq_issue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<45>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_vmscan_direct_reclaim_begin(
-        &mut self,
-    ) -> crate::MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
-        rt::message::<46, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_vmscan_direct_reclaim_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<46>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_vmscan_direct_reclaim_end(
-        &mut self,
-    ) -> crate::MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
-        rt::message::<47, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_vmscan_direct_reclaim_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<47>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_vmscan_kswapd_wake(
-        &mut self,
-    ) -> crate::MmVmscanKswapdWakeFtraceEventWriter<'_> {
-        rt::message::<48, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_vmscan_kswapd_wake_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<48>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_vmscan_kswapd_sleep(
-        &mut self,
-    ) -> crate::MmVmscanKswapdSleepFtraceEventWriter<'_> {
-        rt::message::<49, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_vmscan_kswapd_sleep_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<49>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_transaction(
-        &mut self,
-    ) -> crate::BinderTransactionFtraceEventWriter<'_> {
-        rt::message::<50, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_transaction_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<50>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_transaction_received(
-        &mut self,
-    ) -> crate::BinderTransactionReceivedFtraceEventWriter<'_> {
-        rt::message::<51, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_transaction_received_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<51>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_set_priority(
-        &mut self,
-    ) -> crate::BinderSetPriorityFtraceEventWriter<'_> {
-        rt::message::<52, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_set_priority_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<52>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_lock(&mut self) -> crate::BinderLockFtraceEventWriter<'_> {
-        rt::message::<53, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_lock_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<53>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_locked(&mut self) -> crate::BinderLockedFtraceEventWriter<'_> {
-        rt::message::<54, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_locked_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<54>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_unlock(&mut self) -> crate::BinderUnlockFtraceEventWriter<'_> {
-        rt::message::<55, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_unlock_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<55>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn workqueue_activate_work(
-        &mut self,
-    ) -> crate::WorkqueueActivateWorkFtraceEventWriter<'_> {
-        rt::message::<56, _>(&mut self.s)
-    }
-    #[inline] pub fn workqueue_activate_work_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<56>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn workqueue_execute_end(
-        &mut self,
-    ) -> crate::WorkqueueExecuteEndFtraceEventWriter<'_> {
-        rt::message::<57, _>(&mut self.s)
-    }
-    #[inline] pub fn workqueue_execute_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<57>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn workqueue_execute_start(
-        &mut self,
-    ) -> crate::WorkqueueExecuteStartFtraceEventWriter<'_> {
-        rt::message::<58, _>(&mut self.s)
-    }
-    #[inline] pub fn workqueue_execute_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<58>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn workqueue_queue_work(
-        &mut self,
-    ) -> crate::WorkqueueQueueWorkFtraceEventWriter<'_> {
-        rt::message::<59, _>(&mut self.s)
-    }
-    #[inline] pub fn workqueue_queue_work_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<59>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_disable(&mut self) -> crate::RegulatorDisableFtraceEventWriter<'_> {
-        rt::message::<60, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_disable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<60>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_disable_complete(
-        &mut self,
-    ) -> crate::RegulatorDisableCompleteFtraceEventWriter<'_> {
-        rt::message::<61, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_disable_complete_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<61>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_enable(&mut self) -> crate::RegulatorEnableFtraceEventWriter<'_> {
-        rt::message::<62, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_enable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<62>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_enable_complete(
-        &mut self,
-    ) -> crate::RegulatorEnableCompleteFtraceEventWriter<'_> {
-        rt::message::<63, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_enable_complete_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<63>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_enable_delay(
-        &mut self,
-    ) -> crate::RegulatorEnableDelayFtraceEventWriter<'_> {
-        rt::message::<64, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_enable_delay_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<64>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_set_voltage(
-        &mut self,
-    ) -> crate::RegulatorSetVoltageFtraceEventWriter<'_> {
-        rt::message::<65, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_set_voltage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<65>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn regulator_set_voltage_complete(
-        &mut self,
-    ) -> crate::RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
-        rt::message::<66, _>(&mut self.s)
-    }
-    #[inline] pub fn regulator_set_voltage_complete_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<66>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_attach_task(
-        &mut self,
-    ) -> crate::CgroupAttachTaskFtraceEventWriter<'_> {
-        rt::message::<67, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_attach_task_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<67>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_mkdir(&mut self) -> crate::CgroupMkdirFtraceEventWriter<'_> {
-        rt::message::<68, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_mkdir_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<68>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_remount(&mut self) -> crate::CgroupRemountFtraceEventWriter<'_> {
-        rt::message::<69, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_remount_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<69>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_rmdir(&mut self) -> crate::CgroupRmdirFtraceEventWriter<'_> {
-        rt::message::<70, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_rmdir_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<70>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_transfer_tasks(
-        &mut self,
-    ) -> crate::CgroupTransferTasksFtraceEventWriter<'_> {
-        rt::message::<71, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_transfer_tasks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<71>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_destroy_root(
-        &mut self,
-    ) -> crate::CgroupDestroyRootFtraceEventWriter<'_> {
-        rt::message::<72, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_destroy_root_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<72>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_release(&mut self) -> crate::CgroupReleaseFtraceEventWriter<'_> {
-        rt::message::<73, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_release_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<73>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_rename(&mut self) -> crate::CgroupRenameFtraceEventWriter<'_> {
-        rt::message::<74, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_rename_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<74>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cgroup_setup_root(&mut self) -> crate::CgroupSetupRootFtraceEventWriter<'_> {
-        rt::message::<75, _>(&mut self.s)
-    }
-    #[inline] pub fn cgroup_setup_root_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<75>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_cmd_kickoff(&mut self) -> crate::MdpCmdKickoffFtraceEventWriter<'_> {
-        rt::message::<76, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_cmd_kickoff_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<76>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_commit(&mut self) -> crate::MdpCommitFtraceEventWriter<'_> {
-        rt::message::<77, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_commit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<77>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_perf_set_ot(&mut self) -> crate::MdpPerfSetOtFtraceEventWriter<'_> {
-        rt::message::<78, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_perf_set_ot_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<78>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_sspp_change(&mut self) -> crate::MdpSsppChangeFtraceEventWriter<'_> {
-        rt::message::<79, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_sspp_change_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<79>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn tracing_mark_write(
-        &mut self,
-    ) -> crate::TracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<80, _>(&mut self.s)
-    }
-    #[inline] pub fn tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<80>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_cmd_pingpong_done(
-        &mut self,
-    ) -> crate::MdpCmdPingpongDoneFtraceEventWriter<'_> {
-        rt::message::<81, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_cmd_pingpong_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<81>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_compare_bw(&mut self) -> crate::MdpCompareBwFtraceEventWriter<'_> {
-        rt::message::<82, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_compare_bw_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<82>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_perf_set_panic_luts(
-        &mut self,
-    ) -> crate::MdpPerfSetPanicLutsFtraceEventWriter<'_> {
-        rt::message::<83, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_perf_set_panic_luts_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<83>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_sspp_set(&mut self) -> crate::MdpSsppSetFtraceEventWriter<'_> {
-        rt::message::<84, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_sspp_set_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<84>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_cmd_readptr_done(
-        &mut self,
-    ) -> crate::MdpCmdReadptrDoneFtraceEventWriter<'_> {
-        rt::message::<85, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_cmd_readptr_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<85>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_misr_crc(&mut self) -> crate::MdpMisrCrcFtraceEventWriter<'_> {
-        rt::message::<86, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_misr_crc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<86>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_perf_set_qos_luts(
-        &mut self,
-    ) -> crate::MdpPerfSetQosLutsFtraceEventWriter<'_> {
-        rt::message::<87, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_perf_set_qos_luts_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<87>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_trace_counter(&mut self) -> crate::MdpTraceCounterFtraceEventWriter<'_> {
-        rt::message::<88, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_trace_counter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<88>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_cmd_release_bw(&mut self) -> crate::MdpCmdReleaseBwFtraceEventWriter<'_> {
-        rt::message::<89, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_cmd_release_bw_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<89>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_mixer_update(&mut self) -> crate::MdpMixerUpdateFtraceEventWriter<'_> {
-        rt::message::<90, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_mixer_update_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<90>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_perf_set_wm_levels(
-        &mut self,
-    ) -> crate::MdpPerfSetWmLevelsFtraceEventWriter<'_> {
-        rt::message::<91, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_perf_set_wm_levels_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<91>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_video_underrun_done(
-        &mut self,
-    ) -> crate::MdpVideoUnderrunDoneFtraceEventWriter<'_> {
-        rt::message::<92, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_video_underrun_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<92>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_cmd_wait_pingpong(
-        &mut self,
-    ) -> crate::MdpCmdWaitPingpongFtraceEventWriter<'_> {
-        rt::message::<93, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_cmd_wait_pingpong_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<93>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_perf_prefill_calc(
-        &mut self,
-    ) -> crate::MdpPerfPrefillCalcFtraceEventWriter<'_> {
-        rt::message::<94, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_perf_prefill_calc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<94>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mdp_perf_update_bus(
-        &mut self,
-    ) -> crate::MdpPerfUpdateBusFtraceEventWriter<'_> {
-        rt::message::<95, _>(&mut self.s)
-    }
-    #[inline] pub fn mdp_perf_update_bus_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<95>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn rotator_bw_ao_as_context(
-        &mut self,
-    ) -> crate::RotatorBwAoAsContextFtraceEventWriter<'_> {
-        rt::message::<96, _>(&mut self.s)
-    }
-    #[inline] pub fn rotator_bw_ao_as_context_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<96>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_filemap_add_to_page_cache(
-        &mut self,
-    ) -> crate::MmFilemapAddToPageCacheFtraceEventWriter<'_> {
-        rt::message::<97, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_filemap_add_to_page_cache_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<97>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_filemap_delete_from_page_cache(
-        &mut self,
-    ) -> crate::MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
-        rt::message::<98, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_filemap_delete_from_page_cache_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<98>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_begin(
-        &mut self,
-    ) -> crate::MmCompactionBeginFtraceEventWriter<'_> {
-        rt::message::<99, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<99>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_defer_compaction(
-        &mut self,
-    ) -> crate::MmCompactionDeferCompactionFtraceEventWriter<'_> {
-        rt::message::<100, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_defer_compaction_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<100>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_deferred(
-        &mut self,
-    ) -> crate::MmCompactionDeferredFtraceEventWriter<'_> {
-        rt::message::<101, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_deferred_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<101>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_defer_reset(
-        &mut self,
-    ) -> crate::MmCompactionDeferResetFtraceEventWriter<'_> {
-        rt::message::<102, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_defer_reset_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<102>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_end(&mut self) -> crate::MmCompactionEndFtraceEventWriter<'_> {
-        rt::message::<103, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<103>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_finished(
-        &mut self,
-    ) -> crate::MmCompactionFinishedFtraceEventWriter<'_> {
-        rt::message::<104, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_finished_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<104>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_isolate_freepages(
-        &mut self,
-    ) -> crate::MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
-        rt::message::<105, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_isolate_freepages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<105>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_isolate_migratepages(
-        &mut self,
-    ) -> crate::MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
-        rt::message::<106, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_isolate_migratepages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<106>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_kcompactd_sleep(
-        &mut self,
-    ) -> crate::MmCompactionKcompactdSleepFtraceEventWriter<'_> {
-        rt::message::<107, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_kcompactd_sleep_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<107>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_kcompactd_wake(
-        &mut self,
-    ) -> crate::MmCompactionKcompactdWakeFtraceEventWriter<'_> {
-        rt::message::<108, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_kcompactd_wake_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<108>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_migratepages(
-        &mut self,
-    ) -> crate::MmCompactionMigratepagesFtraceEventWriter<'_> {
-        rt::message::<109, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_migratepages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<109>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_suitable(
-        &mut self,
-    ) -> crate::MmCompactionSuitableFtraceEventWriter<'_> {
-        rt::message::<110, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_suitable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<110>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_try_to_compact_pages(
-        &mut self,
-    ) -> crate::MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
-        rt::message::<111, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_try_to_compact_pages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<111>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_compaction_wakeup_kcompactd(
-        &mut self,
-    ) -> crate::MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
-        rt::message::<112, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_compaction_wakeup_kcompactd_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<112>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn suspend_resume(&mut self) -> crate::SuspendResumeFtraceEventWriter<'_> {
-        rt::message::<113, _>(&mut self.s)
-    }
-    #[inline] pub fn suspend_resume_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<113>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_wakeup_new(&mut self) -> crate::SchedWakeupNewFtraceEventWriter<'_> {
-        rt::message::<114, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_wakeup_new_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<114>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_bio_backmerge(
-        &mut self,
-    ) -> crate::BlockBioBackmergeFtraceEventWriter<'_> {
-        rt::message::<115, _>(&mut self.s)
-    }
-    #[inline] pub fn block_bio_backmerge_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<115>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_bio_bounce(&mut self) -> crate::BlockBioBounceFtraceEventWriter<'_> {
-        rt::message::<116, _>(&mut self.s)
-    }
-    #[inline] pub fn block_bio_bounce_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<116>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_bio_complete(
-        &mut self,
-    ) -> crate::BlockBioCompleteFtraceEventWriter<'_> {
-        rt::message::<117, _>(&mut self.s)
-    }
-    #[inline] pub fn block_bio_complete_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<117>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_bio_frontmerge(
-        &mut self,
-    ) -> crate::BlockBioFrontmergeFtraceEventWriter<'_> {
-        rt::message::<118, _>(&mut self.s)
-    }
-    #[inline] pub fn block_bio_frontmerge_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<118>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_bio_queue(&mut self) -> crate::BlockBioQueueFtraceEventWriter<'_> {
-        rt::message::<119, _>(&mut self.s)
-    }
-    #[inline] pub fn block_bio_queue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<119>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_bio_remap(&mut self) -> crate::BlockBioRemapFtraceEventWriter<'_> {
-        rt::message::<120, _>(&mut self.s)
-    }
-    #[inline] pub fn block_bio_remap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<120>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_dirty_buffer(
-        &mut self,
-    ) -> crate::BlockDirtyBufferFtraceEventWriter<'_> {
-        rt::message::<121, _>(&mut self.s)
-    }
-    #[inline] pub fn block_dirty_buffer_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<121>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_getrq(&mut self) -> crate::BlockGetrqFtraceEventWriter<'_> {
-        rt::message::<122, _>(&mut self.s)
-    }
-    #[inline] pub fn block_getrq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<122>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_plug(&mut self) -> crate::BlockPlugFtraceEventWriter<'_> {
-        rt::message::<123, _>(&mut self.s)
-    }
-    #[inline] pub fn block_plug_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<123>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_rq_abort(&mut self) -> crate::BlockRqAbortFtraceEventWriter<'_> {
-        rt::message::<124, _>(&mut self.s)
-    }
-    #[inline] pub fn block_rq_abort_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<124>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_rq_complete(&mut self) -> crate::BlockRqCompleteFtraceEventWriter<'_> {
-        rt::message::<125, _>(&mut self.s)
-    }
-    #[inline] pub fn block_rq_complete_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<125>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_rq_insert(&mut self) -> crate::BlockRqInsertFtraceEventWriter<'_> {
-        rt::message::<126, _>(&mut self.s)
-    }
-    #[inline] pub fn block_rq_insert_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<126>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_rq_remap(&mut self) -> crate::BlockRqRemapFtraceEventWriter<'_> {
-        rt::message::<128, _>(&mut self.s)
-    }
-    #[inline] pub fn block_rq_remap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<128>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_rq_requeue(&mut self) -> crate::BlockRqRequeueFtraceEventWriter<'_> {
-        rt::message::<129, _>(&mut self.s)
-    }
-    #[inline] pub fn block_rq_requeue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<129>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_sleeprq(&mut self) -> crate::BlockSleeprqFtraceEventWriter<'_> {
-        rt::message::<130, _>(&mut self.s)
-    }
-    #[inline] pub fn block_sleeprq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<130>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_split(&mut self) -> crate::BlockSplitFtraceEventWriter<'_> {
-        rt::message::<131, _>(&mut self.s)
-    }
-    #[inline] pub fn block_split_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<131>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_touch_buffer(
-        &mut self,
-    ) -> crate::BlockTouchBufferFtraceEventWriter<'_> {
-        rt::message::<132, _>(&mut self.s)
-    }
-    #[inline] pub fn block_touch_buffer_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<132>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_unplug(&mut self) -> crate::BlockUnplugFtraceEventWriter<'_> {
-        rt::message::<133, _>(&mut self.s)
-    }
-    #[inline] pub fn block_unplug_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<133>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_alloc_da_blocks(
-        &mut self,
-    ) -> crate::Ext4AllocDaBlocksFtraceEventWriter<'_> {
-        rt::message::<134, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_alloc_da_blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<134>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_allocate_blocks(
-        &mut self,
-    ) -> crate::Ext4AllocateBlocksFtraceEventWriter<'_> {
-        rt::message::<135, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_allocate_blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<135>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_allocate_inode(
-        &mut self,
-    ) -> crate::Ext4AllocateInodeFtraceEventWriter<'_> {
-        rt::message::<136, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_allocate_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<136>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_begin_ordered_truncate(
-        &mut self,
-    ) -> crate::Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
-        rt::message::<137, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_begin_ordered_truncate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<137>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_collapse_range(
-        &mut self,
-    ) -> crate::Ext4CollapseRangeFtraceEventWriter<'_> {
-        rt::message::<138, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_collapse_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<138>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_release_space(
-        &mut self,
-    ) -> crate::Ext4DaReleaseSpaceFtraceEventWriter<'_> {
-        rt::message::<139, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_release_space_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<139>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_reserve_space(
-        &mut self,
-    ) -> crate::Ext4DaReserveSpaceFtraceEventWriter<'_> {
-        rt::message::<140, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_reserve_space_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<140>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_update_reserve_space(
-        &mut self,
-    ) -> crate::Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
-        rt::message::<141, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_update_reserve_space_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<141>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_write_pages(
-        &mut self,
-    ) -> crate::Ext4DaWritePagesFtraceEventWriter<'_> {
-        rt::message::<142, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_write_pages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<142>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_da_write_pages_extent(
-        &mut self,
-    ) -> crate::Ext4DaWritePagesExtentFtraceEventWriter<'_> {
-        rt::message::<143, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_da_write_pages_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<143>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_direct_IO_enter(
-        &mut self,
-    ) -> crate::Ext4DirectIOEnterFtraceEventWriter<'_> {
-        rt::message::<144, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_direct_IO_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<144>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_direct_IO_exit(
-        &mut self,
-    ) -> crate::Ext4DirectIOExitFtraceEventWriter<'_> {
-        rt::message::<145, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_direct_IO_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<145>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_discard_blocks(
-        &mut self,
-    ) -> crate::Ext4DiscardBlocksFtraceEventWriter<'_> {
-        rt::message::<146, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_discard_blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<146>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_discard_preallocations(
-        &mut self,
-    ) -> crate::Ext4DiscardPreallocationsFtraceEventWriter<'_> {
-        rt::message::<147, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_discard_preallocations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<147>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_drop_inode(&mut self) -> crate::Ext4DropInodeFtraceEventWriter<'_> {
-        rt::message::<148, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_drop_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<148>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_cache_extent(
-        &mut self,
-    ) -> crate::Ext4EsCacheExtentFtraceEventWriter<'_> {
-        rt::message::<149, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_cache_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<149>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_find_delayed_extent_range_enter(
-        &mut self,
-    ) -> crate::Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
-        rt::message::<150, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_find_delayed_extent_range_enter_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<150>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_find_delayed_extent_range_exit(
-        &mut self,
-    ) -> crate::Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
-        rt::message::<151, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_find_delayed_extent_range_exit_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<151>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_insert_extent(
-        &mut self,
-    ) -> crate::Ext4EsInsertExtentFtraceEventWriter<'_> {
-        rt::message::<152, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_insert_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<152>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_lookup_extent_enter(
-        &mut self,
-    ) -> crate::Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
-        rt::message::<153, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_lookup_extent_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<153>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_lookup_extent_exit(
-        &mut self,
-    ) -> crate::Ext4EsLookupExtentExitFtraceEventWriter<'_> {
-        rt::message::<154, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_lookup_extent_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<154>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_remove_extent(
-        &mut self,
-    ) -> crate::Ext4EsRemoveExtentFtraceEventWriter<'_> {
-        rt::message::<155, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_remove_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<155>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_shrink(&mut self) -> crate::Ext4EsShrinkFtraceEventWriter<'_> {
-        rt::message::<156, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_shrink_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<156>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_shrink_count(
-        &mut self,
-    ) -> crate::Ext4EsShrinkCountFtraceEventWriter<'_> {
-        rt::message::<157, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_shrink_count_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<157>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_shrink_scan_enter(
-        &mut self,
-    ) -> crate::Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
-        rt::message::<158, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_shrink_scan_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<158>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_es_shrink_scan_exit(
-        &mut self,
-    ) -> crate::Ext4EsShrinkScanExitFtraceEventWriter<'_> {
-        rt::message::<159, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_es_shrink_scan_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<159>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_evict_inode(&mut self) -> crate::Ext4EvictInodeFtraceEventWriter<'_> {
-        rt::message::<160, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_evict_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<160>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_convert_to_initialized_enter(
-        &mut self,
-    ) -> crate::Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
-        rt::message::<161, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_convert_to_initialized_enter_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<161>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_convert_to_initialized_fastpath(
-        &mut self,
-    ) -> crate::Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
-        rt::message::<162, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_convert_to_initialized_fastpath_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<162>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_handle_unwritten_extents(
-        &mut self,
-    ) -> crate::Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
-        rt::message::<163, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_handle_unwritten_extents_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<163>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_in_cache(&mut self) -> crate::Ext4ExtInCacheFtraceEventWriter<'_> {
-        rt::message::<164, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_in_cache_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<164>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_load_extent(
-        &mut self,
-    ) -> crate::Ext4ExtLoadExtentFtraceEventWriter<'_> {
-        rt::message::<165, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_load_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<165>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_map_blocks_enter(
-        &mut self,
-    ) -> crate::Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
-        rt::message::<166, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_map_blocks_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<166>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_map_blocks_exit(
-        &mut self,
-    ) -> crate::Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
-        rt::message::<167, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_map_blocks_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<167>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_put_in_cache(
-        &mut self,
-    ) -> crate::Ext4ExtPutInCacheFtraceEventWriter<'_> {
-        rt::message::<168, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_put_in_cache_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<168>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_remove_space(
-        &mut self,
-    ) -> crate::Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
-        rt::message::<169, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_remove_space_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<169>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_remove_space_done(
-        &mut self,
-    ) -> crate::Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
-        rt::message::<170, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_remove_space_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<170>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_rm_idx(&mut self) -> crate::Ext4ExtRmIdxFtraceEventWriter<'_> {
-        rt::message::<171, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_rm_idx_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<171>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_rm_leaf(&mut self) -> crate::Ext4ExtRmLeafFtraceEventWriter<'_> {
-        rt::message::<172, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_rm_leaf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<172>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ext_show_extent(
-        &mut self,
-    ) -> crate::Ext4ExtShowExtentFtraceEventWriter<'_> {
-        rt::message::<173, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ext_show_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<173>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_fallocate_enter(
-        &mut self,
-    ) -> crate::Ext4FallocateEnterFtraceEventWriter<'_> {
-        rt::message::<174, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_fallocate_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<174>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_fallocate_exit(
-        &mut self,
-    ) -> crate::Ext4FallocateExitFtraceEventWriter<'_> {
-        rt::message::<175, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_fallocate_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<175>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_find_delalloc_range(
-        &mut self,
-    ) -> crate::Ext4FindDelallocRangeFtraceEventWriter<'_> {
-        rt::message::<176, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_find_delalloc_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<176>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_forget(&mut self) -> crate::Ext4ForgetFtraceEventWriter<'_> {
-        rt::message::<177, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_forget_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<177>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_free_blocks(&mut self) -> crate::Ext4FreeBlocksFtraceEventWriter<'_> {
-        rt::message::<178, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_free_blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<178>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_free_inode(&mut self) -> crate::Ext4FreeInodeFtraceEventWriter<'_> {
-        rt::message::<179, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_free_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<179>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_get_implied_cluster_alloc_exit(
-        &mut self,
-    ) -> crate::Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
-        rt::message::<180, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_get_implied_cluster_alloc_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<180>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_get_reserved_cluster_alloc(
-        &mut self,
-    ) -> crate::Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
-        rt::message::<181, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_get_reserved_cluster_alloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<181>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ind_map_blocks_enter(
-        &mut self,
-    ) -> crate::Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
-        rt::message::<182, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ind_map_blocks_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<182>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_ind_map_blocks_exit(
-        &mut self,
-    ) -> crate::Ext4IndMapBlocksExitFtraceEventWriter<'_> {
-        rt::message::<183, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_ind_map_blocks_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<183>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_insert_range(&mut self) -> crate::Ext4InsertRangeFtraceEventWriter<'_> {
-        rt::message::<184, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_insert_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<184>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_invalidatepage(
-        &mut self,
-    ) -> crate::Ext4InvalidatepageFtraceEventWriter<'_> {
-        rt::message::<185, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_invalidatepage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<185>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_journal_start(
-        &mut self,
-    ) -> crate::Ext4JournalStartFtraceEventWriter<'_> {
-        rt::message::<186, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_journal_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<186>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_journal_start_reserved(
-        &mut self,
-    ) -> crate::Ext4JournalStartReservedFtraceEventWriter<'_> {
-        rt::message::<187, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_journal_start_reserved_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<187>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_journalled_invalidatepage(
-        &mut self,
-    ) -> crate::Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
-        rt::message::<188, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_journalled_invalidatepage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<188>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_journalled_write_end(
-        &mut self,
-    ) -> crate::Ext4JournalledWriteEndFtraceEventWriter<'_> {
-        rt::message::<189, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_journalled_write_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<189>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_load_inode(&mut self) -> crate::Ext4LoadInodeFtraceEventWriter<'_> {
-        rt::message::<190, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_load_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<190>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_load_inode_bitmap(
-        &mut self,
-    ) -> crate::Ext4LoadInodeBitmapFtraceEventWriter<'_> {
-        rt::message::<191, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_load_inode_bitmap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<191>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mark_inode_dirty(
-        &mut self,
-    ) -> crate::Ext4MarkInodeDirtyFtraceEventWriter<'_> {
-        rt::message::<192, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mark_inode_dirty_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<192>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_bitmap_load(
-        &mut self,
-    ) -> crate::Ext4MbBitmapLoadFtraceEventWriter<'_> {
-        rt::message::<193, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_bitmap_load_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<193>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_buddy_bitmap_load(
-        &mut self,
-    ) -> crate::Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
-        rt::message::<194, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_buddy_bitmap_load_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<194>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_discard_preallocations(
-        &mut self,
-    ) -> crate::Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
-        rt::message::<195, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_discard_preallocations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<195>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_new_group_pa(
-        &mut self,
-    ) -> crate::Ext4MbNewGroupPaFtraceEventWriter<'_> {
-        rt::message::<196, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_new_group_pa_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<196>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_new_inode_pa(
-        &mut self,
-    ) -> crate::Ext4MbNewInodePaFtraceEventWriter<'_> {
-        rt::message::<197, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_new_inode_pa_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<197>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_release_group_pa(
-        &mut self,
-    ) -> crate::Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
-        rt::message::<198, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_release_group_pa_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<198>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mb_release_inode_pa(
-        &mut self,
-    ) -> crate::Ext4MbReleaseInodePaFtraceEventWriter<'_> {
-        rt::message::<199, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mb_release_inode_pa_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<199>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mballoc_alloc(
-        &mut self,
-    ) -> crate::Ext4MballocAllocFtraceEventWriter<'_> {
-        rt::message::<200, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mballoc_alloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<200>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mballoc_discard(
-        &mut self,
-    ) -> crate::Ext4MballocDiscardFtraceEventWriter<'_> {
-        rt::message::<201, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mballoc_discard_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<201>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mballoc_free(&mut self) -> crate::Ext4MballocFreeFtraceEventWriter<'_> {
-        rt::message::<202, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mballoc_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<202>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_mballoc_prealloc(
-        &mut self,
-    ) -> crate::Ext4MballocPreallocFtraceEventWriter<'_> {
-        rt::message::<203, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_mballoc_prealloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<203>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_other_inode_update_time(
-        &mut self,
-    ) -> crate::Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
-        rt::message::<204, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_other_inode_update_time_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<204>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_punch_hole(&mut self) -> crate::Ext4PunchHoleFtraceEventWriter<'_> {
-        rt::message::<205, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_punch_hole_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<205>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_read_block_bitmap_load(
-        &mut self,
-    ) -> crate::Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
-        rt::message::<206, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_read_block_bitmap_load_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<206>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_readpage(&mut self) -> crate::Ext4ReadpageFtraceEventWriter<'_> {
-        rt::message::<207, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_readpage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<207>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_releasepage(&mut self) -> crate::Ext4ReleasepageFtraceEventWriter<'_> {
-        rt::message::<208, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_releasepage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<208>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_remove_blocks(
-        &mut self,
-    ) -> crate::Ext4RemoveBlocksFtraceEventWriter<'_> {
-        rt::message::<209, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_remove_blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<209>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_request_blocks(
-        &mut self,
-    ) -> crate::Ext4RequestBlocksFtraceEventWriter<'_> {
-        rt::message::<210, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_request_blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<210>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_request_inode(
-        &mut self,
-    ) -> crate::Ext4RequestInodeFtraceEventWriter<'_> {
-        rt::message::<211, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_request_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<211>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_sync_fs(&mut self) -> crate::Ext4SyncFsFtraceEventWriter<'_> {
-        rt::message::<212, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_sync_fs_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<212>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_trim_all_free(&mut self) -> crate::Ext4TrimAllFreeFtraceEventWriter<'_> {
-        rt::message::<213, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_trim_all_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<213>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_trim_extent(&mut self) -> crate::Ext4TrimExtentFtraceEventWriter<'_> {
-        rt::message::<214, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_trim_extent_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<214>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_truncate_enter(
-        &mut self,
-    ) -> crate::Ext4TruncateEnterFtraceEventWriter<'_> {
-        rt::message::<215, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_truncate_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<215>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_truncate_exit(
-        &mut self,
-    ) -> crate::Ext4TruncateExitFtraceEventWriter<'_> {
-        rt::message::<216, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_truncate_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<216>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_unlink_enter(&mut self) -> crate::Ext4UnlinkEnterFtraceEventWriter<'_> {
-        rt::message::<217, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_unlink_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<217>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_unlink_exit(&mut self) -> crate::Ext4UnlinkExitFtraceEventWriter<'_> {
-        rt::message::<218, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_unlink_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<218>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_write_begin(&mut self) -> crate::Ext4WriteBeginFtraceEventWriter<'_> {
-        rt::message::<219, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_write_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<219>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_write_end(&mut self) -> crate::Ext4WriteEndFtraceEventWriter<'_> {
-        rt::message::<230, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_write_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<230>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_writepage(&mut self) -> crate::Ext4WritepageFtraceEventWriter<'_> {
-        rt::message::<231, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_writepage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<231>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_writepages(&mut self) -> crate::Ext4WritepagesFtraceEventWriter<'_> {
-        rt::message::<232, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_writepages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<232>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_writepages_result(
-        &mut self,
-    ) -> crate::Ext4WritepagesResultFtraceEventWriter<'_> {
-        rt::message::<233, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_writepages_result_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<233>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ext4_zero_range(&mut self) -> crate::Ext4ZeroRangeFtraceEventWriter<'_> {
-        rt::message::<234, _>(&mut self.s)
-    }
-    #[inline] pub fn ext4_zero_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<234>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn task_newtask(&mut self) -> crate::TaskNewtaskFtraceEventWriter<'_> {
-        rt::message::<235, _>(&mut self.s)
-    }
-    #[inline] pub fn task_newtask_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<235>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn task_rename(&mut self) -> crate::TaskRenameFtraceEventWriter<'_> {
-        rt::message::<236, _>(&mut self.s)
-    }
-    #[inline] pub fn task_rename_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<236>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_process_exec(
-        &mut self,
-    ) -> crate::SchedProcessExecFtraceEventWriter<'_> {
-        rt::message::<237, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_process_exec_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<237>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_process_exit(
-        &mut self,
-    ) -> crate::SchedProcessExitFtraceEventWriter<'_> {
-        rt::message::<238, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_process_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<238>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_process_fork(
-        &mut self,
-    ) -> crate::SchedProcessForkFtraceEventWriter<'_> {
-        rt::message::<239, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_process_fork_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<239>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_process_free(
-        &mut self,
-    ) -> crate::SchedProcessFreeFtraceEventWriter<'_> {
-        rt::message::<240, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_process_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<240>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_process_hang(
-        &mut self,
-    ) -> crate::SchedProcessHangFtraceEventWriter<'_> {
-        rt::message::<241, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_process_hang_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<241>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_process_wait(
-        &mut self,
-    ) -> crate::SchedProcessWaitFtraceEventWriter<'_> {
-        rt::message::<242, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_process_wait_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<242>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_do_submit_bio(&mut self) -> crate::F2fsDoSubmitBioFtraceEventWriter<'_> {
-        rt::message::<243, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_do_submit_bio_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<243>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_evict_inode(&mut self) -> crate::F2fsEvictInodeFtraceEventWriter<'_> {
-        rt::message::<244, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_evict_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<244>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_fallocate(&mut self) -> crate::F2fsFallocateFtraceEventWriter<'_> {
-        rt::message::<245, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_fallocate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<245>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_get_data_block(
-        &mut self,
-    ) -> crate::F2fsGetDataBlockFtraceEventWriter<'_> {
-        rt::message::<246, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_get_data_block_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<246>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_get_victim(&mut self) -> crate::F2fsGetVictimFtraceEventWriter<'_> {
-        rt::message::<247, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_get_victim_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<247>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_iget(&mut self) -> crate::F2fsIgetFtraceEventWriter<'_> { rt::message::<248, _>(&mut self.s) }
-    #[inline] pub fn f2fs_iget_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<248>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_iget_exit(&mut self) -> crate::F2fsIgetExitFtraceEventWriter<'_> {
-        rt::message::<249, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_iget_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<249>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_new_inode(&mut self) -> crate::F2fsNewInodeFtraceEventWriter<'_> {
-        rt::message::<250, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_new_inode_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<250>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_readpage(&mut self) -> crate::F2fsReadpageFtraceEventWriter<'_> {
-        rt::message::<251, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_readpage_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<251>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_reserve_new_block(
-        &mut self,
-    ) -> crate::F2fsReserveNewBlockFtraceEventWriter<'_> {
-        rt::message::<252, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_reserve_new_block_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<252>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_set_page_dirty(
-        &mut self,
-    ) -> crate::F2fsSetPageDirtyFtraceEventWriter<'_> {
-        rt::message::<253, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_set_page_dirty_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<253>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_submit_write_page(
-        &mut self,
-    ) -> crate::F2fsSubmitWritePageFtraceEventWriter<'_> {
-        rt::message::<254, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_submit_write_page_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<254>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_sync_file_enter(
-        &mut self,
-    ) -> crate::F2fsSyncFileEnterFtraceEventWriter<'_> {
-        rt::message::<255, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_sync_file_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<255>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_sync_file_exit(
-        &mut self,
-    ) -> crate::F2fsSyncFileExitFtraceEventWriter<'_> {
-        rt::message::<256, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_sync_file_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<256>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_sync_fs(&mut self) -> crate::F2fsSyncFsFtraceEventWriter<'_> {
-        rt::message::<257, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_sync_fs_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<257>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate(&mut self) -> crate::F2fsTruncateFtraceEventWriter<'_> {
-        rt::message::<258, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<258>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_blocks_enter(
-        &mut self,
-    ) -> crate::F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
-        rt::message::<259, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_blocks_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<259>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_blocks_exit(
-        &mut self,
-    ) -> crate::F2fsTruncateBlocksExitFtraceEventWriter<'_> {
-        rt::message::<260, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_blocks_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<260>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_data_blocks_range(
-        &mut self,
-    ) -> crate::F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
-        rt::message::<261, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_data_blocks_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<261>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_inode_blocks_enter(
-        &mut self,
-    ) -> crate::F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
-        rt::message::<262, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_inode_blocks_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<262>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_inode_blocks_exit(
-        &mut self,
-    ) -> crate::F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
-        rt::message::<263, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_inode_blocks_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<263>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_node(
-        &mut self,
-    ) -> crate::F2fsTruncateNodeFtraceEventWriter<'_> {
-        rt::message::<264, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_node_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<264>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_nodes_enter(
-        &mut self,
-    ) -> crate::F2fsTruncateNodesEnterFtraceEventWriter<'_> {
-        rt::message::<265, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_nodes_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<265>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_nodes_exit(
-        &mut self,
-    ) -> crate::F2fsTruncateNodesExitFtraceEventWriter<'_> {
-        rt::message::<266, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_nodes_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<266>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_truncate_partial_nodes(
-        &mut self,
-    ) -> crate::F2fsTruncatePartialNodesFtraceEventWriter<'_> {
-        rt::message::<267, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_truncate_partial_nodes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<267>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_unlink_enter(&mut self) -> crate::F2fsUnlinkEnterFtraceEventWriter<'_> {
-        rt::message::<268, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_unlink_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<268>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_unlink_exit(&mut self) -> crate::F2fsUnlinkExitFtraceEventWriter<'_> {
-        rt::message::<269, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_unlink_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<269>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_vm_page_mkwrite(
-        &mut self,
-    ) -> crate::F2fsVmPageMkwriteFtraceEventWriter<'_> {
-        rt::message::<270, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_vm_page_mkwrite_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<270>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_write_begin(&mut self) -> crate::F2fsWriteBeginFtraceEventWriter<'_> {
-        rt::message::<271, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_write_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<271>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_write_checkpoint(
-        &mut self,
-    ) -> crate::F2fsWriteCheckpointFtraceEventWriter<'_> {
-        rt::message::<272, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_write_checkpoint_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<272>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_write_end(&mut self) -> crate::F2fsWriteEndFtraceEventWriter<'_> {
-        rt::message::<273, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_write_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<273>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn alloc_pages_iommu_end(
-        &mut self,
-    ) -> crate::AllocPagesIommuEndFtraceEventWriter<'_> {
-        rt::message::<274, _>(&mut self.s)
-    }
-    #[inline] pub fn alloc_pages_iommu_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<274>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn alloc_pages_iommu_fail(
-        &mut self,
-    ) -> crate::AllocPagesIommuFailFtraceEventWriter<'_> {
-        rt::message::<275, _>(&mut self.s)
-    }
-    #[inline] pub fn alloc_pages_iommu_fail_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<275>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn alloc_pages_iommu_start(
-        &mut self,
-    ) -> crate::AllocPagesIommuStartFtraceEventWriter<'_> {
-        rt::message::<276, _>(&mut self.s)
-    }
-    #[inline] pub fn alloc_pages_iommu_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<276>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn alloc_pages_sys_end(
-        &mut self,
-    ) -> crate::AllocPagesSysEndFtraceEventWriter<'_> {
-        rt::message::<277, _>(&mut self.s)
-    }
-    #[inline] pub fn alloc_pages_sys_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<277>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn alloc_pages_sys_fail(
-        &mut self,
-    ) -> crate::AllocPagesSysFailFtraceEventWriter<'_> {
-        rt::message::<278, _>(&mut self.s)
-    }
-    #[inline] pub fn alloc_pages_sys_fail_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<278>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn alloc_pages_sys_start(
-        &mut self,
-    ) -> crate::AllocPagesSysStartFtraceEventWriter<'_> {
-        rt::message::<279, _>(&mut self.s)
-    }
-    #[inline] pub fn alloc_pages_sys_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<279>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_alloc_contiguous_retry(
-        &mut self,
-    ) -> crate::DmaAllocContiguousRetryFtraceEventWriter<'_> {
-        rt::message::<280, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_alloc_contiguous_retry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<280>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn iommu_map_range(&mut self) -> crate::IommuMapRangeFtraceEventWriter<'_> {
-        rt::message::<281, _>(&mut self.s)
-    }
-    #[inline] pub fn iommu_map_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<281>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn iommu_sec_ptbl_map_range_end(
-        &mut self,
-    ) -> crate::IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
-        rt::message::<282, _>(&mut self.s)
-    }
-    #[inline] pub fn iommu_sec_ptbl_map_range_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<282>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn iommu_sec_ptbl_map_range_start(
-        &mut self,
-    ) -> crate::IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
-        rt::message::<283, _>(&mut self.s)
-    }
-    #[inline] pub fn iommu_sec_ptbl_map_range_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<283>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_alloc_buffer_end(
-        &mut self,
-    ) -> crate::IonAllocBufferEndFtraceEventWriter<'_> {
-        rt::message::<284, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_alloc_buffer_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<284>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_alloc_buffer_fail(
-        &mut self,
-    ) -> crate::IonAllocBufferFailFtraceEventWriter<'_> {
-        rt::message::<285, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_alloc_buffer_fail_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<285>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_alloc_buffer_fallback(
-        &mut self,
-    ) -> crate::IonAllocBufferFallbackFtraceEventWriter<'_> {
-        rt::message::<286, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_alloc_buffer_fallback_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<286>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_alloc_buffer_start(
-        &mut self,
-    ) -> crate::IonAllocBufferStartFtraceEventWriter<'_> {
-        rt::message::<287, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_alloc_buffer_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<287>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_cp_alloc_retry(&mut self) -> crate::IonCpAllocRetryFtraceEventWriter<'_> {
-        rt::message::<288, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_cp_alloc_retry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<288>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_cp_secure_buffer_end(
-        &mut self,
-    ) -> crate::IonCpSecureBufferEndFtraceEventWriter<'_> {
-        rt::message::<289, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_cp_secure_buffer_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<289>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_cp_secure_buffer_start(
-        &mut self,
-    ) -> crate::IonCpSecureBufferStartFtraceEventWriter<'_> {
-        rt::message::<290, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_cp_secure_buffer_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<290>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_prefetching(&mut self) -> crate::IonPrefetchingFtraceEventWriter<'_> {
-        rt::message::<291, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_prefetching_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<291>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_secure_cma_add_to_pool_end(
-        &mut self,
-    ) -> crate::IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
-        rt::message::<292, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_secure_cma_add_to_pool_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<292>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_secure_cma_add_to_pool_start(
-        &mut self,
-    ) -> crate::IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
-        rt::message::<293, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_secure_cma_add_to_pool_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<293>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_secure_cma_allocate_end(
-        &mut self,
-    ) -> crate::IonSecureCmaAllocateEndFtraceEventWriter<'_> {
-        rt::message::<294, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_secure_cma_allocate_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<294>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_secure_cma_allocate_start(
-        &mut self,
-    ) -> crate::IonSecureCmaAllocateStartFtraceEventWriter<'_> {
-        rt::message::<295, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_secure_cma_allocate_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<295>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_secure_cma_shrink_pool_end(
-        &mut self,
-    ) -> crate::IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
-        rt::message::<296, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_secure_cma_shrink_pool_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<296>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_secure_cma_shrink_pool_start(
-        &mut self,
-    ) -> crate::IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
-        rt::message::<297, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_secure_cma_shrink_pool_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<297>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kfree(&mut self) -> crate::KfreeFtraceEventWriter<'_> { rt::message::<298, _>(&mut self.s) }
-    #[inline] pub fn kfree_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<298>(&mut self.s, body); self }
-    #[inline] pub fn kmalloc(&mut self) -> crate::KmallocFtraceEventWriter<'_> { rt::message::<299, _>(&mut self.s) }
-    #[inline] pub fn kmalloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<299>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kmalloc_node(&mut self) -> crate::KmallocNodeFtraceEventWriter<'_> {
-        rt::message::<300, _>(&mut self.s)
-    }
-    #[inline] pub fn kmalloc_node_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<300>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kmem_cache_alloc(&mut self) -> crate::KmemCacheAllocFtraceEventWriter<'_> {
-        rt::message::<301, _>(&mut self.s)
-    }
-    #[inline] pub fn kmem_cache_alloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<301>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kmem_cache_alloc_node(
-        &mut self,
-    ) -> crate::KmemCacheAllocNodeFtraceEventWriter<'_> {
-        rt::message::<302, _>(&mut self.s)
-    }
-    #[inline] pub fn kmem_cache_alloc_node_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<302>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kmem_cache_free(&mut self) -> crate::KmemCacheFreeFtraceEventWriter<'_> {
-        rt::message::<303, _>(&mut self.s)
-    }
-    #[inline] pub fn kmem_cache_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<303>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn migrate_pages_end(&mut self) -> crate::MigratePagesEndFtraceEventWriter<'_> {
-        rt::message::<304, _>(&mut self.s)
-    }
-    #[inline] pub fn migrate_pages_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<304>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn migrate_pages_start(
-        &mut self,
-    ) -> crate::MigratePagesStartFtraceEventWriter<'_> {
-        rt::message::<305, _>(&mut self.s)
-    }
-    #[inline] pub fn migrate_pages_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<305>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn migrate_retry(&mut self) -> crate::MigrateRetryFtraceEventWriter<'_> {
-        rt::message::<306, _>(&mut self.s)
-    }
-    #[inline] pub fn migrate_retry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<306>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_page_alloc(&mut self) -> crate::MmPageAllocFtraceEventWriter<'_> {
-        rt::message::<307, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_page_alloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<307>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_page_alloc_extfrag(
-        &mut self,
-    ) -> crate::MmPageAllocExtfragFtraceEventWriter<'_> {
-        rt::message::<308, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_page_alloc_extfrag_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<308>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_page_alloc_zone_locked(
-        &mut self,
-    ) -> crate::MmPageAllocZoneLockedFtraceEventWriter<'_> {
-        rt::message::<309, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_page_alloc_zone_locked_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<309>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_page_free(&mut self) -> crate::MmPageFreeFtraceEventWriter<'_> {
-        rt::message::<310, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_page_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<310>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_page_free_batched(
-        &mut self,
-    ) -> crate::MmPageFreeBatchedFtraceEventWriter<'_> {
-        rt::message::<311, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_page_free_batched_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<311>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_page_pcpu_drain(&mut self) -> crate::MmPagePcpuDrainFtraceEventWriter<'_> {
-        rt::message::<312, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_page_pcpu_drain_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<312>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn rss_stat(&mut self) -> crate::RssStatFtraceEventWriter<'_> { rt::message::<313, _>(&mut self.s) }
-    #[inline] pub fn rss_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<313>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_heap_shrink(&mut self) -> crate::IonHeapShrinkFtraceEventWriter<'_> {
-        rt::message::<314, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_heap_shrink_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<314>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_heap_grow(&mut self) -> crate::IonHeapGrowFtraceEventWriter<'_> {
-        rt::message::<315, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_heap_grow_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<315>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fence_init(&mut self) -> crate::FenceInitFtraceEventWriter<'_> {
-        rt::message::<316, _>(&mut self.s)
-    }
-    #[inline] pub fn fence_init_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<316>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fence_destroy(&mut self) -> crate::FenceDestroyFtraceEventWriter<'_> {
-        rt::message::<317, _>(&mut self.s)
-    }
-    #[inline] pub fn fence_destroy_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<317>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fence_enable_signal(
-        &mut self,
-    ) -> crate::FenceEnableSignalFtraceEventWriter<'_> {
-        rt::message::<318, _>(&mut self.s)
-    }
-    #[inline] pub fn fence_enable_signal_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<318>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fence_signaled(&mut self) -> crate::FenceSignaledFtraceEventWriter<'_> {
-        rt::message::<319, _>(&mut self.s)
-    }
-    #[inline] pub fn fence_signaled_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<319>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clk_enable(&mut self) -> crate::ClkEnableFtraceEventWriter<'_> {
-        rt::message::<320, _>(&mut self.s)
-    }
-    #[inline] pub fn clk_enable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<320>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clk_disable(&mut self) -> crate::ClkDisableFtraceEventWriter<'_> {
-        rt::message::<321, _>(&mut self.s)
-    }
-    #[inline] pub fn clk_disable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<321>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn clk_set_rate(&mut self) -> crate::ClkSetRateFtraceEventWriter<'_> {
-        rt::message::<322, _>(&mut self.s)
-    }
-    #[inline] pub fn clk_set_rate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<322>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_transaction_alloc_buf(
-        &mut self,
-    ) -> crate::BinderTransactionAllocBufFtraceEventWriter<'_> {
-        rt::message::<323, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_transaction_alloc_buf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<323>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn signal_deliver(&mut self) -> crate::SignalDeliverFtraceEventWriter<'_> {
-        rt::message::<324, _>(&mut self.s)
-    }
-    #[inline] pub fn signal_deliver_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<324>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn signal_generate(&mut self) -> crate::SignalGenerateFtraceEventWriter<'_> {
-        rt::message::<325, _>(&mut self.s)
-    }
-    #[inline] pub fn signal_generate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<325>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn oom_score_adj_update(
-        &mut self,
-    ) -> crate::OomScoreAdjUpdateFtraceEventWriter<'_> {
-        rt::message::<326, _>(&mut self.s)
-    }
-    #[inline] pub fn oom_score_adj_update_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<326>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn generic(&mut self) -> crate::GenericFtraceEventWriter<'_> { rt::message::<327, _>(&mut self.s) }
-    #[inline] pub fn generic_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<327>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_event_record(&mut self) -> crate::MmEventRecordFtraceEventWriter<'_> {
-        rt::message::<328, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_event_record_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<328>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sys_enter(&mut self) -> crate::SysEnterFtraceEventWriter<'_> { rt::message::<329, _>(&mut self.s) }
-    #[inline] pub fn sys_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<329>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sys_exit(&mut self) -> crate::SysExitFtraceEventWriter<'_> { rt::message::<330, _>(&mut self.s) }
-    #[inline] pub fn sys_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<330>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn zero(&mut self) -> crate::ZeroFtraceEventWriter<'_> { rt::message::<331, _>(&mut self.s) }
-    #[inline] pub fn zero_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<331>(&mut self.s, body); self }
-    #[inline] pub fn gpu_frequency(&mut self) -> crate::GpuFrequencyFtraceEventWriter<'_> {
-        rt::message::<332, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_frequency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<332>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sde_tracing_mark_write(
-        &mut self,
-    ) -> crate::SdeTracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<333, _>(&mut self.s)
-    }
-    #[inline] pub fn sde_tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<333>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mark_victim(&mut self) -> crate::MarkVictimFtraceEventWriter<'_> {
-        rt::message::<334, _>(&mut self.s)
-    }
-    #[inline] pub fn mark_victim_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<334>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_stat(&mut self) -> crate::IonStatFtraceEventWriter<'_> { rt::message::<335, _>(&mut self.s) }
-    #[inline] pub fn ion_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<335>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_buffer_create(&mut self) -> crate::IonBufferCreateFtraceEventWriter<'_> {
-        rt::message::<336, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_buffer_create_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<336>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ion_buffer_destroy(
-        &mut self,
-    ) -> crate::IonBufferDestroyFtraceEventWriter<'_> {
-        rt::message::<337, _>(&mut self.s)
-    }
-    #[inline] pub fn ion_buffer_destroy_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<337>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn scm_call_start(&mut self) -> crate::ScmCallStartFtraceEventWriter<'_> {
-        rt::message::<338, _>(&mut self.s)
-    }
-    #[inline] pub fn scm_call_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<338>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn scm_call_end(&mut self) -> crate::ScmCallEndFtraceEventWriter<'_> {
-        rt::message::<339, _>(&mut self.s)
-    }
-    #[inline] pub fn scm_call_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<339>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn gpu_mem_total(&mut self) -> crate::GpuMemTotalFtraceEventWriter<'_> {
-        rt::message::<340, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_mem_total_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<340>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn thermal_temperature(
-        &mut self,
-    ) -> crate::ThermalTemperatureFtraceEventWriter<'_> {
-        rt::message::<341, _>(&mut self.s)
-    }
-    #[inline] pub fn thermal_temperature_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<341>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cdev_update(&mut self) -> crate::CdevUpdateFtraceEventWriter<'_> {
-        rt::message::<342, _>(&mut self.s)
-    }
-    #[inline] pub fn cdev_update_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<342>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpuhp_exit(&mut self) -> crate::CpuhpExitFtraceEventWriter<'_> {
-        rt::message::<343, _>(&mut self.s)
-    }
-    #[inline] pub fn cpuhp_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<343>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpuhp_multi_enter(&mut self) -> crate::CpuhpMultiEnterFtraceEventWriter<'_> {
-        rt::message::<344, _>(&mut self.s)
-    }
-    #[inline] pub fn cpuhp_multi_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<344>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpuhp_enter(&mut self) -> crate::CpuhpEnterFtraceEventWriter<'_> {
-        rt::message::<345, _>(&mut self.s)
-    }
-    #[inline] pub fn cpuhp_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<345>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpuhp_latency(&mut self) -> crate::CpuhpLatencyFtraceEventWriter<'_> {
-        rt::message::<346, _>(&mut self.s)
-    }
-    #[inline] pub fn cpuhp_latency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<346>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fastrpc_dma_stat(&mut self) -> crate::FastrpcDmaStatFtraceEventWriter<'_> {
-        rt::message::<347, _>(&mut self.s)
-    }
-    #[inline] pub fn fastrpc_dma_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<347>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_tracing_mark_write(
-        &mut self,
-    ) -> crate::DpuTracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<348, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<348>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn g2d_tracing_mark_write(
-        &mut self,
-    ) -> crate::G2dTracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<349, _>(&mut self.s)
-    }
-    #[inline] pub fn g2d_tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<349>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_tracing_mark_write(
-        &mut self,
-    ) -> crate::MaliTracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<350, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<350>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_heap_stat(&mut self) -> crate::DmaHeapStatFtraceEventWriter<'_> {
-        rt::message::<351, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_heap_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<351>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpuhp_pause(&mut self) -> crate::CpuhpPauseFtraceEventWriter<'_> {
-        rt::message::<352, _>(&mut self.s)
-    }
-    #[inline] pub fn cpuhp_pause_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<352>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_pi_setprio(&mut self) -> crate::SchedPiSetprioFtraceEventWriter<'_> {
-        rt::message::<353, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_pi_setprio_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<353>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sde_sde_evtlog(&mut self) -> crate::SdeSdeEvtlogFtraceEventWriter<'_> {
-        rt::message::<354, _>(&mut self.s)
-    }
-    #[inline] pub fn sde_sde_evtlog_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<354>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sde_sde_perf_calc_crtc(
-        &mut self,
-    ) -> crate::SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
-        rt::message::<355, _>(&mut self.s)
-    }
-    #[inline] pub fn sde_sde_perf_calc_crtc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<355>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sde_sde_perf_crtc_update(
-        &mut self,
-    ) -> crate::SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
-        rt::message::<356, _>(&mut self.s)
-    }
-    #[inline] pub fn sde_sde_perf_crtc_update_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<356>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sde_sde_perf_set_qos_luts(
-        &mut self,
-    ) -> crate::SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
-        rt::message::<357, _>(&mut self.s)
-    }
-    #[inline] pub fn sde_sde_perf_set_qos_luts_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<357>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sde_sde_perf_update_bus(
-        &mut self,
-    ) -> crate::SdeSdePerfUpdateBusFtraceEventWriter<'_> {
-        rt::message::<358, _>(&mut self.s)
-    }
-    #[inline] pub fn sde_sde_perf_update_bus_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<358>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn rss_stat_throttled(
-        &mut self,
-    ) -> crate::RssStatThrottledFtraceEventWriter<'_> {
-        rt::message::<359, _>(&mut self.s)
-    }
-    #[inline] pub fn rss_stat_throttled_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<359>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn netif_receive_skb(&mut self) -> crate::NetifReceiveSkbFtraceEventWriter<'_> {
-        rt::message::<360, _>(&mut self.s)
-    }
-    #[inline] pub fn netif_receive_skb_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<360>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn net_dev_xmit(&mut self) -> crate::NetDevXmitFtraceEventWriter<'_> {
-        rt::message::<361, _>(&mut self.s)
-    }
-    #[inline] pub fn net_dev_xmit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<361>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn inet_sock_set_state(
-        &mut self,
-    ) -> crate::InetSockSetStateFtraceEventWriter<'_> {
-        rt::message::<362, _>(&mut self.s)
-    }
-    #[inline] pub fn inet_sock_set_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<362>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn tcp_retransmit_skb(
-        &mut self,
-    ) -> crate::TcpRetransmitSkbFtraceEventWriter<'_> {
-        rt::message::<363, _>(&mut self.s)
-    }
-    #[inline] pub fn tcp_retransmit_skb_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<363>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cros_ec_sensorhub_data(
-        &mut self,
-    ) -> crate::CrosEcSensorhubDataFtraceEventWriter<'_> {
-        rt::message::<364, _>(&mut self.s)
-    }
-    #[inline] pub fn cros_ec_sensorhub_data_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<364>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn napi_gro_receive_entry(
-        &mut self,
-    ) -> crate::NapiGroReceiveEntryFtraceEventWriter<'_> {
-        rt::message::<365, _>(&mut self.s)
-    }
-    #[inline] pub fn napi_gro_receive_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<365>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn napi_gro_receive_exit(
-        &mut self,
-    ) -> crate::NapiGroReceiveExitFtraceEventWriter<'_> {
-        rt::message::<366, _>(&mut self.s)
-    }
-    #[inline] pub fn napi_gro_receive_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<366>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kfree_skb(&mut self) -> crate::KfreeSkbFtraceEventWriter<'_> { rt::message::<367, _>(&mut self.s) }
-    #[inline] pub fn kfree_skb_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<367>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_access_fault(&mut self) -> crate::KvmAccessFaultFtraceEventWriter<'_> {
-        rt::message::<368, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_access_fault_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<368>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_ack_irq(&mut self) -> crate::KvmAckIrqFtraceEventWriter<'_> {
-        rt::message::<369, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_ack_irq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<369>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_age_hva(&mut self) -> crate::KvmAgeHvaFtraceEventWriter<'_> {
-        rt::message::<370, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_age_hva_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<370>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_age_page(&mut self) -> crate::KvmAgePageFtraceEventWriter<'_> {
-        rt::message::<371, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_age_page_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<371>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_arm_clear_debug(
-        &mut self,
-    ) -> crate::KvmArmClearDebugFtraceEventWriter<'_> {
-        rt::message::<372, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_arm_clear_debug_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<372>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_arm_set_dreg32(&mut self) -> crate::KvmArmSetDreg32FtraceEventWriter<'_> {
-        rt::message::<373, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_arm_set_dreg32_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<373>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_arm_set_regset(&mut self) -> crate::KvmArmSetRegsetFtraceEventWriter<'_> {
-        rt::message::<374, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_arm_set_regset_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<374>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_arm_setup_debug(
-        &mut self,
-    ) -> crate::KvmArmSetupDebugFtraceEventWriter<'_> {
-        rt::message::<375, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_arm_setup_debug_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<375>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_entry(&mut self) -> crate::KvmEntryFtraceEventWriter<'_> { rt::message::<376, _>(&mut self.s) }
-    #[inline] pub fn kvm_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<376>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_exit(&mut self) -> crate::KvmExitFtraceEventWriter<'_> { rt::message::<377, _>(&mut self.s) }
-    #[inline] pub fn kvm_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<377>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_fpu(&mut self) -> crate::KvmFpuFtraceEventWriter<'_> { rt::message::<378, _>(&mut self.s) }
-    #[inline] pub fn kvm_fpu_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<378>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_get_timer_map(&mut self) -> crate::KvmGetTimerMapFtraceEventWriter<'_> {
-        rt::message::<379, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_get_timer_map_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<379>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_guest_fault(&mut self) -> crate::KvmGuestFaultFtraceEventWriter<'_> {
-        rt::message::<380, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_guest_fault_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<380>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_handle_sys_reg(&mut self) -> crate::KvmHandleSysRegFtraceEventWriter<'_> {
-        rt::message::<381, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_handle_sys_reg_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<381>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_hvc_arm64(&mut self) -> crate::KvmHvcArm64FtraceEventWriter<'_> {
-        rt::message::<382, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_hvc_arm64_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<382>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_irq_line(&mut self) -> crate::KvmIrqLineFtraceEventWriter<'_> {
-        rt::message::<383, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_irq_line_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<383>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_mmio(&mut self) -> crate::KvmMmioFtraceEventWriter<'_> { rt::message::<384, _>(&mut self.s) }
-    #[inline] pub fn kvm_mmio_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<384>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_mmio_emulate(&mut self) -> crate::KvmMmioEmulateFtraceEventWriter<'_> {
-        rt::message::<385, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_mmio_emulate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<385>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_set_guest_debug(
-        &mut self,
-    ) -> crate::KvmSetGuestDebugFtraceEventWriter<'_> {
-        rt::message::<386, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_set_guest_debug_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<386>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_set_irq(&mut self) -> crate::KvmSetIrqFtraceEventWriter<'_> {
-        rt::message::<387, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_set_irq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<387>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_set_spte_hva(&mut self) -> crate::KvmSetSpteHvaFtraceEventWriter<'_> {
-        rt::message::<388, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_set_spte_hva_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<388>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_set_way_flush(&mut self) -> crate::KvmSetWayFlushFtraceEventWriter<'_> {
-        rt::message::<389, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_set_way_flush_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<389>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_sys_access(&mut self) -> crate::KvmSysAccessFtraceEventWriter<'_> {
-        rt::message::<390, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_sys_access_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<390>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_test_age_hva(&mut self) -> crate::KvmTestAgeHvaFtraceEventWriter<'_> {
-        rt::message::<391, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_test_age_hva_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<391>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_timer_emulate(&mut self) -> crate::KvmTimerEmulateFtraceEventWriter<'_> {
-        rt::message::<392, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_timer_emulate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<392>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_timer_hrtimer_expire(
-        &mut self,
-    ) -> crate::KvmTimerHrtimerExpireFtraceEventWriter<'_> {
-        rt::message::<393, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_timer_hrtimer_expire_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<393>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_timer_restore_state(
-        &mut self,
-    ) -> crate::KvmTimerRestoreStateFtraceEventWriter<'_> {
-        rt::message::<394, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_timer_restore_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<394>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_timer_save_state(
-        &mut self,
-    ) -> crate::KvmTimerSaveStateFtraceEventWriter<'_> {
-        rt::message::<395, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_timer_save_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<395>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_timer_update_irq(
-        &mut self,
-    ) -> crate::KvmTimerUpdateIrqFtraceEventWriter<'_> {
-        rt::message::<396, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_timer_update_irq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<396>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_toggle_cache(&mut self) -> crate::KvmToggleCacheFtraceEventWriter<'_> {
-        rt::message::<397, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_toggle_cache_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<397>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_unmap_hva_range(
-        &mut self,
-    ) -> crate::KvmUnmapHvaRangeFtraceEventWriter<'_> {
-        rt::message::<398, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_unmap_hva_range_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<398>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_userspace_exit(
-        &mut self,
-    ) -> crate::KvmUserspaceExitFtraceEventWriter<'_> {
-        rt::message::<399, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_userspace_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<399>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_vcpu_wakeup(&mut self) -> crate::KvmVcpuWakeupFtraceEventWriter<'_> {
-        rt::message::<400, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_vcpu_wakeup_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<400>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kvm_wfx_arm64(&mut self) -> crate::KvmWfxArm64FtraceEventWriter<'_> {
-        rt::message::<401, _>(&mut self.s)
-    }
-    #[inline] pub fn kvm_wfx_arm64_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<401>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trap_reg(&mut self) -> crate::TrapRegFtraceEventWriter<'_> { rt::message::<402, _>(&mut self.s) }
-    #[inline] pub fn trap_reg_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<402>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vgic_update_irq_pending(
-        &mut self,
-    ) -> crate::VgicUpdateIrqPendingFtraceEventWriter<'_> {
-        rt::message::<403, _>(&mut self.s)
-    }
-    #[inline] pub fn vgic_update_irq_pending_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<403>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn wakeup_source_activate(
-        &mut self,
-    ) -> crate::WakeupSourceActivateFtraceEventWriter<'_> {
-        rt::message::<404, _>(&mut self.s)
-    }
-    #[inline] pub fn wakeup_source_activate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<404>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn wakeup_source_deactivate(
-        &mut self,
-    ) -> crate::WakeupSourceDeactivateFtraceEventWriter<'_> {
-        rt::message::<405, _>(&mut self.s)
-    }
-    #[inline] pub fn wakeup_source_deactivate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<405>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ufshcd_command(&mut self) -> crate::UfshcdCommandFtraceEventWriter<'_> {
-        rt::message::<406, _>(&mut self.s)
-    }
-    #[inline] pub fn ufshcd_command_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<406>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ufshcd_clk_gating(&mut self) -> crate::UfshcdClkGatingFtraceEventWriter<'_> {
-        rt::message::<407, _>(&mut self.s)
-    }
-    #[inline] pub fn ufshcd_clk_gating_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<407>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn console(&mut self) -> crate::ConsoleFtraceEventWriter<'_> { rt::message::<408, _>(&mut self.s) }
-    #[inline] pub fn console_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<408>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_vblank_event(&mut self) -> crate::DrmVblankEventFtraceEventWriter<'_> {
-        rt::message::<409, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_vblank_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<409>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_vblank_event_delivered(
-        &mut self,
-    ) -> crate::DrmVblankEventDeliveredFtraceEventWriter<'_> {
-        rt::message::<410, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_vblank_event_delivered_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<410>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_job(&mut self) -> crate::DrmSchedJobFtraceEventWriter<'_> {
-        rt::message::<411, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_job_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<411>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_run_job(&mut self) -> crate::DrmRunJobFtraceEventWriter<'_> {
-        rt::message::<412, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_run_job_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<412>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_process_job(
-        &mut self,
-    ) -> crate::DrmSchedProcessJobFtraceEventWriter<'_> {
-        rt::message::<413, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_process_job_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<413>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_fence_init(&mut self) -> crate::DmaFenceInitFtraceEventWriter<'_> {
-        rt::message::<414, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_fence_init_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<414>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_fence_emit(&mut self) -> crate::DmaFenceEmitFtraceEventWriter<'_> {
-        rt::message::<415, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_fence_emit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<415>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_fence_signaled(
-        &mut self,
-    ) -> crate::DmaFenceSignaledFtraceEventWriter<'_> {
-        rt::message::<416, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_fence_signaled_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<416>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_fence_wait_start(
-        &mut self,
-    ) -> crate::DmaFenceWaitStartFtraceEventWriter<'_> {
-        rt::message::<417, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_fence_wait_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<417>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dma_fence_wait_end(&mut self) -> crate::DmaFenceWaitEndFtraceEventWriter<'_> {
-        rt::message::<418, _>(&mut self.s)
-    }
-    #[inline] pub fn dma_fence_wait_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<418>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_iostat(&mut self) -> crate::F2fsIostatFtraceEventWriter<'_> {
-        rt::message::<419, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_iostat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<419>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_iostat_latency(
-        &mut self,
-    ) -> crate::F2fsIostatLatencyFtraceEventWriter<'_> {
-        rt::message::<420, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_iostat_latency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<420>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_cpu_util_cfs(&mut self) -> crate::SchedCpuUtilCfsFtraceEventWriter<'_> {
-        rt::message::<421, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_cpu_util_cfs_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<421>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn v4l2_qbuf(&mut self) -> crate::V4l2QbufFtraceEventWriter<'_> { rt::message::<422, _>(&mut self.s) }
-    #[inline] pub fn v4l2_qbuf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<422>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn v4l2_dqbuf(&mut self) -> crate::V4l2DqbufFtraceEventWriter<'_> {
-        rt::message::<423, _>(&mut self.s)
-    }
-    #[inline] pub fn v4l2_dqbuf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<423>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vb2_v4l2_buf_queue(&mut self) -> crate::Vb2V4l2BufQueueFtraceEventWriter<'_> {
-        rt::message::<424, _>(&mut self.s)
-    }
-    #[inline] pub fn vb2_v4l2_buf_queue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<424>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vb2_v4l2_buf_done(&mut self) -> crate::Vb2V4l2BufDoneFtraceEventWriter<'_> {
-        rt::message::<425, _>(&mut self.s)
-    }
-    #[inline] pub fn vb2_v4l2_buf_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<425>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vb2_v4l2_qbuf(&mut self) -> crate::Vb2V4l2QbufFtraceEventWriter<'_> {
-        rt::message::<426, _>(&mut self.s)
-    }
-    #[inline] pub fn vb2_v4l2_qbuf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<426>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vb2_v4l2_dqbuf(&mut self) -> crate::Vb2V4l2DqbufFtraceEventWriter<'_> {
-        rt::message::<427, _>(&mut self.s)
-    }
-    #[inline] pub fn vb2_v4l2_dqbuf_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<427>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dsi_cmd_fifo_status(
-        &mut self,
-    ) -> crate::DsiCmdFifoStatusFtraceEventWriter<'_> {
-        rt::message::<428, _>(&mut self.s)
-    }
-    #[inline] pub fn dsi_cmd_fifo_status_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<428>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dsi_rx(&mut self) -> crate::DsiRxFtraceEventWriter<'_> { rt::message::<429, _>(&mut self.s) }
-    #[inline] pub fn dsi_rx_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<429>(&mut self.s, body); self }
-    #[inline] pub fn dsi_tx(&mut self) -> crate::DsiTxFtraceEventWriter<'_> { rt::message::<430, _>(&mut self.s) }
-    #[inline] pub fn dsi_tx_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<430>(&mut self.s, body); self }
-    #[inline] pub fn android_fs_dataread_end(
-        &mut self,
-    ) -> crate::AndroidFsDatareadEndFtraceEventWriter<'_> {
-        rt::message::<431, _>(&mut self.s)
-    }
-    #[inline] pub fn android_fs_dataread_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<431>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn android_fs_dataread_start(
-        &mut self,
-    ) -> crate::AndroidFsDatareadStartFtraceEventWriter<'_> {
-        rt::message::<432, _>(&mut self.s)
-    }
-    #[inline] pub fn android_fs_dataread_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<432>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn android_fs_datawrite_end(
-        &mut self,
-    ) -> crate::AndroidFsDatawriteEndFtraceEventWriter<'_> {
-        rt::message::<433, _>(&mut self.s)
-    }
-    #[inline] pub fn android_fs_datawrite_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<433>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn android_fs_datawrite_start(
-        &mut self,
-    ) -> crate::AndroidFsDatawriteStartFtraceEventWriter<'_> {
-        rt::message::<434, _>(&mut self.s)
-    }
-    #[inline] pub fn android_fs_datawrite_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<434>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn android_fs_fsync_end(
-        &mut self,
-    ) -> crate::AndroidFsFsyncEndFtraceEventWriter<'_> {
-        rt::message::<435, _>(&mut self.s)
-    }
-    #[inline] pub fn android_fs_fsync_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<435>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn android_fs_fsync_start(
-        &mut self,
-    ) -> crate::AndroidFsFsyncStartFtraceEventWriter<'_> {
-        rt::message::<436, _>(&mut self.s)
-    }
-    #[inline] pub fn android_fs_fsync_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<436>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn funcgraph_entry(&mut self) -> crate::FuncgraphEntryFtraceEventWriter<'_> {
-        rt::message::<437, _>(&mut self.s)
-    }
-    #[inline] pub fn funcgraph_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<437>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn funcgraph_exit(&mut self) -> crate::FuncgraphExitFtraceEventWriter<'_> {
-        rt::message::<438, _>(&mut self.s)
-    }
-    #[inline] pub fn funcgraph_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<438>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn virtio_video_cmd(&mut self) -> crate::VirtioVideoCmdFtraceEventWriter<'_> {
-        rt::message::<439, _>(&mut self.s)
-    }
-    #[inline] pub fn virtio_video_cmd_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<439>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn virtio_video_cmd_done(
-        &mut self,
-    ) -> crate::VirtioVideoCmdDoneFtraceEventWriter<'_> {
-        rt::message::<440, _>(&mut self.s)
-    }
-    #[inline] pub fn virtio_video_cmd_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<440>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn virtio_video_resource_queue(
-        &mut self,
-    ) -> crate::VirtioVideoResourceQueueFtraceEventWriter<'_> {
-        rt::message::<441, _>(&mut self.s)
-    }
-    #[inline] pub fn virtio_video_resource_queue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<441>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn virtio_video_resource_queue_done(
-        &mut self,
-    ) -> crate::VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
-        rt::message::<442, _>(&mut self.s)
-    }
-    #[inline] pub fn virtio_video_resource_queue_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<442>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_shrink_slab_start(
-        &mut self,
-    ) -> crate::MmShrinkSlabStartFtraceEventWriter<'_> {
-        rt::message::<443, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_shrink_slab_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<443>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_shrink_slab_end(&mut self) -> crate::MmShrinkSlabEndFtraceEventWriter<'_> {
-        rt::message::<444, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_shrink_slab_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<444>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_smc(&mut self) -> crate::TrustySmcFtraceEventWriter<'_> {
-        rt::message::<445, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_smc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<445>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_smc_done(&mut self) -> crate::TrustySmcDoneFtraceEventWriter<'_> {
-        rt::message::<446, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_smc_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<446>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_std_call32(&mut self) -> crate::TrustyStdCall32FtraceEventWriter<'_> {
-        rt::message::<447, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_std_call32_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<447>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_std_call32_done(
-        &mut self,
-    ) -> crate::TrustyStdCall32DoneFtraceEventWriter<'_> {
-        rt::message::<448, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_std_call32_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<448>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_share_memory(
-        &mut self,
-    ) -> crate::TrustyShareMemoryFtraceEventWriter<'_> {
-        rt::message::<449, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_share_memory_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<449>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_share_memory_done(
-        &mut self,
-    ) -> crate::TrustyShareMemoryDoneFtraceEventWriter<'_> {
-        rt::message::<450, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_share_memory_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<450>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_reclaim_memory(
-        &mut self,
-    ) -> crate::TrustyReclaimMemoryFtraceEventWriter<'_> {
-        rt::message::<451, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_reclaim_memory_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<451>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_reclaim_memory_done(
-        &mut self,
-    ) -> crate::TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
-        rt::message::<452, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_reclaim_memory_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<452>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_irq(&mut self) -> crate::TrustyIrqFtraceEventWriter<'_> {
-        rt::message::<453, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_irq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<453>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_handle_event(
-        &mut self,
-    ) -> crate::TrustyIpcHandleEventFtraceEventWriter<'_> {
-        rt::message::<454, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_handle_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<454>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_connect(
-        &mut self,
-    ) -> crate::TrustyIpcConnectFtraceEventWriter<'_> {
-        rt::message::<455, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_connect_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<455>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_connect_end(
-        &mut self,
-    ) -> crate::TrustyIpcConnectEndFtraceEventWriter<'_> {
-        rt::message::<456, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_connect_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<456>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_write(&mut self) -> crate::TrustyIpcWriteFtraceEventWriter<'_> {
-        rt::message::<457, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<457>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_poll(&mut self) -> crate::TrustyIpcPollFtraceEventWriter<'_> {
-        rt::message::<458, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_poll_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<458>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_read(&mut self) -> crate::TrustyIpcReadFtraceEventWriter<'_> {
-        rt::message::<460, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_read_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<460>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_read_end(
-        &mut self,
-    ) -> crate::TrustyIpcReadEndFtraceEventWriter<'_> {
-        rt::message::<461, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_read_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<461>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_ipc_rx(&mut self) -> crate::TrustyIpcRxFtraceEventWriter<'_> {
-        rt::message::<462, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_ipc_rx_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<462>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn trusty_enqueue_nop(
-        &mut self,
-    ) -> crate::TrustyEnqueueNopFtraceEventWriter<'_> {
-        rt::message::<464, _>(&mut self.s)
-    }
-    #[inline] pub fn trusty_enqueue_nop_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<464>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cma_alloc_start(&mut self) -> crate::CmaAllocStartFtraceEventWriter<'_> {
-        rt::message::<465, _>(&mut self.s)
-    }
-    #[inline] pub fn cma_alloc_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<465>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cma_alloc_info(&mut self) -> crate::CmaAllocInfoFtraceEventWriter<'_> {
-        rt::message::<466, _>(&mut self.s)
-    }
-    #[inline] pub fn cma_alloc_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<466>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn lwis_tracing_mark_write(
-        &mut self,
-    ) -> crate::LwisTracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<467, _>(&mut self.s)
-    }
-    #[inline] pub fn lwis_tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<467>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn virtio_gpu_cmd_queue(
-        &mut self,
-    ) -> crate::VirtioGpuCmdQueueFtraceEventWriter<'_> {
-        rt::message::<468, _>(&mut self.s)
-    }
-    #[inline] pub fn virtio_gpu_cmd_queue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<468>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn virtio_gpu_cmd_response(
-        &mut self,
-    ) -> crate::VirtioGpuCmdResponseFtraceEventWriter<'_> {
-        rt::message::<469, _>(&mut self.s)
-    }
-    #[inline] pub fn virtio_gpu_cmd_response_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<469>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_KCPU_CQS_SET(
-        &mut self,
-    ) -> crate::MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
-        rt::message::<470, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_KCPU_CQS_SET_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<470>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_KCPU_CQS_WAIT_START(
-        &mut self,
-    ) -> crate::MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
-        rt::message::<471, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_KCPU_CQS_WAIT_START_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<471>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_KCPU_CQS_WAIT_END(
-        &mut self,
-    ) -> crate::MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
-        rt::message::<472, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_KCPU_CQS_WAIT_END_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<472>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_KCPU_FENCE_SIGNAL(
-        &mut self,
-    ) -> crate::MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
-        rt::message::<473, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_KCPU_FENCE_SIGNAL_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<473>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_KCPU_FENCE_WAIT_START(
-        &mut self,
-    ) -> crate::MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
-        rt::message::<474, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_KCPU_FENCE_WAIT_START_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<474>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_KCPU_FENCE_WAIT_END(
-        &mut self,
-    ) -> crate::MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
-        rt::message::<475, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_KCPU_FENCE_WAIT_END_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<475>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hyp_enter(&mut self) -> crate::HypEnterFtraceEventWriter<'_> { rt::message::<476, _>(&mut self.s) }
-    #[inline] pub fn hyp_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<476>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hyp_exit(&mut self) -> crate::HypExitFtraceEventWriter<'_> { rt::message::<477, _>(&mut self.s) }
-    #[inline] pub fn hyp_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<477>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn host_hcall(&mut self) -> crate::HostHcallFtraceEventWriter<'_> {
-        rt::message::<478, _>(&mut self.s)
-    }
-    #[inline] pub fn host_hcall_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<478>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn host_smc(&mut self) -> crate::HostSmcFtraceEventWriter<'_> { rt::message::<479, _>(&mut self.s) }
-    #[inline] pub fn host_smc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<479>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn host_mem_abort(&mut self) -> crate::HostMemAbortFtraceEventWriter<'_> {
-        rt::message::<480, _>(&mut self.s)
-    }
-    #[inline] pub fn host_mem_abort_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<480>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn suspend_resume_minimal(
-        &mut self,
-    ) -> crate::SuspendResumeMinimalFtraceEventWriter<'_> {
-        rt::message::<481, _>(&mut self.s)
-    }
-    #[inline] pub fn suspend_resume_minimal_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<481>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_CSF_INTERRUPT_START(
-        &mut self,
-    ) -> crate::MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
-        rt::message::<482, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_CSF_INTERRUPT_START_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<482>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_CSF_INTERRUPT_END(
-        &mut self,
-    ) -> crate::MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
-        rt::message::<483, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_CSF_INTERRUPT_END_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<483>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn samsung_tracing_mark_write(
-        &mut self,
-    ) -> crate::SamsungTracingMarkWriteFtraceEventWriter<'_> {
-        rt::message::<484, _>(&mut self.s)
-    }
-    #[inline] pub fn samsung_tracing_mark_write_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<484>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_command(&mut self) -> crate::BinderCommandFtraceEventWriter<'_> {
-        rt::message::<485, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_command_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<485>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn binder_return(&mut self) -> crate::BinderReturnFtraceEventWriter<'_> {
-        rt::message::<486, _>(&mut self.s)
-    }
-    #[inline] pub fn binder_return_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<486>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_switch_with_ctrs(
-        &mut self,
-    ) -> crate::SchedSwitchWithCtrsFtraceEventWriter<'_> {
-        rt::message::<487, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_switch_with_ctrs_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<487>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn gpu_work_period(&mut self) -> crate::GpuWorkPeriodFtraceEventWriter<'_> {
-        rt::message::<488, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_work_period_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<488>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn rpm_status(&mut self) -> crate::RpmStatusFtraceEventWriter<'_> {
-        rt::message::<489, _>(&mut self.s)
-    }
-    #[inline] pub fn rpm_status_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<489>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn panel_write_generic(
-        &mut self,
-    ) -> crate::PanelWriteGenericFtraceEventWriter<'_> {
-        rt::message::<490, _>(&mut self.s)
-    }
-    #[inline] pub fn panel_write_generic_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<490>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_migrate_task(
-        &mut self,
-    ) -> crate::SchedMigrateTaskFtraceEventWriter<'_> {
-        rt::message::<491, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_migrate_task_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<491>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_dsi_cmd_fifo_status(
-        &mut self,
-    ) -> crate::DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
-        rt::message::<492, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_dsi_cmd_fifo_status_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<492>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_dsi_rx(&mut self) -> crate::DpuDsiRxFtraceEventWriter<'_> {
-        rt::message::<493, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_dsi_rx_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<493>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_dsi_tx(&mut self) -> crate::DpuDsiTxFtraceEventWriter<'_> {
-        rt::message::<494, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_dsi_tx_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<494>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_background_gc(
-        &mut self,
-    ) -> crate::F2fsBackgroundGcFtraceEventWriter<'_> {
-        rt::message::<495, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_background_gc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<495>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_gc_begin(&mut self) -> crate::F2fsGcBeginFtraceEventWriter<'_> {
-        rt::message::<496, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_gc_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<496>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_gc_end(&mut self) -> crate::F2fsGcEndFtraceEventWriter<'_> {
-        rt::message::<497, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_gc_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<497>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fastrpc_dma_free(&mut self) -> crate::FastrpcDmaFreeFtraceEventWriter<'_> {
-        rt::message::<498, _>(&mut self.s)
-    }
-    #[inline] pub fn fastrpc_dma_free_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<498>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fastrpc_dma_alloc(&mut self) -> crate::FastrpcDmaAllocFtraceEventWriter<'_> {
-        rt::message::<499, _>(&mut self.s)
-    }
-    #[inline] pub fn fastrpc_dma_alloc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<499>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fastrpc_dma_unmap(&mut self) -> crate::FastrpcDmaUnmapFtraceEventWriter<'_> {
-        rt::message::<500, _>(&mut self.s)
-    }
-    #[inline] pub fn fastrpc_dma_unmap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<500>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fastrpc_dma_map(&mut self) -> crate::FastrpcDmaMapFtraceEventWriter<'_> {
-        rt::message::<501, _>(&mut self.s)
-    }
-    #[inline] pub fn fastrpc_dma_map_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<501>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn google_icc_event(&mut self) -> crate::GoogleIccEventFtraceEventWriter<'_> {
-        rt::message::<502, _>(&mut self.s)
-    }
-    #[inline] pub fn google_icc_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<502>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn google_irm_event(&mut self) -> crate::GoogleIrmEventFtraceEventWriter<'_> {
-        rt::message::<503, _>(&mut self.s)
-    }
-    #[inline] pub fn google_irm_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<503>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn device_pm_callback_start(
-        &mut self,
-    ) -> crate::DevicePmCallbackStartFtraceEventWriter<'_> {
-        rt::message::<504, _>(&mut self.s)
-    }
-    #[inline] pub fn device_pm_callback_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<504>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn device_pm_callback_end(
-        &mut self,
-    ) -> crate::DevicePmCallbackEndFtraceEventWriter<'_> {
-        rt::message::<505, _>(&mut self.s)
-    }
-    #[inline] pub fn device_pm_callback_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<505>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn thermal_exynos_acpm_bulk(
-        &mut self,
-    ) -> crate::ThermalExynosAcpmBulkFtraceEventWriter<'_> {
-        rt::message::<506, _>(&mut self.s)
-    }
-    #[inline] pub fn thermal_exynos_acpm_bulk_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<506>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn thermal_exynos_acpm_high_overhead(
-        &mut self,
-    ) -> crate::ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
-        rt::message::<507, _>(&mut self.s)
-    }
-    #[inline] pub fn thermal_exynos_acpm_high_overhead_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<507>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dcvsh_freq(&mut self) -> crate::DcvshFreqFtraceEventWriter<'_> {
-        rt::message::<508, _>(&mut self.s)
-    }
-    #[inline] pub fn dcvsh_freq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<508>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kgsl_gpu_frequency(
-        &mut self,
-    ) -> crate::KgslGpuFrequencyFtraceEventWriter<'_> {
-        rt::message::<509, _>(&mut self.s)
-    }
-    #[inline] pub fn kgsl_gpu_frequency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<509>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
-        rt::message::<510, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<510>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
-        rt::message::<511, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<511>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
-        rt::message::<512, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<512>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
-        rt::message::<513, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<513>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
-        rt::message::<514, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<514>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
-        rt::message::<515, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<515>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
-        rt::message::<516, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<516>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
-        rt::message::<517, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<517>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_IN_SLEEP(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
-        rt::message::<518, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_IN_SLEEP_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<518>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_OFF(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUOFFFtraceEventWriter<'_> {
-        rt::message::<519, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_OFF_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<519>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONFtraceEventWriter<'_> {
-        rt::message::<520, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<520>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
-        rt::message::<521, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<521>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_GLB_REINIT_PEND(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
-        rt::message::<522, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_GLB_REINIT_PEND_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<522>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_HALT(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
-        rt::message::<523, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_HALT_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<523>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_HWCNT_DISABLE(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
-        rt::message::<524, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_HWCNT_DISABLE_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<524>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_HWCNT_ENABLE(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
-        rt::message::<525, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_HWCNT_ENABLE_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<525>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_PEND_HALT(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
-        rt::message::<526, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_PEND_HALT_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<526>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_PEND_SLEEP(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
-        rt::message::<527, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_PEND_SLEEP_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<527>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_SLEEP_INITIATE(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
-        rt::message::<528, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_ON_SLEEP_INITIATE_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<528>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_PEND_OFF(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
-        rt::message::<529, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_PEND_OFF_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<529>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_PEND_ON_RELOAD(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
-        rt::message::<530, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_PEND_ON_RELOAD_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<530>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_POWER_DOWN(
-        &mut self,
-    ) -> crate::MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
-        rt::message::<531, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_POWER_DOWN_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<531>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_mali_PM_MCU_RESET_WAIT(
-        &mut self,
-    ) -> crate::MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
-        rt::message::<532, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_mali_PM_MCU_RESET_WAIT_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<532>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn bcl_irq_trigger(&mut self) -> crate::BclIrqTriggerFtraceEventWriter<'_> {
-        rt::message::<533, _>(&mut self.s)
-    }
-    #[inline] pub fn bcl_irq_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<533>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_queued(
-        &mut self,
-    ) -> crate::KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
-        rt::message::<534, _>(&mut self.s)
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_queued_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<534>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_submitted(
-        &mut self,
-    ) -> crate::KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
-        rt::message::<535, _>(&mut self.s)
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_submitted_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<535>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_sync(
-        &mut self,
-    ) -> crate::KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
-        rt::message::<536, _>(&mut self.s)
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_sync_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<536>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_retired(
-        &mut self,
-    ) -> crate::KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
-        rt::message::<537, _>(&mut self.s)
-    }
-    #[inline] pub fn kgsl_adreno_cmdbatch_retired_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<537>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn pixel_mm_kswapd_wake(
-        &mut self,
-    ) -> crate::PixelMmKswapdWakeFtraceEventWriter<'_> {
-        rt::message::<538, _>(&mut self.s)
-    }
-    #[inline] pub fn pixel_mm_kswapd_wake_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<538>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn pixel_mm_kswapd_done(
-        &mut self,
-    ) -> crate::PixelMmKswapdDoneFtraceEventWriter<'_> {
-        rt::message::<539, _>(&mut self.s)
-    }
-    #[inline] pub fn pixel_mm_kswapd_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<539>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_wakeup_task_attr(
-        &mut self,
-    ) -> crate::SchedWakeupTaskAttrFtraceEventWriter<'_> {
-        rt::message::<540, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_wakeup_task_attr_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<540>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn devfreq_frequency(&mut self) -> crate::DevfreqFrequencyFtraceEventWriter<'_> {
-        rt::message::<541, _>(&mut self.s)
-    }
-    #[inline] pub fn devfreq_frequency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<541>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kprobe_event(&mut self) -> crate::KprobeEventWriter<'_> { rt::message::<542, _>(&mut self.s) }
-    #[inline] pub fn kprobe_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<542>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn param_set_value_cpm(
-        &mut self,
-    ) -> crate::ParamSetValueCpmFtraceEventWriter<'_> {
-        rt::message::<543, _>(&mut self.s)
-    }
-    #[inline] pub fn param_set_value_cpm_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<543>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn do_sys_open(&mut self) -> crate::DoSysOpenFtraceEventWriter<'_> {
-        rt::message::<544, _>(&mut self.s)
-    }
-    #[inline] pub fn do_sys_open_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<544>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn open_exec(&mut self) -> crate::OpenExecFtraceEventWriter<'_> { rt::message::<545, _>(&mut self.s) }
-    #[inline] pub fn open_exec_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<545>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_io_start(&mut self) -> crate::BlockIoStartFtraceEventWriter<'_> {
-        rt::message::<546, _>(&mut self.s)
-    }
-    #[inline] pub fn block_io_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<546>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn block_io_done(&mut self) -> crate::BlockIoDoneFtraceEventWriter<'_> {
-        rt::message::<547, _>(&mut self.s)
-    }
-    #[inline] pub fn block_io_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<547>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mali_gpu_power_state(
-        &mut self,
-    ) -> crate::MaliGpuPowerStateFtraceEventWriter<'_> {
-        rt::message::<548, _>(&mut self.s)
-    }
-    #[inline] pub fn mali_gpu_power_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<548>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_dpu_underrun(
-        &mut self,
-    ) -> crate::DpuDispDpuUnderrunFtraceEventWriter<'_> {
-        rt::message::<549, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_dpu_underrun_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<549>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_vblank_irq_enable(
-        &mut self,
-    ) -> crate::DpuDispVblankIrqEnableFtraceEventWriter<'_> {
-        rt::message::<550, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_vblank_irq_enable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<550>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hrtimer_start(&mut self) -> crate::HrtimerStartFtraceEventWriter<'_> {
-        rt::message::<551, _>(&mut self.s)
-    }
-    #[inline] pub fn hrtimer_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<551>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hrtimer_cancel(&mut self) -> crate::HrtimerCancelFtraceEventWriter<'_> {
-        rt::message::<552, _>(&mut self.s)
-    }
-    #[inline] pub fn hrtimer_cancel_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<552>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hrtimer_expire_entry(
-        &mut self,
-    ) -> crate::HrtimerExpireEntryFtraceEventWriter<'_> {
-        rt::message::<553, _>(&mut self.s)
-    }
-    #[inline] pub fn hrtimer_expire_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<553>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hrtimer_expire_exit(
-        &mut self,
-    ) -> crate::HrtimerExpireExitFtraceEventWriter<'_> {
-        rt::message::<554, _>(&mut self.s)
-    }
-    #[inline] pub fn hrtimer_expire_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<554>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn timer_start(&mut self) -> crate::TimerStartFtraceEventWriter<'_> {
-        rt::message::<555, _>(&mut self.s)
-    }
-    #[inline] pub fn timer_start_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<555>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn timer_cancel(&mut self) -> crate::TimerCancelFtraceEventWriter<'_> {
-        rt::message::<556, _>(&mut self.s)
-    }
-    #[inline] pub fn timer_cancel_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<556>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn timer_expire_entry(
-        &mut self,
-    ) -> crate::TimerExpireEntryFtraceEventWriter<'_> {
-        rt::message::<557, _>(&mut self.s)
-    }
-    #[inline] pub fn timer_expire_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<557>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn timer_expire_exit(&mut self) -> crate::TimerExpireExitFtraceEventWriter<'_> {
-        rt::message::<558, _>(&mut self.s)
-    }
-    #[inline] pub fn timer_expire_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<558>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn local_timer_entry(&mut self) -> crate::LocalTimerEntryFtraceEventWriter<'_> {
-        rt::message::<559, _>(&mut self.s)
-    }
-    #[inline] pub fn local_timer_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<559>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn local_timer_exit(&mut self) -> crate::LocalTimerExitFtraceEventWriter<'_> {
-        rt::message::<560, _>(&mut self.s)
-    }
-    #[inline] pub fn local_timer_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<560>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_alloc_request(
-        &mut self,
-    ) -> crate::Dwc3AllocRequestFtraceEventWriter<'_> {
-        rt::message::<561, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_alloc_request_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<561>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_complete_trb(&mut self) -> crate::Dwc3CompleteTrbFtraceEventWriter<'_> {
-        rt::message::<562, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_complete_trb_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<562>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_ctrl_req(&mut self) -> crate::Dwc3CtrlReqFtraceEventWriter<'_> {
-        rt::message::<563, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_ctrl_req_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<563>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_ep_dequeue(&mut self) -> crate::Dwc3EpDequeueFtraceEventWriter<'_> {
-        rt::message::<564, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_ep_dequeue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<564>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_ep_queue(&mut self) -> crate::Dwc3EpQueueFtraceEventWriter<'_> {
-        rt::message::<565, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_ep_queue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<565>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_event(&mut self) -> crate::Dwc3EventFtraceEventWriter<'_> {
-        rt::message::<566, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<566>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_free_request(&mut self) -> crate::Dwc3FreeRequestFtraceEventWriter<'_> {
-        rt::message::<567, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_free_request_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<567>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_gadget_ep_cmd(&mut self) -> crate::Dwc3GadgetEpCmdFtraceEventWriter<'_> {
-        rt::message::<568, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_gadget_ep_cmd_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<568>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_gadget_ep_disable(
-        &mut self,
-    ) -> crate::Dwc3GadgetEpDisableFtraceEventWriter<'_> {
-        rt::message::<569, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_gadget_ep_disable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<569>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_gadget_ep_enable(
-        &mut self,
-    ) -> crate::Dwc3GadgetEpEnableFtraceEventWriter<'_> {
-        rt::message::<570, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_gadget_ep_enable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<570>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_gadget_generic_cmd(
-        &mut self,
-    ) -> crate::Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
-        rt::message::<571, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_gadget_generic_cmd_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<571>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_gadget_giveback(
-        &mut self,
-    ) -> crate::Dwc3GadgetGivebackFtraceEventWriter<'_> {
-        rt::message::<572, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_gadget_giveback_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<572>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_prepare_trb(&mut self) -> crate::Dwc3PrepareTrbFtraceEventWriter<'_> {
-        rt::message::<573, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_prepare_trb_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<573>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_readl(&mut self) -> crate::Dwc3ReadlFtraceEventWriter<'_> {
-        rt::message::<574, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_readl_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<574>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dwc3_writel(&mut self) -> crate::Dwc3WritelFtraceEventWriter<'_> {
-        rt::message::<575, _>(&mut self.s)
-    }
-    #[inline] pub fn dwc3_writel_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<575>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cma_alloc_finish(&mut self) -> crate::CmaAllocFinishFtraceEventWriter<'_> {
-        rt::message::<576, _>(&mut self.s)
-    }
-    #[inline] pub fn cma_alloc_finish_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<576>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_alloc_contig_migrate_range_info(
-        &mut self,
-    ) -> crate::MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
-        rt::message::<577, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_alloc_contig_migrate_range_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<577>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn host_ffa_call(&mut self) -> crate::HostFfaCallFtraceEventWriter<'_> {
-        rt::message::<578, _>(&mut self.s)
-    }
-    #[inline] pub fn host_ffa_call_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<578>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dmabuf_rss_stat(&mut self) -> crate::DmabufRssStatFtraceEventWriter<'_> {
-        rt::message::<579, _>(&mut self.s)
-    }
-    #[inline] pub fn dmabuf_rss_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<579>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn iommu_idmap(&mut self) -> crate::IommuIdmapFtraceEventWriter<'_> {
-        rt::message::<580, _>(&mut self.s)
-    }
-    #[inline] pub fn iommu_idmap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<580>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn psci_mem_protect(&mut self) -> crate::PsciMemProtectFtraceEventWriter<'_> {
-        rt::message::<581, _>(&mut self.s)
-    }
-    #[inline] pub fn psci_mem_protect_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<581>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_host_hcall(
-        &mut self,
-    ) -> crate::HypervisorHostHcallFtraceEventWriter<'_> {
-        rt::message::<582, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_host_hcall_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<582>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_host_smc(
-        &mut self,
-    ) -> crate::HypervisorHostSmcFtraceEventWriter<'_> {
-        rt::message::<583, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_host_smc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<583>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_hyp_exit(
-        &mut self,
-    ) -> crate::HypervisorHypExitFtraceEventWriter<'_> {
-        rt::message::<584, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_hyp_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<584>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_iommu_idmap(
-        &mut self,
-    ) -> crate::HypervisorIommuIdmapFtraceEventWriter<'_> {
-        rt::message::<585, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_iommu_idmap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<585>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_psci_mem_protect(
-        &mut self,
-    ) -> crate::HypervisorPsciMemProtectFtraceEventWriter<'_> {
-        rt::message::<586, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_psci_mem_protect_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<586>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_host_mem_abort(
-        &mut self,
-    ) -> crate::HypervisorHostMemAbortFtraceEventWriter<'_> {
-        rt::message::<587, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_host_mem_abort_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<587>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_hyp_enter(
-        &mut self,
-    ) -> crate::HypervisorHypEnterFtraceEventWriter<'_> {
-        rt::message::<588, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_hyp_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<588>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_iommu_idmap_complete(
-        &mut self,
-    ) -> crate::HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
-        rt::message::<589, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_iommu_idmap_complete_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<589>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hypervisor_vcpu_illegal_trap(
-        &mut self,
-    ) -> crate::HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
-        rt::message::<590, _>(&mut self.s)
-    }
-    #[inline] pub fn hypervisor_vcpu_illegal_trap_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<590>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_job_add_dep(
-        &mut self,
-    ) -> crate::DrmSchedJobAddDepFtraceEventWriter<'_> {
-        rt::message::<591, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_job_add_dep_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<591>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_job_done(&mut self) -> crate::DrmSchedJobDoneFtraceEventWriter<'_> {
-        rt::message::<592, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_job_done_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<592>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_job_queue(
-        &mut self,
-    ) -> crate::DrmSchedJobQueueFtraceEventWriter<'_> {
-        rt::message::<593, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_job_queue_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<593>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_job_run(&mut self) -> crate::DrmSchedJobRunFtraceEventWriter<'_> {
-        rt::message::<594, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_job_run_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<594>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn drm_sched_job_unschedulable(
-        &mut self,
-    ) -> crate::DrmSchedJobUnschedulableFtraceEventWriter<'_> {
-        rt::message::<595, _>(&mut self.s)
-    }
-    #[inline] pub fn drm_sched_job_unschedulable_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<595>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fwtp_perfetto_counter(
-        &mut self,
-    ) -> crate::FwtpPerfettoCounterFtraceEventWriter<'_> {
-        rt::message::<596, _>(&mut self.s)
-    }
-    #[inline] pub fn fwtp_perfetto_counter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<596>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn scsi_dispatch_cmd_error(
-        &mut self,
-    ) -> crate::ScsiDispatchCmdErrorFtraceEventWriter<'_> {
-        rt::message::<597, _>(&mut self.s)
-    }
-    #[inline] pub fn scsi_dispatch_cmd_error_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<597>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn scsi_dispatch_cmd_timeout(
-        &mut self,
-    ) -> crate::ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
-        rt::message::<598, _>(&mut self.s)
-    }
-    #[inline] pub fn scsi_dispatch_cmd_timeout_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<598>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn scsi_eh_wakeup(&mut self) -> crate::ScsiEhWakeupFtraceEventWriter<'_> {
-        rt::message::<599, _>(&mut self.s)
-    }
-    #[inline] pub fn scsi_eh_wakeup_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<599>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn fwtp_perfetto_slice(
-        &mut self,
-    ) -> crate::FwtpPerfettoSliceFtraceEventWriter<'_> {
-        rt::message::<600, _>(&mut self.s)
-    }
-    #[inline] pub fn fwtp_perfetto_slice_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<600>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn gpu_power_state(&mut self) -> crate::GpuPowerStateFtraceEventWriter<'_> {
-        rt::message::<601, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_power_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<601>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn gram_collision(&mut self) -> crate::GramCollisionFtraceEventWriter<'_> {
-        rt::message::<602, _>(&mut self.s)
-    }
-    #[inline] pub fn gram_collision_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<602>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn f2fs_lock_elapsed_time(
-        &mut self,
-    ) -> crate::F2fsLockElapsedTimeFtraceEventWriter<'_> {
-        rt::message::<603, _>(&mut self.s)
-    }
-    #[inline] pub fn f2fs_lock_elapsed_time_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<603>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn sched_group_tracker(
-        &mut self,
-    ) -> crate::SchedGroupTrackerFtraceEventWriter<'_> {
-        rt::message::<604, _>(&mut self.s)
-    }
-    #[inline] pub fn sched_group_tracker_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<604>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_frame_done_timeout(
-        &mut self,
-    ) -> crate::DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
-        rt::message::<605, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_frame_done_timeout_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<605>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_frame_start_timeout(
-        &mut self,
-    ) -> crate::DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
-        rt::message::<606, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_frame_start_timeout_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<606>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_vmscan_memcg_reclaim_begin(
-        &mut self,
-    ) -> crate::MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
-        rt::message::<607, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_vmscan_memcg_reclaim_begin_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<607>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mm_vmscan_memcg_reclaim_end(
-        &mut self,
-    ) -> crate::MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
-        rt::message::<608, _>(&mut self.s)
-    }
-    #[inline] pub fn mm_vmscan_memcg_reclaim_end_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<608>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_frame_done_missing(
-        &mut self,
-    ) -> crate::DpuDispFrameDoneMissingFtraceEventWriter<'_> {
-        rt::message::<609, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_frame_done_missing_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<609>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_frame_start_missing(
-        &mut self,
-    ) -> crate::DpuDispFrameStartMissingFtraceEventWriter<'_> {
-        rt::message::<610, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_frame_start_missing_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<610>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn panel_settings_full(
-        &mut self,
-    ) -> crate::PanelSettingsFullFtraceEventWriter<'_> {
-        rt::message::<611, _>(&mut self.s)
-    }
-    #[inline] pub fn panel_settings_full_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<611>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn panel_settings_lite(
-        &mut self,
-    ) -> crate::PanelSettingsLiteFtraceEventWriter<'_> {
-        rt::message::<612, _>(&mut self.s)
-    }
-    #[inline] pub fn panel_settings_lite_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<612>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn dpu_disp_dpu_line_underrun(
-        &mut self,
-    ) -> crate::DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
-        rt::message::<613, _>(&mut self.s)
-    }
-    #[inline] pub fn dpu_disp_dpu_line_underrun_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<613>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn psci_domain_idle_exit(
-        &mut self,
-    ) -> crate::PsciDomainIdleExitFtraceEventWriter<'_> {
-        rt::message::<614, _>(&mut self.s)
-    }
-    #[inline] pub fn psci_domain_idle_exit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<614>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn psci_domain_idle_enter(
-        &mut self,
-    ) -> crate::PsciDomainIdleEnterFtraceEventWriter<'_> {
-        rt::message::<615, _>(&mut self.s)
-    }
-    #[inline] pub fn psci_domain_idle_enter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<615>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn long_irq(&mut self) -> crate::LongIrqFtraceEventWriter<'_> { rt::message::<616, _>(&mut self.s) }
-    #[inline] pub fn long_irq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<616>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn long_softirq(&mut self) -> crate::LongSoftirqFtraceEventWriter<'_> {
-        rt::message::<617, _>(&mut self.s)
-    }
-    #[inline] pub fn long_softirq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<617>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn common_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::oneof! { FtraceEventEvent;
+    Print = 3 as Nested(crate::PrintFtraceEvent);
+    SchedSwitch = 4 as Nested(crate::SchedSwitchFtraceEvent);
+    CpuFrequency = 11 as Nested(crate::CpuFrequencyFtraceEvent);
+    CpuFrequencyLimits = 12 as Nested(crate::CpuFrequencyLimitsFtraceEvent);
+    CpuIdle = 13 as Nested(crate::CpuIdleFtraceEvent);
+    ClockEnable = 14 as Nested(crate::ClockEnableFtraceEvent);
+    ClockDisable = 15 as Nested(crate::ClockDisableFtraceEvent);
+    ClockSetRate = 16 as Nested(crate::ClockSetRateFtraceEvent);
+    SchedWakeup = 17 as Nested(crate::SchedWakeupFtraceEvent);
+    SchedBlockedReason = 18 as Nested(crate::SchedBlockedReasonFtraceEvent);
+    SchedCpuHotplug = 19 as Nested(crate::SchedCpuHotplugFtraceEvent);
+    SchedWaking = 20 as Nested(crate::SchedWakingFtraceEvent);
+    IpiEntry = 21 as Nested(crate::IpiEntryFtraceEvent);
+    IpiExit = 22 as Nested(crate::IpiExitFtraceEvent);
+    IpiRaise = 23 as Nested(crate::IpiRaiseFtraceEvent);
+    SoftirqEntry = 24 as Nested(crate::SoftirqEntryFtraceEvent);
+    SoftirqExit = 25 as Nested(crate::SoftirqExitFtraceEvent);
+    SoftirqRaise = 26 as Nested(crate::SoftirqRaiseFtraceEvent);
+    I2cRead = 27 as Nested(crate::I2cReadFtraceEvent);
+    I2cWrite = 28 as Nested(crate::I2cWriteFtraceEvent);
+    I2cResult = 29 as Nested(crate::I2cResultFtraceEvent);
+    I2cReply = 30 as Nested(crate::I2cReplyFtraceEvent);
+    SmbusRead = 31 as Nested(crate::SmbusReadFtraceEvent);
+    SmbusWrite = 32 as Nested(crate::SmbusWriteFtraceEvent);
+    SmbusResult = 33 as Nested(crate::SmbusResultFtraceEvent);
+    SmbusReply = 34 as Nested(crate::SmbusReplyFtraceEvent);
+    LowmemoryKill = 35 as Nested(crate::LowmemoryKillFtraceEvent);
+    IrqHandlerEntry = 36 as Nested(crate::IrqHandlerEntryFtraceEvent);
+    IrqHandlerExit = 37 as Nested(crate::IrqHandlerExitFtraceEvent);
+    SyncPt = 38 as Nested(crate::SyncPtFtraceEvent);
+    SyncTimeline = 39 as Nested(crate::SyncTimelineFtraceEvent);
+    SyncWait = 40 as Nested(crate::SyncWaitFtraceEvent);
+    Ext4DaWriteBegin = 41 as Nested(crate::Ext4DaWriteBeginFtraceEvent);
+    Ext4DaWriteEnd = 42 as Nested(crate::Ext4DaWriteEndFtraceEvent);
+    Ext4SyncFileEnter = 43 as Nested(crate::Ext4SyncFileEnterFtraceEvent);
+    Ext4SyncFileExit = 44 as Nested(crate::Ext4SyncFileExitFtraceEvent);
+    BlockRqIssue = 45 as Nested(crate::BlockRqIssueFtraceEvent);
+    MmVmscanDirectReclaimBegin = 46 as Nested(crate::MmVmscanDirectReclaimBeginFtraceEvent);
+    MmVmscanDirectReclaimEnd = 47 as Nested(crate::MmVmscanDirectReclaimEndFtraceEvent);
+    MmVmscanKswapdWake = 48 as Nested(crate::MmVmscanKswapdWakeFtraceEvent);
+    MmVmscanKswapdSleep = 49 as Nested(crate::MmVmscanKswapdSleepFtraceEvent);
+    BinderTransaction = 50 as Nested(crate::BinderTransactionFtraceEvent);
+    BinderTransactionReceived = 51 as Nested(crate::BinderTransactionReceivedFtraceEvent);
+    BinderSetPriority = 52 as Nested(crate::BinderSetPriorityFtraceEvent);
+    BinderLock = 53 as Nested(crate::BinderLockFtraceEvent);
+    BinderLocked = 54 as Nested(crate::BinderLockedFtraceEvent);
+    BinderUnlock = 55 as Nested(crate::BinderUnlockFtraceEvent);
+    WorkqueueActivateWork = 56 as Nested(crate::WorkqueueActivateWorkFtraceEvent);
+    WorkqueueExecuteEnd = 57 as Nested(crate::WorkqueueExecuteEndFtraceEvent);
+    WorkqueueExecuteStart = 58 as Nested(crate::WorkqueueExecuteStartFtraceEvent);
+    WorkqueueQueueWork = 59 as Nested(crate::WorkqueueQueueWorkFtraceEvent);
+    RegulatorDisable = 60 as Nested(crate::RegulatorDisableFtraceEvent);
+    RegulatorDisableComplete = 61 as Nested(crate::RegulatorDisableCompleteFtraceEvent);
+    RegulatorEnable = 62 as Nested(crate::RegulatorEnableFtraceEvent);
+    RegulatorEnableComplete = 63 as Nested(crate::RegulatorEnableCompleteFtraceEvent);
+    RegulatorEnableDelay = 64 as Nested(crate::RegulatorEnableDelayFtraceEvent);
+    RegulatorSetVoltage = 65 as Nested(crate::RegulatorSetVoltageFtraceEvent);
+    RegulatorSetVoltageComplete = 66 as Nested(crate::RegulatorSetVoltageCompleteFtraceEvent);
+    CgroupAttachTask = 67 as Nested(crate::CgroupAttachTaskFtraceEvent);
+    CgroupMkdir = 68 as Nested(crate::CgroupMkdirFtraceEvent);
+    CgroupRemount = 69 as Nested(crate::CgroupRemountFtraceEvent);
+    CgroupRmdir = 70 as Nested(crate::CgroupRmdirFtraceEvent);
+    CgroupTransferTasks = 71 as Nested(crate::CgroupTransferTasksFtraceEvent);
+    CgroupDestroyRoot = 72 as Nested(crate::CgroupDestroyRootFtraceEvent);
+    CgroupRelease = 73 as Nested(crate::CgroupReleaseFtraceEvent);
+    CgroupRename = 74 as Nested(crate::CgroupRenameFtraceEvent);
+    CgroupSetupRoot = 75 as Nested(crate::CgroupSetupRootFtraceEvent);
+    MdpCmdKickoff = 76 as Nested(crate::MdpCmdKickoffFtraceEvent);
+    MdpCommit = 77 as Nested(crate::MdpCommitFtraceEvent);
+    MdpPerfSetOt = 78 as Nested(crate::MdpPerfSetOtFtraceEvent);
+    MdpSsppChange = 79 as Nested(crate::MdpSsppChangeFtraceEvent);
+    TracingMarkWrite = 80 as Nested(crate::TracingMarkWriteFtraceEvent);
+    MdpCmdPingpongDone = 81 as Nested(crate::MdpCmdPingpongDoneFtraceEvent);
+    MdpCompareBw = 82 as Nested(crate::MdpCompareBwFtraceEvent);
+    MdpPerfSetPanicLuts = 83 as Nested(crate::MdpPerfSetPanicLutsFtraceEvent);
+    MdpSsppSet = 84 as Nested(crate::MdpSsppSetFtraceEvent);
+    MdpCmdReadptrDone = 85 as Nested(crate::MdpCmdReadptrDoneFtraceEvent);
+    MdpMisrCrc = 86 as Nested(crate::MdpMisrCrcFtraceEvent);
+    MdpPerfSetQosLuts = 87 as Nested(crate::MdpPerfSetQosLutsFtraceEvent);
+    MdpTraceCounter = 88 as Nested(crate::MdpTraceCounterFtraceEvent);
+    MdpCmdReleaseBw = 89 as Nested(crate::MdpCmdReleaseBwFtraceEvent);
+    MdpMixerUpdate = 90 as Nested(crate::MdpMixerUpdateFtraceEvent);
+    MdpPerfSetWmLevels = 91 as Nested(crate::MdpPerfSetWmLevelsFtraceEvent);
+    MdpVideoUnderrunDone = 92 as Nested(crate::MdpVideoUnderrunDoneFtraceEvent);
+    MdpCmdWaitPingpong = 93 as Nested(crate::MdpCmdWaitPingpongFtraceEvent);
+    MdpPerfPrefillCalc = 94 as Nested(crate::MdpPerfPrefillCalcFtraceEvent);
+    MdpPerfUpdateBus = 95 as Nested(crate::MdpPerfUpdateBusFtraceEvent);
+    RotatorBwAoAsContext = 96 as Nested(crate::RotatorBwAoAsContextFtraceEvent);
+    MmFilemapAddToPageCache = 97 as Nested(crate::MmFilemapAddToPageCacheFtraceEvent);
+    MmFilemapDeleteFromPageCache = 98 as Nested(crate::MmFilemapDeleteFromPageCacheFtraceEvent);
+    MmCompactionBegin = 99 as Nested(crate::MmCompactionBeginFtraceEvent);
+    MmCompactionDeferCompaction = 100 as Nested(crate::MmCompactionDeferCompactionFtraceEvent);
+    MmCompactionDeferred = 101 as Nested(crate::MmCompactionDeferredFtraceEvent);
+    MmCompactionDeferReset = 102 as Nested(crate::MmCompactionDeferResetFtraceEvent);
+    MmCompactionEnd = 103 as Nested(crate::MmCompactionEndFtraceEvent);
+    MmCompactionFinished = 104 as Nested(crate::MmCompactionFinishedFtraceEvent);
+    MmCompactionIsolateFreepages = 105 as Nested(crate::MmCompactionIsolateFreepagesFtraceEvent);
+    MmCompactionIsolateMigratepages = 106 as Nested(crate::MmCompactionIsolateMigratepagesFtraceEvent);
+    MmCompactionKcompactdSleep = 107 as Nested(crate::MmCompactionKcompactdSleepFtraceEvent);
+    MmCompactionKcompactdWake = 108 as Nested(crate::MmCompactionKcompactdWakeFtraceEvent);
+    MmCompactionMigratepages = 109 as Nested(crate::MmCompactionMigratepagesFtraceEvent);
+    MmCompactionSuitable = 110 as Nested(crate::MmCompactionSuitableFtraceEvent);
+    MmCompactionTryToCompactPages = 111 as Nested(crate::MmCompactionTryToCompactPagesFtraceEvent);
+    MmCompactionWakeupKcompactd = 112 as Nested(crate::MmCompactionWakeupKcompactdFtraceEvent);
+    SuspendResume = 113 as Nested(crate::SuspendResumeFtraceEvent);
+    SchedWakeupNew = 114 as Nested(crate::SchedWakeupNewFtraceEvent);
+    BlockBioBackmerge = 115 as Nested(crate::BlockBioBackmergeFtraceEvent);
+    BlockBioBounce = 116 as Nested(crate::BlockBioBounceFtraceEvent);
+    BlockBioComplete = 117 as Nested(crate::BlockBioCompleteFtraceEvent);
+    BlockBioFrontmerge = 118 as Nested(crate::BlockBioFrontmergeFtraceEvent);
+    BlockBioQueue = 119 as Nested(crate::BlockBioQueueFtraceEvent);
+    BlockBioRemap = 120 as Nested(crate::BlockBioRemapFtraceEvent);
+    BlockDirtyBuffer = 121 as Nested(crate::BlockDirtyBufferFtraceEvent);
+    BlockGetrq = 122 as Nested(crate::BlockGetrqFtraceEvent);
+    BlockPlug = 123 as Nested(crate::BlockPlugFtraceEvent);
+    BlockRqAbort = 124 as Nested(crate::BlockRqAbortFtraceEvent);
+    BlockRqComplete = 125 as Nested(crate::BlockRqCompleteFtraceEvent);
+    BlockRqInsert = 126 as Nested(crate::BlockRqInsertFtraceEvent);
+    BlockRqRemap = 128 as Nested(crate::BlockRqRemapFtraceEvent);
+    BlockRqRequeue = 129 as Nested(crate::BlockRqRequeueFtraceEvent);
+    BlockSleeprq = 130 as Nested(crate::BlockSleeprqFtraceEvent);
+    BlockSplit = 131 as Nested(crate::BlockSplitFtraceEvent);
+    BlockTouchBuffer = 132 as Nested(crate::BlockTouchBufferFtraceEvent);
+    BlockUnplug = 133 as Nested(crate::BlockUnplugFtraceEvent);
+    Ext4AllocDaBlocks = 134 as Nested(crate::Ext4AllocDaBlocksFtraceEvent);
+    Ext4AllocateBlocks = 135 as Nested(crate::Ext4AllocateBlocksFtraceEvent);
+    Ext4AllocateInode = 136 as Nested(crate::Ext4AllocateInodeFtraceEvent);
+    Ext4BeginOrderedTruncate = 137 as Nested(crate::Ext4BeginOrderedTruncateFtraceEvent);
+    Ext4CollapseRange = 138 as Nested(crate::Ext4CollapseRangeFtraceEvent);
+    Ext4DaReleaseSpace = 139 as Nested(crate::Ext4DaReleaseSpaceFtraceEvent);
+    Ext4DaReserveSpace = 140 as Nested(crate::Ext4DaReserveSpaceFtraceEvent);
+    Ext4DaUpdateReserveSpace = 141 as Nested(crate::Ext4DaUpdateReserveSpaceFtraceEvent);
+    Ext4DaWritePages = 142 as Nested(crate::Ext4DaWritePagesFtraceEvent);
+    Ext4DaWritePagesExtent = 143 as Nested(crate::Ext4DaWritePagesExtentFtraceEvent);
+    Ext4DirectIOEnter = 144 as Nested(crate::Ext4DirectIOEnterFtraceEvent);
+    Ext4DirectIOExit = 145 as Nested(crate::Ext4DirectIOExitFtraceEvent);
+    Ext4DiscardBlocks = 146 as Nested(crate::Ext4DiscardBlocksFtraceEvent);
+    Ext4DiscardPreallocations = 147 as Nested(crate::Ext4DiscardPreallocationsFtraceEvent);
+    Ext4DropInode = 148 as Nested(crate::Ext4DropInodeFtraceEvent);
+    Ext4EsCacheExtent = 149 as Nested(crate::Ext4EsCacheExtentFtraceEvent);
+    Ext4EsFindDelayedExtentRangeEnter = 150 as Nested(crate::Ext4EsFindDelayedExtentRangeEnterFtraceEvent);
+    Ext4EsFindDelayedExtentRangeExit = 151 as Nested(crate::Ext4EsFindDelayedExtentRangeExitFtraceEvent);
+    Ext4EsInsertExtent = 152 as Nested(crate::Ext4EsInsertExtentFtraceEvent);
+    Ext4EsLookupExtentEnter = 153 as Nested(crate::Ext4EsLookupExtentEnterFtraceEvent);
+    Ext4EsLookupExtentExit = 154 as Nested(crate::Ext4EsLookupExtentExitFtraceEvent);
+    Ext4EsRemoveExtent = 155 as Nested(crate::Ext4EsRemoveExtentFtraceEvent);
+    Ext4EsShrink = 156 as Nested(crate::Ext4EsShrinkFtraceEvent);
+    Ext4EsShrinkCount = 157 as Nested(crate::Ext4EsShrinkCountFtraceEvent);
+    Ext4EsShrinkScanEnter = 158 as Nested(crate::Ext4EsShrinkScanEnterFtraceEvent);
+    Ext4EsShrinkScanExit = 159 as Nested(crate::Ext4EsShrinkScanExitFtraceEvent);
+    Ext4EvictInode = 160 as Nested(crate::Ext4EvictInodeFtraceEvent);
+    Ext4ExtConvertToInitializedEnter = 161 as Nested(crate::Ext4ExtConvertToInitializedEnterFtraceEvent);
+    Ext4ExtConvertToInitializedFastpath = 162 as Nested(crate::Ext4ExtConvertToInitializedFastpathFtraceEvent);
+    Ext4ExtHandleUnwrittenExtents = 163 as Nested(crate::Ext4ExtHandleUnwrittenExtentsFtraceEvent);
+    Ext4ExtInCache = 164 as Nested(crate::Ext4ExtInCacheFtraceEvent);
+    Ext4ExtLoadExtent = 165 as Nested(crate::Ext4ExtLoadExtentFtraceEvent);
+    Ext4ExtMapBlocksEnter = 166 as Nested(crate::Ext4ExtMapBlocksEnterFtraceEvent);
+    Ext4ExtMapBlocksExit = 167 as Nested(crate::Ext4ExtMapBlocksExitFtraceEvent);
+    Ext4ExtPutInCache = 168 as Nested(crate::Ext4ExtPutInCacheFtraceEvent);
+    Ext4ExtRemoveSpace = 169 as Nested(crate::Ext4ExtRemoveSpaceFtraceEvent);
+    Ext4ExtRemoveSpaceDone = 170 as Nested(crate::Ext4ExtRemoveSpaceDoneFtraceEvent);
+    Ext4ExtRmIdx = 171 as Nested(crate::Ext4ExtRmIdxFtraceEvent);
+    Ext4ExtRmLeaf = 172 as Nested(crate::Ext4ExtRmLeafFtraceEvent);
+    Ext4ExtShowExtent = 173 as Nested(crate::Ext4ExtShowExtentFtraceEvent);
+    Ext4FallocateEnter = 174 as Nested(crate::Ext4FallocateEnterFtraceEvent);
+    Ext4FallocateExit = 175 as Nested(crate::Ext4FallocateExitFtraceEvent);
+    Ext4FindDelallocRange = 176 as Nested(crate::Ext4FindDelallocRangeFtraceEvent);
+    Ext4Forget = 177 as Nested(crate::Ext4ForgetFtraceEvent);
+    Ext4FreeBlocks = 178 as Nested(crate::Ext4FreeBlocksFtraceEvent);
+    Ext4FreeInode = 179 as Nested(crate::Ext4FreeInodeFtraceEvent);
+    Ext4GetImpliedClusterAllocExit = 180 as Nested(crate::Ext4GetImpliedClusterAllocExitFtraceEvent);
+    Ext4GetReservedClusterAlloc = 181 as Nested(crate::Ext4GetReservedClusterAllocFtraceEvent);
+    Ext4IndMapBlocksEnter = 182 as Nested(crate::Ext4IndMapBlocksEnterFtraceEvent);
+    Ext4IndMapBlocksExit = 183 as Nested(crate::Ext4IndMapBlocksExitFtraceEvent);
+    Ext4InsertRange = 184 as Nested(crate::Ext4InsertRangeFtraceEvent);
+    Ext4Invalidatepage = 185 as Nested(crate::Ext4InvalidatepageFtraceEvent);
+    Ext4JournalStart = 186 as Nested(crate::Ext4JournalStartFtraceEvent);
+    Ext4JournalStartReserved = 187 as Nested(crate::Ext4JournalStartReservedFtraceEvent);
+    Ext4JournalledInvalidatepage = 188 as Nested(crate::Ext4JournalledInvalidatepageFtraceEvent);
+    Ext4JournalledWriteEnd = 189 as Nested(crate::Ext4JournalledWriteEndFtraceEvent);
+    Ext4LoadInode = 190 as Nested(crate::Ext4LoadInodeFtraceEvent);
+    Ext4LoadInodeBitmap = 191 as Nested(crate::Ext4LoadInodeBitmapFtraceEvent);
+    Ext4MarkInodeDirty = 192 as Nested(crate::Ext4MarkInodeDirtyFtraceEvent);
+    Ext4MbBitmapLoad = 193 as Nested(crate::Ext4MbBitmapLoadFtraceEvent);
+    Ext4MbBuddyBitmapLoad = 194 as Nested(crate::Ext4MbBuddyBitmapLoadFtraceEvent);
+    Ext4MbDiscardPreallocations = 195 as Nested(crate::Ext4MbDiscardPreallocationsFtraceEvent);
+    Ext4MbNewGroupPa = 196 as Nested(crate::Ext4MbNewGroupPaFtraceEvent);
+    Ext4MbNewInodePa = 197 as Nested(crate::Ext4MbNewInodePaFtraceEvent);
+    Ext4MbReleaseGroupPa = 198 as Nested(crate::Ext4MbReleaseGroupPaFtraceEvent);
+    Ext4MbReleaseInodePa = 199 as Nested(crate::Ext4MbReleaseInodePaFtraceEvent);
+    Ext4MballocAlloc = 200 as Nested(crate::Ext4MballocAllocFtraceEvent);
+    Ext4MballocDiscard = 201 as Nested(crate::Ext4MballocDiscardFtraceEvent);
+    Ext4MballocFree = 202 as Nested(crate::Ext4MballocFreeFtraceEvent);
+    Ext4MballocPrealloc = 203 as Nested(crate::Ext4MballocPreallocFtraceEvent);
+    Ext4OtherInodeUpdateTime = 204 as Nested(crate::Ext4OtherInodeUpdateTimeFtraceEvent);
+    Ext4PunchHole = 205 as Nested(crate::Ext4PunchHoleFtraceEvent);
+    Ext4ReadBlockBitmapLoad = 206 as Nested(crate::Ext4ReadBlockBitmapLoadFtraceEvent);
+    Ext4Readpage = 207 as Nested(crate::Ext4ReadpageFtraceEvent);
+    Ext4Releasepage = 208 as Nested(crate::Ext4ReleasepageFtraceEvent);
+    Ext4RemoveBlocks = 209 as Nested(crate::Ext4RemoveBlocksFtraceEvent);
+    Ext4RequestBlocks = 210 as Nested(crate::Ext4RequestBlocksFtraceEvent);
+    Ext4RequestInode = 211 as Nested(crate::Ext4RequestInodeFtraceEvent);
+    Ext4SyncFs = 212 as Nested(crate::Ext4SyncFsFtraceEvent);
+    Ext4TrimAllFree = 213 as Nested(crate::Ext4TrimAllFreeFtraceEvent);
+    Ext4TrimExtent = 214 as Nested(crate::Ext4TrimExtentFtraceEvent);
+    Ext4TruncateEnter = 215 as Nested(crate::Ext4TruncateEnterFtraceEvent);
+    Ext4TruncateExit = 216 as Nested(crate::Ext4TruncateExitFtraceEvent);
+    Ext4UnlinkEnter = 217 as Nested(crate::Ext4UnlinkEnterFtraceEvent);
+    Ext4UnlinkExit = 218 as Nested(crate::Ext4UnlinkExitFtraceEvent);
+    Ext4WriteBegin = 219 as Nested(crate::Ext4WriteBeginFtraceEvent);
+    Ext4WriteEnd = 230 as Nested(crate::Ext4WriteEndFtraceEvent);
+    Ext4Writepage = 231 as Nested(crate::Ext4WritepageFtraceEvent);
+    Ext4Writepages = 232 as Nested(crate::Ext4WritepagesFtraceEvent);
+    Ext4WritepagesResult = 233 as Nested(crate::Ext4WritepagesResultFtraceEvent);
+    Ext4ZeroRange = 234 as Nested(crate::Ext4ZeroRangeFtraceEvent);
+    TaskNewtask = 235 as Nested(crate::TaskNewtaskFtraceEvent);
+    TaskRename = 236 as Nested(crate::TaskRenameFtraceEvent);
+    SchedProcessExec = 237 as Nested(crate::SchedProcessExecFtraceEvent);
+    SchedProcessExit = 238 as Nested(crate::SchedProcessExitFtraceEvent);
+    SchedProcessFork = 239 as Nested(crate::SchedProcessForkFtraceEvent);
+    SchedProcessFree = 240 as Nested(crate::SchedProcessFreeFtraceEvent);
+    SchedProcessHang = 241 as Nested(crate::SchedProcessHangFtraceEvent);
+    SchedProcessWait = 242 as Nested(crate::SchedProcessWaitFtraceEvent);
+    F2fsDoSubmitBio = 243 as Nested(crate::F2fsDoSubmitBioFtraceEvent);
+    F2fsEvictInode = 244 as Nested(crate::F2fsEvictInodeFtraceEvent);
+    F2fsFallocate = 245 as Nested(crate::F2fsFallocateFtraceEvent);
+    F2fsGetDataBlock = 246 as Nested(crate::F2fsGetDataBlockFtraceEvent);
+    F2fsGetVictim = 247 as Nested(crate::F2fsGetVictimFtraceEvent);
+    F2fsIget = 248 as Nested(crate::F2fsIgetFtraceEvent);
+    F2fsIgetExit = 249 as Nested(crate::F2fsIgetExitFtraceEvent);
+    F2fsNewInode = 250 as Nested(crate::F2fsNewInodeFtraceEvent);
+    F2fsReadpage = 251 as Nested(crate::F2fsReadpageFtraceEvent);
+    F2fsReserveNewBlock = 252 as Nested(crate::F2fsReserveNewBlockFtraceEvent);
+    F2fsSetPageDirty = 253 as Nested(crate::F2fsSetPageDirtyFtraceEvent);
+    F2fsSubmitWritePage = 254 as Nested(crate::F2fsSubmitWritePageFtraceEvent);
+    F2fsSyncFileEnter = 255 as Nested(crate::F2fsSyncFileEnterFtraceEvent);
+    F2fsSyncFileExit = 256 as Nested(crate::F2fsSyncFileExitFtraceEvent);
+    F2fsSyncFs = 257 as Nested(crate::F2fsSyncFsFtraceEvent);
+    F2fsTruncate = 258 as Nested(crate::F2fsTruncateFtraceEvent);
+    F2fsTruncateBlocksEnter = 259 as Nested(crate::F2fsTruncateBlocksEnterFtraceEvent);
+    F2fsTruncateBlocksExit = 260 as Nested(crate::F2fsTruncateBlocksExitFtraceEvent);
+    F2fsTruncateDataBlocksRange = 261 as Nested(crate::F2fsTruncateDataBlocksRangeFtraceEvent);
+    F2fsTruncateInodeBlocksEnter = 262 as Nested(crate::F2fsTruncateInodeBlocksEnterFtraceEvent);
+    F2fsTruncateInodeBlocksExit = 263 as Nested(crate::F2fsTruncateInodeBlocksExitFtraceEvent);
+    F2fsTruncateNode = 264 as Nested(crate::F2fsTruncateNodeFtraceEvent);
+    F2fsTruncateNodesEnter = 265 as Nested(crate::F2fsTruncateNodesEnterFtraceEvent);
+    F2fsTruncateNodesExit = 266 as Nested(crate::F2fsTruncateNodesExitFtraceEvent);
+    F2fsTruncatePartialNodes = 267 as Nested(crate::F2fsTruncatePartialNodesFtraceEvent);
+    F2fsUnlinkEnter = 268 as Nested(crate::F2fsUnlinkEnterFtraceEvent);
+    F2fsUnlinkExit = 269 as Nested(crate::F2fsUnlinkExitFtraceEvent);
+    F2fsVmPageMkwrite = 270 as Nested(crate::F2fsVmPageMkwriteFtraceEvent);
+    F2fsWriteBegin = 271 as Nested(crate::F2fsWriteBeginFtraceEvent);
+    F2fsWriteCheckpoint = 272 as Nested(crate::F2fsWriteCheckpointFtraceEvent);
+    F2fsWriteEnd = 273 as Nested(crate::F2fsWriteEndFtraceEvent);
+    AllocPagesIommuEnd = 274 as Nested(crate::AllocPagesIommuEndFtraceEvent);
+    AllocPagesIommuFail = 275 as Nested(crate::AllocPagesIommuFailFtraceEvent);
+    AllocPagesIommuStart = 276 as Nested(crate::AllocPagesIommuStartFtraceEvent);
+    AllocPagesSysEnd = 277 as Nested(crate::AllocPagesSysEndFtraceEvent);
+    AllocPagesSysFail = 278 as Nested(crate::AllocPagesSysFailFtraceEvent);
+    AllocPagesSysStart = 279 as Nested(crate::AllocPagesSysStartFtraceEvent);
+    DmaAllocContiguousRetry = 280 as Nested(crate::DmaAllocContiguousRetryFtraceEvent);
+    IommuMapRange = 281 as Nested(crate::IommuMapRangeFtraceEvent);
+    IommuSecPtblMapRangeEnd = 282 as Nested(crate::IommuSecPtblMapRangeEndFtraceEvent);
+    IommuSecPtblMapRangeStart = 283 as Nested(crate::IommuSecPtblMapRangeStartFtraceEvent);
+    IonAllocBufferEnd = 284 as Nested(crate::IonAllocBufferEndFtraceEvent);
+    IonAllocBufferFail = 285 as Nested(crate::IonAllocBufferFailFtraceEvent);
+    IonAllocBufferFallback = 286 as Nested(crate::IonAllocBufferFallbackFtraceEvent);
+    IonAllocBufferStart = 287 as Nested(crate::IonAllocBufferStartFtraceEvent);
+    IonCpAllocRetry = 288 as Nested(crate::IonCpAllocRetryFtraceEvent);
+    IonCpSecureBufferEnd = 289 as Nested(crate::IonCpSecureBufferEndFtraceEvent);
+    IonCpSecureBufferStart = 290 as Nested(crate::IonCpSecureBufferStartFtraceEvent);
+    IonPrefetching = 291 as Nested(crate::IonPrefetchingFtraceEvent);
+    IonSecureCmaAddToPoolEnd = 292 as Nested(crate::IonSecureCmaAddToPoolEndFtraceEvent);
+    IonSecureCmaAddToPoolStart = 293 as Nested(crate::IonSecureCmaAddToPoolStartFtraceEvent);
+    IonSecureCmaAllocateEnd = 294 as Nested(crate::IonSecureCmaAllocateEndFtraceEvent);
+    IonSecureCmaAllocateStart = 295 as Nested(crate::IonSecureCmaAllocateStartFtraceEvent);
+    IonSecureCmaShrinkPoolEnd = 296 as Nested(crate::IonSecureCmaShrinkPoolEndFtraceEvent);
+    IonSecureCmaShrinkPoolStart = 297 as Nested(crate::IonSecureCmaShrinkPoolStartFtraceEvent);
+    Kfree = 298 as Nested(crate::KfreeFtraceEvent);
+    Kmalloc = 299 as Nested(crate::KmallocFtraceEvent);
+    KmallocNode = 300 as Nested(crate::KmallocNodeFtraceEvent);
+    KmemCacheAlloc = 301 as Nested(crate::KmemCacheAllocFtraceEvent);
+    KmemCacheAllocNode = 302 as Nested(crate::KmemCacheAllocNodeFtraceEvent);
+    KmemCacheFree = 303 as Nested(crate::KmemCacheFreeFtraceEvent);
+    MigratePagesEnd = 304 as Nested(crate::MigratePagesEndFtraceEvent);
+    MigratePagesStart = 305 as Nested(crate::MigratePagesStartFtraceEvent);
+    MigrateRetry = 306 as Nested(crate::MigrateRetryFtraceEvent);
+    MmPageAlloc = 307 as Nested(crate::MmPageAllocFtraceEvent);
+    MmPageAllocExtfrag = 308 as Nested(crate::MmPageAllocExtfragFtraceEvent);
+    MmPageAllocZoneLocked = 309 as Nested(crate::MmPageAllocZoneLockedFtraceEvent);
+    MmPageFree = 310 as Nested(crate::MmPageFreeFtraceEvent);
+    MmPageFreeBatched = 311 as Nested(crate::MmPageFreeBatchedFtraceEvent);
+    MmPagePcpuDrain = 312 as Nested(crate::MmPagePcpuDrainFtraceEvent);
+    RssStat = 313 as Nested(crate::RssStatFtraceEvent);
+    IonHeapShrink = 314 as Nested(crate::IonHeapShrinkFtraceEvent);
+    IonHeapGrow = 315 as Nested(crate::IonHeapGrowFtraceEvent);
+    FenceInit = 316 as Nested(crate::FenceInitFtraceEvent);
+    FenceDestroy = 317 as Nested(crate::FenceDestroyFtraceEvent);
+    FenceEnableSignal = 318 as Nested(crate::FenceEnableSignalFtraceEvent);
+    FenceSignaled = 319 as Nested(crate::FenceSignaledFtraceEvent);
+    ClkEnable = 320 as Nested(crate::ClkEnableFtraceEvent);
+    ClkDisable = 321 as Nested(crate::ClkDisableFtraceEvent);
+    ClkSetRate = 322 as Nested(crate::ClkSetRateFtraceEvent);
+    BinderTransactionAllocBuf = 323 as Nested(crate::BinderTransactionAllocBufFtraceEvent);
+    SignalDeliver = 324 as Nested(crate::SignalDeliverFtraceEvent);
+    SignalGenerate = 325 as Nested(crate::SignalGenerateFtraceEvent);
+    OomScoreAdjUpdate = 326 as Nested(crate::OomScoreAdjUpdateFtraceEvent);
+    Generic = 327 as Nested(crate::GenericFtraceEvent);
+    MmEventRecord = 328 as Nested(crate::MmEventRecordFtraceEvent);
+    SysEnter = 329 as Nested(crate::SysEnterFtraceEvent);
+    SysExit = 330 as Nested(crate::SysExitFtraceEvent);
+    Zero = 331 as Nested(crate::ZeroFtraceEvent);
+    GpuFrequency = 332 as Nested(crate::GpuFrequencyFtraceEvent);
+    SdeTracingMarkWrite = 333 as Nested(crate::SdeTracingMarkWriteFtraceEvent);
+    MarkVictim = 334 as Nested(crate::MarkVictimFtraceEvent);
+    IonStat = 335 as Nested(crate::IonStatFtraceEvent);
+    IonBufferCreate = 336 as Nested(crate::IonBufferCreateFtraceEvent);
+    IonBufferDestroy = 337 as Nested(crate::IonBufferDestroyFtraceEvent);
+    ScmCallStart = 338 as Nested(crate::ScmCallStartFtraceEvent);
+    ScmCallEnd = 339 as Nested(crate::ScmCallEndFtraceEvent);
+    GpuMemTotal = 340 as Nested(crate::GpuMemTotalFtraceEvent);
+    ThermalTemperature = 341 as Nested(crate::ThermalTemperatureFtraceEvent);
+    CdevUpdate = 342 as Nested(crate::CdevUpdateFtraceEvent);
+    CpuhpExit = 343 as Nested(crate::CpuhpExitFtraceEvent);
+    CpuhpMultiEnter = 344 as Nested(crate::CpuhpMultiEnterFtraceEvent);
+    CpuhpEnter = 345 as Nested(crate::CpuhpEnterFtraceEvent);
+    CpuhpLatency = 346 as Nested(crate::CpuhpLatencyFtraceEvent);
+    FastrpcDmaStat = 347 as Nested(crate::FastrpcDmaStatFtraceEvent);
+    DpuTracingMarkWrite = 348 as Nested(crate::DpuTracingMarkWriteFtraceEvent);
+    G2dTracingMarkWrite = 349 as Nested(crate::G2dTracingMarkWriteFtraceEvent);
+    MaliTracingMarkWrite = 350 as Nested(crate::MaliTracingMarkWriteFtraceEvent);
+    DmaHeapStat = 351 as Nested(crate::DmaHeapStatFtraceEvent);
+    CpuhpPause = 352 as Nested(crate::CpuhpPauseFtraceEvent);
+    SchedPiSetprio = 353 as Nested(crate::SchedPiSetprioFtraceEvent);
+    SdeSdeEvtlog = 354 as Nested(crate::SdeSdeEvtlogFtraceEvent);
+    SdeSdePerfCalcCrtc = 355 as Nested(crate::SdeSdePerfCalcCrtcFtraceEvent);
+    SdeSdePerfCrtcUpdate = 356 as Nested(crate::SdeSdePerfCrtcUpdateFtraceEvent);
+    SdeSdePerfSetQosLuts = 357 as Nested(crate::SdeSdePerfSetQosLutsFtraceEvent);
+    SdeSdePerfUpdateBus = 358 as Nested(crate::SdeSdePerfUpdateBusFtraceEvent);
+    RssStatThrottled = 359 as Nested(crate::RssStatThrottledFtraceEvent);
+    NetifReceiveSkb = 360 as Nested(crate::NetifReceiveSkbFtraceEvent);
+    NetDevXmit = 361 as Nested(crate::NetDevXmitFtraceEvent);
+    InetSockSetState = 362 as Nested(crate::InetSockSetStateFtraceEvent);
+    TcpRetransmitSkb = 363 as Nested(crate::TcpRetransmitSkbFtraceEvent);
+    CrosEcSensorhubData = 364 as Nested(crate::CrosEcSensorhubDataFtraceEvent);
+    NapiGroReceiveEntry = 365 as Nested(crate::NapiGroReceiveEntryFtraceEvent);
+    NapiGroReceiveExit = 366 as Nested(crate::NapiGroReceiveExitFtraceEvent);
+    KfreeSkb = 367 as Nested(crate::KfreeSkbFtraceEvent);
+    KvmAccessFault = 368 as Nested(crate::KvmAccessFaultFtraceEvent);
+    KvmAckIrq = 369 as Nested(crate::KvmAckIrqFtraceEvent);
+    KvmAgeHva = 370 as Nested(crate::KvmAgeHvaFtraceEvent);
+    KvmAgePage = 371 as Nested(crate::KvmAgePageFtraceEvent);
+    KvmArmClearDebug = 372 as Nested(crate::KvmArmClearDebugFtraceEvent);
+    KvmArmSetDreg32 = 373 as Nested(crate::KvmArmSetDreg32FtraceEvent);
+    KvmArmSetRegset = 374 as Nested(crate::KvmArmSetRegsetFtraceEvent);
+    KvmArmSetupDebug = 375 as Nested(crate::KvmArmSetupDebugFtraceEvent);
+    KvmEntry = 376 as Nested(crate::KvmEntryFtraceEvent);
+    KvmExit = 377 as Nested(crate::KvmExitFtraceEvent);
+    KvmFpu = 378 as Nested(crate::KvmFpuFtraceEvent);
+    KvmGetTimerMap = 379 as Nested(crate::KvmGetTimerMapFtraceEvent);
+    KvmGuestFault = 380 as Nested(crate::KvmGuestFaultFtraceEvent);
+    KvmHandleSysReg = 381 as Nested(crate::KvmHandleSysRegFtraceEvent);
+    KvmHvcArm64 = 382 as Nested(crate::KvmHvcArm64FtraceEvent);
+    KvmIrqLine = 383 as Nested(crate::KvmIrqLineFtraceEvent);
+    KvmMmio = 384 as Nested(crate::KvmMmioFtraceEvent);
+    KvmMmioEmulate = 385 as Nested(crate::KvmMmioEmulateFtraceEvent);
+    KvmSetGuestDebug = 386 as Nested(crate::KvmSetGuestDebugFtraceEvent);
+    KvmSetIrq = 387 as Nested(crate::KvmSetIrqFtraceEvent);
+    KvmSetSpteHva = 388 as Nested(crate::KvmSetSpteHvaFtraceEvent);
+    KvmSetWayFlush = 389 as Nested(crate::KvmSetWayFlushFtraceEvent);
+    KvmSysAccess = 390 as Nested(crate::KvmSysAccessFtraceEvent);
+    KvmTestAgeHva = 391 as Nested(crate::KvmTestAgeHvaFtraceEvent);
+    KvmTimerEmulate = 392 as Nested(crate::KvmTimerEmulateFtraceEvent);
+    KvmTimerHrtimerExpire = 393 as Nested(crate::KvmTimerHrtimerExpireFtraceEvent);
+    KvmTimerRestoreState = 394 as Nested(crate::KvmTimerRestoreStateFtraceEvent);
+    KvmTimerSaveState = 395 as Nested(crate::KvmTimerSaveStateFtraceEvent);
+    KvmTimerUpdateIrq = 396 as Nested(crate::KvmTimerUpdateIrqFtraceEvent);
+    KvmToggleCache = 397 as Nested(crate::KvmToggleCacheFtraceEvent);
+    KvmUnmapHvaRange = 398 as Nested(crate::KvmUnmapHvaRangeFtraceEvent);
+    KvmUserspaceExit = 399 as Nested(crate::KvmUserspaceExitFtraceEvent);
+    KvmVcpuWakeup = 400 as Nested(crate::KvmVcpuWakeupFtraceEvent);
+    KvmWfxArm64 = 401 as Nested(crate::KvmWfxArm64FtraceEvent);
+    TrapReg = 402 as Nested(crate::TrapRegFtraceEvent);
+    VgicUpdateIrqPending = 403 as Nested(crate::VgicUpdateIrqPendingFtraceEvent);
+    WakeupSourceActivate = 404 as Nested(crate::WakeupSourceActivateFtraceEvent);
+    WakeupSourceDeactivate = 405 as Nested(crate::WakeupSourceDeactivateFtraceEvent);
+    UfshcdCommand = 406 as Nested(crate::UfshcdCommandFtraceEvent);
+    UfshcdClkGating = 407 as Nested(crate::UfshcdClkGatingFtraceEvent);
+    Console = 408 as Nested(crate::ConsoleFtraceEvent);
+    DrmVblankEvent = 409 as Nested(crate::DrmVblankEventFtraceEvent);
+    DrmVblankEventDelivered = 410 as Nested(crate::DrmVblankEventDeliveredFtraceEvent);
+    DrmSchedJob = 411 as Nested(crate::DrmSchedJobFtraceEvent);
+    DrmRunJob = 412 as Nested(crate::DrmRunJobFtraceEvent);
+    DrmSchedProcessJob = 413 as Nested(crate::DrmSchedProcessJobFtraceEvent);
+    DmaFenceInit = 414 as Nested(crate::DmaFenceInitFtraceEvent);
+    DmaFenceEmit = 415 as Nested(crate::DmaFenceEmitFtraceEvent);
+    DmaFenceSignaled = 416 as Nested(crate::DmaFenceSignaledFtraceEvent);
+    DmaFenceWaitStart = 417 as Nested(crate::DmaFenceWaitStartFtraceEvent);
+    DmaFenceWaitEnd = 418 as Nested(crate::DmaFenceWaitEndFtraceEvent);
+    F2fsIostat = 419 as Nested(crate::F2fsIostatFtraceEvent);
+    F2fsIostatLatency = 420 as Nested(crate::F2fsIostatLatencyFtraceEvent);
+    SchedCpuUtilCfs = 421 as Nested(crate::SchedCpuUtilCfsFtraceEvent);
+    V4l2Qbuf = 422 as Nested(crate::V4l2QbufFtraceEvent);
+    V4l2Dqbuf = 423 as Nested(crate::V4l2DqbufFtraceEvent);
+    Vb2V4l2BufQueue = 424 as Nested(crate::Vb2V4l2BufQueueFtraceEvent);
+    Vb2V4l2BufDone = 425 as Nested(crate::Vb2V4l2BufDoneFtraceEvent);
+    Vb2V4l2Qbuf = 426 as Nested(crate::Vb2V4l2QbufFtraceEvent);
+    Vb2V4l2Dqbuf = 427 as Nested(crate::Vb2V4l2DqbufFtraceEvent);
+    DsiCmdFifoStatus = 428 as Nested(crate::DsiCmdFifoStatusFtraceEvent);
+    DsiRx = 429 as Nested(crate::DsiRxFtraceEvent);
+    DsiTx = 430 as Nested(crate::DsiTxFtraceEvent);
+    AndroidFsDatareadEnd = 431 as Nested(crate::AndroidFsDatareadEndFtraceEvent);
+    AndroidFsDatareadStart = 432 as Nested(crate::AndroidFsDatareadStartFtraceEvent);
+    AndroidFsDatawriteEnd = 433 as Nested(crate::AndroidFsDatawriteEndFtraceEvent);
+    AndroidFsDatawriteStart = 434 as Nested(crate::AndroidFsDatawriteStartFtraceEvent);
+    AndroidFsFsyncEnd = 435 as Nested(crate::AndroidFsFsyncEndFtraceEvent);
+    AndroidFsFsyncStart = 436 as Nested(crate::AndroidFsFsyncStartFtraceEvent);
+    FuncgraphEntry = 437 as Nested(crate::FuncgraphEntryFtraceEvent);
+    FuncgraphExit = 438 as Nested(crate::FuncgraphExitFtraceEvent);
+    VirtioVideoCmd = 439 as Nested(crate::VirtioVideoCmdFtraceEvent);
+    VirtioVideoCmdDone = 440 as Nested(crate::VirtioVideoCmdDoneFtraceEvent);
+    VirtioVideoResourceQueue = 441 as Nested(crate::VirtioVideoResourceQueueFtraceEvent);
+    VirtioVideoResourceQueueDone = 442 as Nested(crate::VirtioVideoResourceQueueDoneFtraceEvent);
+    MmShrinkSlabStart = 443 as Nested(crate::MmShrinkSlabStartFtraceEvent);
+    MmShrinkSlabEnd = 444 as Nested(crate::MmShrinkSlabEndFtraceEvent);
+    TrustySmc = 445 as Nested(crate::TrustySmcFtraceEvent);
+    TrustySmcDone = 446 as Nested(crate::TrustySmcDoneFtraceEvent);
+    TrustyStdCall32 = 447 as Nested(crate::TrustyStdCall32FtraceEvent);
+    TrustyStdCall32Done = 448 as Nested(crate::TrustyStdCall32DoneFtraceEvent);
+    TrustyShareMemory = 449 as Nested(crate::TrustyShareMemoryFtraceEvent);
+    TrustyShareMemoryDone = 450 as Nested(crate::TrustyShareMemoryDoneFtraceEvent);
+    TrustyReclaimMemory = 451 as Nested(crate::TrustyReclaimMemoryFtraceEvent);
+    TrustyReclaimMemoryDone = 452 as Nested(crate::TrustyReclaimMemoryDoneFtraceEvent);
+    TrustyIrq = 453 as Nested(crate::TrustyIrqFtraceEvent);
+    TrustyIpcHandleEvent = 454 as Nested(crate::TrustyIpcHandleEventFtraceEvent);
+    TrustyIpcConnect = 455 as Nested(crate::TrustyIpcConnectFtraceEvent);
+    TrustyIpcConnectEnd = 456 as Nested(crate::TrustyIpcConnectEndFtraceEvent);
+    TrustyIpcWrite = 457 as Nested(crate::TrustyIpcWriteFtraceEvent);
+    TrustyIpcPoll = 458 as Nested(crate::TrustyIpcPollFtraceEvent);
+    TrustyIpcRead = 460 as Nested(crate::TrustyIpcReadFtraceEvent);
+    TrustyIpcReadEnd = 461 as Nested(crate::TrustyIpcReadEndFtraceEvent);
+    TrustyIpcRx = 462 as Nested(crate::TrustyIpcRxFtraceEvent);
+    TrustyEnqueueNop = 464 as Nested(crate::TrustyEnqueueNopFtraceEvent);
+    CmaAllocStart = 465 as Nested(crate::CmaAllocStartFtraceEvent);
+    CmaAllocInfo = 466 as Nested(crate::CmaAllocInfoFtraceEvent);
+    LwisTracingMarkWrite = 467 as Nested(crate::LwisTracingMarkWriteFtraceEvent);
+    VirtioGpuCmdQueue = 468 as Nested(crate::VirtioGpuCmdQueueFtraceEvent);
+    VirtioGpuCmdResponse = 469 as Nested(crate::VirtioGpuCmdResponseFtraceEvent);
+    MaliMaliKCPUCQSSET = 470 as Nested(crate::MaliMaliKCPUCQSSETFtraceEvent);
+    MaliMaliKCPUCQSWAITSTART = 471 as Nested(crate::MaliMaliKCPUCQSWAITSTARTFtraceEvent);
+    MaliMaliKCPUCQSWAITEND = 472 as Nested(crate::MaliMaliKCPUCQSWAITENDFtraceEvent);
+    MaliMaliKCPUFENCESIGNAL = 473 as Nested(crate::MaliMaliKCPUFENCESIGNALFtraceEvent);
+    MaliMaliKCPUFENCEWAITSTART = 474 as Nested(crate::MaliMaliKCPUFENCEWAITSTARTFtraceEvent);
+    MaliMaliKCPUFENCEWAITEND = 475 as Nested(crate::MaliMaliKCPUFENCEWAITENDFtraceEvent);
+    HypEnter = 476 as Nested(crate::HypEnterFtraceEvent);
+    HypExit = 477 as Nested(crate::HypExitFtraceEvent);
+    HostHcall = 478 as Nested(crate::HostHcallFtraceEvent);
+    HostSmc = 479 as Nested(crate::HostSmcFtraceEvent);
+    HostMemAbort = 480 as Nested(crate::HostMemAbortFtraceEvent);
+    SuspendResumeMinimal = 481 as Nested(crate::SuspendResumeMinimalFtraceEvent);
+    MaliMaliCSFINTERRUPTSTART = 482 as Nested(crate::MaliMaliCSFINTERRUPTSTARTFtraceEvent);
+    MaliMaliCSFINTERRUPTEND = 483 as Nested(crate::MaliMaliCSFINTERRUPTENDFtraceEvent);
+    SamsungTracingMarkWrite = 484 as Nested(crate::SamsungTracingMarkWriteFtraceEvent);
+    BinderCommand = 485 as Nested(crate::BinderCommandFtraceEvent);
+    BinderReturn = 486 as Nested(crate::BinderReturnFtraceEvent);
+    SchedSwitchWithCtrs = 487 as Nested(crate::SchedSwitchWithCtrsFtraceEvent);
+    GpuWorkPeriod = 488 as Nested(crate::GpuWorkPeriodFtraceEvent);
+    RpmStatus = 489 as Nested(crate::RpmStatusFtraceEvent);
+    PanelWriteGeneric = 490 as Nested(crate::PanelWriteGenericFtraceEvent);
+    SchedMigrateTask = 491 as Nested(crate::SchedMigrateTaskFtraceEvent);
+    DpuDsiCmdFifoStatus = 492 as Nested(crate::DpuDsiCmdFifoStatusFtraceEvent);
+    DpuDsiRx = 493 as Nested(crate::DpuDsiRxFtraceEvent);
+    DpuDsiTx = 494 as Nested(crate::DpuDsiTxFtraceEvent);
+    F2fsBackgroundGc = 495 as Nested(crate::F2fsBackgroundGcFtraceEvent);
+    F2fsGcBegin = 496 as Nested(crate::F2fsGcBeginFtraceEvent);
+    F2fsGcEnd = 497 as Nested(crate::F2fsGcEndFtraceEvent);
+    FastrpcDmaFree = 498 as Nested(crate::FastrpcDmaFreeFtraceEvent);
+    FastrpcDmaAlloc = 499 as Nested(crate::FastrpcDmaAllocFtraceEvent);
+    FastrpcDmaUnmap = 500 as Nested(crate::FastrpcDmaUnmapFtraceEvent);
+    FastrpcDmaMap = 501 as Nested(crate::FastrpcDmaMapFtraceEvent);
+    GoogleIccEvent = 502 as Nested(crate::GoogleIccEventFtraceEvent);
+    GoogleIrmEvent = 503 as Nested(crate::GoogleIrmEventFtraceEvent);
+    DevicePmCallbackStart = 504 as Nested(crate::DevicePmCallbackStartFtraceEvent);
+    DevicePmCallbackEnd = 505 as Nested(crate::DevicePmCallbackEndFtraceEvent);
+    ThermalExynosAcpmBulk = 506 as Nested(crate::ThermalExynosAcpmBulkFtraceEvent);
+    ThermalExynosAcpmHighOverhead = 507 as Nested(crate::ThermalExynosAcpmHighOverheadFtraceEvent);
+    DcvshFreq = 508 as Nested(crate::DcvshFreqFtraceEvent);
+    KgslGpuFrequency = 509 as Nested(crate::KgslGpuFrequencyFtraceEvent);
+    MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPEND = 510 as Nested(crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent);
+    MaliMaliPMMCUHCTLCORESNOTIFYPEND = 511 as Nested(crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent);
+    MaliMaliPMMCUHCTLCOREINACTIVEPEND = 512 as Nested(crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent);
+    MaliMaliPMMCUHCTLMCUONRECHECK = 513 as Nested(crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent);
+    MaliMaliPMMCUHCTLSHADERSCOREOFFPEND = 514 as Nested(crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent);
+    MaliMaliPMMCUHCTLSHADERSPENDOFF = 515 as Nested(crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent);
+    MaliMaliPMMCUHCTLSHADERSPENDON = 516 as Nested(crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent);
+    MaliMaliPMMCUHCTLSHADERSREADYOFF = 517 as Nested(crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent);
+    MaliMaliPMMCUINSLEEP = 518 as Nested(crate::MaliMaliPMMCUINSLEEPFtraceEvent);
+    MaliMaliPMMCUOFF = 519 as Nested(crate::MaliMaliPMMCUOFFFtraceEvent);
+    MaliMaliPMMCUON = 520 as Nested(crate::MaliMaliPMMCUONFtraceEvent);
+    MaliMaliPMMCUONCOREATTRUPDATEPEND = 521 as Nested(crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent);
+    MaliMaliPMMCUONGLBREINITPEND = 522 as Nested(crate::MaliMaliPMMCUONGLBREINITPENDFtraceEvent);
+    MaliMaliPMMCUONHALT = 523 as Nested(crate::MaliMaliPMMCUONHALTFtraceEvent);
+    MaliMaliPMMCUONHWCNTDISABLE = 524 as Nested(crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEvent);
+    MaliMaliPMMCUONHWCNTENABLE = 525 as Nested(crate::MaliMaliPMMCUONHWCNTENABLEFtraceEvent);
+    MaliMaliPMMCUONPENDHALT = 526 as Nested(crate::MaliMaliPMMCUONPENDHALTFtraceEvent);
+    MaliMaliPMMCUONPENDSLEEP = 527 as Nested(crate::MaliMaliPMMCUONPENDSLEEPFtraceEvent);
+    MaliMaliPMMCUONSLEEPINITIATE = 528 as Nested(crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEvent);
+    MaliMaliPMMCUPENDOFF = 529 as Nested(crate::MaliMaliPMMCUPENDOFFFtraceEvent);
+    MaliMaliPMMCUPENDONRELOAD = 530 as Nested(crate::MaliMaliPMMCUPENDONRELOADFtraceEvent);
+    MaliMaliPMMCUPOWERDOWN = 531 as Nested(crate::MaliMaliPMMCUPOWERDOWNFtraceEvent);
+    MaliMaliPMMCURESETWAIT = 532 as Nested(crate::MaliMaliPMMCURESETWAITFtraceEvent);
+    BclIrqTrigger = 533 as Nested(crate::BclIrqTriggerFtraceEvent);
+    KgslAdrenoCmdbatchQueued = 534 as Nested(crate::KgslAdrenoCmdbatchQueuedFtraceEvent);
+    KgslAdrenoCmdbatchSubmitted = 535 as Nested(crate::KgslAdrenoCmdbatchSubmittedFtraceEvent);
+    KgslAdrenoCmdbatchSync = 536 as Nested(crate::KgslAdrenoCmdbatchSyncFtraceEvent);
+    KgslAdrenoCmdbatchRetired = 537 as Nested(crate::KgslAdrenoCmdbatchRetiredFtraceEvent);
+    PixelMmKswapdWake = 538 as Nested(crate::PixelMmKswapdWakeFtraceEvent);
+    PixelMmKswapdDone = 539 as Nested(crate::PixelMmKswapdDoneFtraceEvent);
+    SchedWakeupTaskAttr = 540 as Nested(crate::SchedWakeupTaskAttrFtraceEvent);
+    DevfreqFrequency = 541 as Nested(crate::DevfreqFrequencyFtraceEvent);
+    KprobeEvent = 542 as Nested(crate::KprobeEvent);
+    ParamSetValueCpm = 543 as Nested(crate::ParamSetValueCpmFtraceEvent);
+    DoSysOpen = 544 as Nested(crate::DoSysOpenFtraceEvent);
+    OpenExec = 545 as Nested(crate::OpenExecFtraceEvent);
+    BlockIoStart = 546 as Nested(crate::BlockIoStartFtraceEvent);
+    BlockIoDone = 547 as Nested(crate::BlockIoDoneFtraceEvent);
+    MaliGpuPowerState = 548 as Nested(crate::MaliGpuPowerStateFtraceEvent);
+    DpuDispDpuUnderrun = 549 as Nested(crate::DpuDispDpuUnderrunFtraceEvent);
+    DpuDispVblankIrqEnable = 550 as Nested(crate::DpuDispVblankIrqEnableFtraceEvent);
+    HrtimerStart = 551 as Nested(crate::HrtimerStartFtraceEvent);
+    HrtimerCancel = 552 as Nested(crate::HrtimerCancelFtraceEvent);
+    HrtimerExpireEntry = 553 as Nested(crate::HrtimerExpireEntryFtraceEvent);
+    HrtimerExpireExit = 554 as Nested(crate::HrtimerExpireExitFtraceEvent);
+    TimerStart = 555 as Nested(crate::TimerStartFtraceEvent);
+    TimerCancel = 556 as Nested(crate::TimerCancelFtraceEvent);
+    TimerExpireEntry = 557 as Nested(crate::TimerExpireEntryFtraceEvent);
+    TimerExpireExit = 558 as Nested(crate::TimerExpireExitFtraceEvent);
+    LocalTimerEntry = 559 as Nested(crate::LocalTimerEntryFtraceEvent);
+    LocalTimerExit = 560 as Nested(crate::LocalTimerExitFtraceEvent);
+    Dwc3AllocRequest = 561 as Nested(crate::Dwc3AllocRequestFtraceEvent);
+    Dwc3CompleteTrb = 562 as Nested(crate::Dwc3CompleteTrbFtraceEvent);
+    Dwc3CtrlReq = 563 as Nested(crate::Dwc3CtrlReqFtraceEvent);
+    Dwc3EpDequeue = 564 as Nested(crate::Dwc3EpDequeueFtraceEvent);
+    Dwc3EpQueue = 565 as Nested(crate::Dwc3EpQueueFtraceEvent);
+    Dwc3Event = 566 as Nested(crate::Dwc3EventFtraceEvent);
+    Dwc3FreeRequest = 567 as Nested(crate::Dwc3FreeRequestFtraceEvent);
+    Dwc3GadgetEpCmd = 568 as Nested(crate::Dwc3GadgetEpCmdFtraceEvent);
+    Dwc3GadgetEpDisable = 569 as Nested(crate::Dwc3GadgetEpDisableFtraceEvent);
+    Dwc3GadgetEpEnable = 570 as Nested(crate::Dwc3GadgetEpEnableFtraceEvent);
+    Dwc3GadgetGenericCmd = 571 as Nested(crate::Dwc3GadgetGenericCmdFtraceEvent);
+    Dwc3GadgetGiveback = 572 as Nested(crate::Dwc3GadgetGivebackFtraceEvent);
+    Dwc3PrepareTrb = 573 as Nested(crate::Dwc3PrepareTrbFtraceEvent);
+    Dwc3Readl = 574 as Nested(crate::Dwc3ReadlFtraceEvent);
+    Dwc3Writel = 575 as Nested(crate::Dwc3WritelFtraceEvent);
+    CmaAllocFinish = 576 as Nested(crate::CmaAllocFinishFtraceEvent);
+    MmAllocContigMigrateRangeInfo = 577 as Nested(crate::MmAllocContigMigrateRangeInfoFtraceEvent);
+    HostFfaCall = 578 as Nested(crate::HostFfaCallFtraceEvent);
+    DmabufRssStat = 579 as Nested(crate::DmabufRssStatFtraceEvent);
+    IommuIdmap = 580 as Nested(crate::IommuIdmapFtraceEvent);
+    PsciMemProtect = 581 as Nested(crate::PsciMemProtectFtraceEvent);
+    HypervisorHostHcall = 582 as Nested(crate::HypervisorHostHcallFtraceEvent);
+    HypervisorHostSmc = 583 as Nested(crate::HypervisorHostSmcFtraceEvent);
+    HypervisorHypExit = 584 as Nested(crate::HypervisorHypExitFtraceEvent);
+    HypervisorIommuIdmap = 585 as Nested(crate::HypervisorIommuIdmapFtraceEvent);
+    HypervisorPsciMemProtect = 586 as Nested(crate::HypervisorPsciMemProtectFtraceEvent);
+    HypervisorHostMemAbort = 587 as Nested(crate::HypervisorHostMemAbortFtraceEvent);
+    HypervisorHypEnter = 588 as Nested(crate::HypervisorHypEnterFtraceEvent);
+    HypervisorIommuIdmapComplete = 589 as Nested(crate::HypervisorIommuIdmapCompleteFtraceEvent);
+    HypervisorVcpuIllegalTrap = 590 as Nested(crate::HypervisorVcpuIllegalTrapFtraceEvent);
+    DrmSchedJobAddDep = 591 as Nested(crate::DrmSchedJobAddDepFtraceEvent);
+    DrmSchedJobDone = 592 as Nested(crate::DrmSchedJobDoneFtraceEvent);
+    DrmSchedJobQueue = 593 as Nested(crate::DrmSchedJobQueueFtraceEvent);
+    DrmSchedJobRun = 594 as Nested(crate::DrmSchedJobRunFtraceEvent);
+    DrmSchedJobUnschedulable = 595 as Nested(crate::DrmSchedJobUnschedulableFtraceEvent);
+    FwtpPerfettoCounter = 596 as Nested(crate::FwtpPerfettoCounterFtraceEvent);
+    ScsiDispatchCmdError = 597 as Nested(crate::ScsiDispatchCmdErrorFtraceEvent);
+    ScsiDispatchCmdTimeout = 598 as Nested(crate::ScsiDispatchCmdTimeoutFtraceEvent);
+    ScsiEhWakeup = 599 as Nested(crate::ScsiEhWakeupFtraceEvent);
+    FwtpPerfettoSlice = 600 as Nested(crate::FwtpPerfettoSliceFtraceEvent);
+    GpuPowerState = 601 as Nested(crate::GpuPowerStateFtraceEvent);
+    GramCollision = 602 as Nested(crate::GramCollisionFtraceEvent);
+    F2fsLockElapsedTime = 603 as Nested(crate::F2fsLockElapsedTimeFtraceEvent);
+    SchedGroupTracker = 604 as Nested(crate::SchedGroupTrackerFtraceEvent);
+    DpuDispFrameDoneTimeout = 605 as Nested(crate::DpuDispFrameDoneTimeoutFtraceEvent);
+    DpuDispFrameStartTimeout = 606 as Nested(crate::DpuDispFrameStartTimeoutFtraceEvent);
+    MmVmscanMemcgReclaimBegin = 607 as Nested(crate::MmVmscanMemcgReclaimBeginFtraceEvent);
+    MmVmscanMemcgReclaimEnd = 608 as Nested(crate::MmVmscanMemcgReclaimEndFtraceEvent);
+    DpuDispFrameDoneMissing = 609 as Nested(crate::DpuDispFrameDoneMissingFtraceEvent);
+    DpuDispFrameStartMissing = 610 as Nested(crate::DpuDispFrameStartMissingFtraceEvent);
+    PanelSettingsFull = 611 as Nested(crate::PanelSettingsFullFtraceEvent);
+    PanelSettingsLite = 612 as Nested(crate::PanelSettingsLiteFtraceEvent);
+    DpuDispDpuLineUnderrun = 613 as Nested(crate::DpuDispDpuLineUnderrunFtraceEvent);
+    PsciDomainIdleExit = 614 as Nested(crate::PsciDomainIdleExitFtraceEvent);
+    PsciDomainIdleEnter = 615 as Nested(crate::PsciDomainIdleEnterFtraceEvent);
+    LongIrq = 616 as Nested(crate::LongIrqFtraceEvent);
+    LongSoftirq = 617 as Nested(crate::LongSoftirqFtraceEvent);
+}
+
+rt::writer! { FtraceEventWriter, "perfetto.protos.FtraceEvent";
+    value timestamp(u64) = 1 as uint64;
+    value pid(u32) = 2 as uint32;
+    message print(crate::PrintFtraceEventWriter<'_>) = 3, print_raw;
+    message sched_switch(crate::SchedSwitchFtraceEventWriter<'_>) = 4, sched_switch_raw;
+    message cpu_frequency(crate::CpuFrequencyFtraceEventWriter<'_>) = 11, cpu_frequency_raw;
+    message cpu_frequency_limits(crate::CpuFrequencyLimitsFtraceEventWriter<'_>) = 12, cpu_frequency_limits_raw;
+    message cpu_idle(crate::CpuIdleFtraceEventWriter<'_>) = 13, cpu_idle_raw;
+    message clock_enable(crate::ClockEnableFtraceEventWriter<'_>) = 14, clock_enable_raw;
+    message clock_disable(crate::ClockDisableFtraceEventWriter<'_>) = 15, clock_disable_raw;
+    message clock_set_rate(crate::ClockSetRateFtraceEventWriter<'_>) = 16, clock_set_rate_raw;
+    message sched_wakeup(crate::SchedWakeupFtraceEventWriter<'_>) = 17, sched_wakeup_raw;
+    message sched_blocked_reason(crate::SchedBlockedReasonFtraceEventWriter<'_>) = 18, sched_blocked_reason_raw;
+    message sched_cpu_hotplug(crate::SchedCpuHotplugFtraceEventWriter<'_>) = 19, sched_cpu_hotplug_raw;
+    message sched_waking(crate::SchedWakingFtraceEventWriter<'_>) = 20, sched_waking_raw;
+    message ipi_entry(crate::IpiEntryFtraceEventWriter<'_>) = 21, ipi_entry_raw;
+    message ipi_exit(crate::IpiExitFtraceEventWriter<'_>) = 22, ipi_exit_raw;
+    message ipi_raise(crate::IpiRaiseFtraceEventWriter<'_>) = 23, ipi_raise_raw;
+    message softirq_entry(crate::SoftirqEntryFtraceEventWriter<'_>) = 24, softirq_entry_raw;
+    message softirq_exit(crate::SoftirqExitFtraceEventWriter<'_>) = 25, softirq_exit_raw;
+    message softirq_raise(crate::SoftirqRaiseFtraceEventWriter<'_>) = 26, softirq_raise_raw;
+    message i2c_read(crate::I2cReadFtraceEventWriter<'_>) = 27, i2c_read_raw;
+    message i2c_write(crate::I2cWriteFtraceEventWriter<'_>) = 28, i2c_write_raw;
+    message i2c_result(crate::I2cResultFtraceEventWriter<'_>) = 29, i2c_result_raw;
+    message i2c_reply(crate::I2cReplyFtraceEventWriter<'_>) = 30, i2c_reply_raw;
+    message smbus_read(crate::SmbusReadFtraceEventWriter<'_>) = 31, smbus_read_raw;
+    message smbus_write(crate::SmbusWriteFtraceEventWriter<'_>) = 32, smbus_write_raw;
+    message smbus_result(crate::SmbusResultFtraceEventWriter<'_>) = 33, smbus_result_raw;
+    message smbus_reply(crate::SmbusReplyFtraceEventWriter<'_>) = 34, smbus_reply_raw;
+    message lowmemory_kill(crate::LowmemoryKillFtraceEventWriter<'_>) = 35, lowmemory_kill_raw;
+    message irq_handler_entry(crate::IrqHandlerEntryFtraceEventWriter<'_>) = 36, irq_handler_entry_raw;
+    message irq_handler_exit(crate::IrqHandlerExitFtraceEventWriter<'_>) = 37, irq_handler_exit_raw;
+    message sync_pt(crate::SyncPtFtraceEventWriter<'_>) = 38, sync_pt_raw;
+    message sync_timeline(crate::SyncTimelineFtraceEventWriter<'_>) = 39, sync_timeline_raw;
+    message sync_wait(crate::SyncWaitFtraceEventWriter<'_>) = 40, sync_wait_raw;
+    message ext4_da_write_begin(crate::Ext4DaWriteBeginFtraceEventWriter<'_>) = 41, ext4_da_write_begin_raw;
+    message ext4_da_write_end(crate::Ext4DaWriteEndFtraceEventWriter<'_>) = 42, ext4_da_write_end_raw;
+    message ext4_sync_file_enter(crate::Ext4SyncFileEnterFtraceEventWriter<'_>) = 43, ext4_sync_file_enter_raw;
+    message ext4_sync_file_exit(crate::Ext4SyncFileExitFtraceEventWriter<'_>) = 44, ext4_sync_file_exit_raw;
+    message block_rq_issue(crate::BlockRqIssueFtraceEventWriter<'_>) = 45, block_rq_issue_raw;
+    message mm_vmscan_direct_reclaim_begin(crate::MmVmscanDirectReclaimBeginFtraceEventWriter<'_>) = 46, mm_vmscan_direct_reclaim_begin_raw;
+    message mm_vmscan_direct_reclaim_end(crate::MmVmscanDirectReclaimEndFtraceEventWriter<'_>) = 47, mm_vmscan_direct_reclaim_end_raw;
+    message mm_vmscan_kswapd_wake(crate::MmVmscanKswapdWakeFtraceEventWriter<'_>) = 48, mm_vmscan_kswapd_wake_raw;
+    message mm_vmscan_kswapd_sleep(crate::MmVmscanKswapdSleepFtraceEventWriter<'_>) = 49, mm_vmscan_kswapd_sleep_raw;
+    message binder_transaction(crate::BinderTransactionFtraceEventWriter<'_>) = 50, binder_transaction_raw;
+    message binder_transaction_received(crate::BinderTransactionReceivedFtraceEventWriter<'_>) = 51, binder_transaction_received_raw;
+    message binder_set_priority(crate::BinderSetPriorityFtraceEventWriter<'_>) = 52, binder_set_priority_raw;
+    message binder_lock(crate::BinderLockFtraceEventWriter<'_>) = 53, binder_lock_raw;
+    message binder_locked(crate::BinderLockedFtraceEventWriter<'_>) = 54, binder_locked_raw;
+    message binder_unlock(crate::BinderUnlockFtraceEventWriter<'_>) = 55, binder_unlock_raw;
+    message workqueue_activate_work(crate::WorkqueueActivateWorkFtraceEventWriter<'_>) = 56, workqueue_activate_work_raw;
+    message workqueue_execute_end(crate::WorkqueueExecuteEndFtraceEventWriter<'_>) = 57, workqueue_execute_end_raw;
+    message workqueue_execute_start(crate::WorkqueueExecuteStartFtraceEventWriter<'_>) = 58, workqueue_execute_start_raw;
+    message workqueue_queue_work(crate::WorkqueueQueueWorkFtraceEventWriter<'_>) = 59, workqueue_queue_work_raw;
+    message regulator_disable(crate::RegulatorDisableFtraceEventWriter<'_>) = 60, regulator_disable_raw;
+    message regulator_disable_complete(crate::RegulatorDisableCompleteFtraceEventWriter<'_>) = 61, regulator_disable_complete_raw;
+    message regulator_enable(crate::RegulatorEnableFtraceEventWriter<'_>) = 62, regulator_enable_raw;
+    message regulator_enable_complete(crate::RegulatorEnableCompleteFtraceEventWriter<'_>) = 63, regulator_enable_complete_raw;
+    message regulator_enable_delay(crate::RegulatorEnableDelayFtraceEventWriter<'_>) = 64, regulator_enable_delay_raw;
+    message regulator_set_voltage(crate::RegulatorSetVoltageFtraceEventWriter<'_>) = 65, regulator_set_voltage_raw;
+    message regulator_set_voltage_complete(crate::RegulatorSetVoltageCompleteFtraceEventWriter<'_>) = 66, regulator_set_voltage_complete_raw;
+    message cgroup_attach_task(crate::CgroupAttachTaskFtraceEventWriter<'_>) = 67, cgroup_attach_task_raw;
+    message cgroup_mkdir(crate::CgroupMkdirFtraceEventWriter<'_>) = 68, cgroup_mkdir_raw;
+    message cgroup_remount(crate::CgroupRemountFtraceEventWriter<'_>) = 69, cgroup_remount_raw;
+    message cgroup_rmdir(crate::CgroupRmdirFtraceEventWriter<'_>) = 70, cgroup_rmdir_raw;
+    message cgroup_transfer_tasks(crate::CgroupTransferTasksFtraceEventWriter<'_>) = 71, cgroup_transfer_tasks_raw;
+    message cgroup_destroy_root(crate::CgroupDestroyRootFtraceEventWriter<'_>) = 72, cgroup_destroy_root_raw;
+    message cgroup_release(crate::CgroupReleaseFtraceEventWriter<'_>) = 73, cgroup_release_raw;
+    message cgroup_rename(crate::CgroupRenameFtraceEventWriter<'_>) = 74, cgroup_rename_raw;
+    message cgroup_setup_root(crate::CgroupSetupRootFtraceEventWriter<'_>) = 75, cgroup_setup_root_raw;
+    message mdp_cmd_kickoff(crate::MdpCmdKickoffFtraceEventWriter<'_>) = 76, mdp_cmd_kickoff_raw;
+    message mdp_commit(crate::MdpCommitFtraceEventWriter<'_>) = 77, mdp_commit_raw;
+    message mdp_perf_set_ot(crate::MdpPerfSetOtFtraceEventWriter<'_>) = 78, mdp_perf_set_ot_raw;
+    message mdp_sspp_change(crate::MdpSsppChangeFtraceEventWriter<'_>) = 79, mdp_sspp_change_raw;
+    message tracing_mark_write(crate::TracingMarkWriteFtraceEventWriter<'_>) = 80, tracing_mark_write_raw;
+    message mdp_cmd_pingpong_done(crate::MdpCmdPingpongDoneFtraceEventWriter<'_>) = 81, mdp_cmd_pingpong_done_raw;
+    message mdp_compare_bw(crate::MdpCompareBwFtraceEventWriter<'_>) = 82, mdp_compare_bw_raw;
+    message mdp_perf_set_panic_luts(crate::MdpPerfSetPanicLutsFtraceEventWriter<'_>) = 83, mdp_perf_set_panic_luts_raw;
+    message mdp_sspp_set(crate::MdpSsppSetFtraceEventWriter<'_>) = 84, mdp_sspp_set_raw;
+    message mdp_cmd_readptr_done(crate::MdpCmdReadptrDoneFtraceEventWriter<'_>) = 85, mdp_cmd_readptr_done_raw;
+    message mdp_misr_crc(crate::MdpMisrCrcFtraceEventWriter<'_>) = 86, mdp_misr_crc_raw;
+    message mdp_perf_set_qos_luts(crate::MdpPerfSetQosLutsFtraceEventWriter<'_>) = 87, mdp_perf_set_qos_luts_raw;
+    message mdp_trace_counter(crate::MdpTraceCounterFtraceEventWriter<'_>) = 88, mdp_trace_counter_raw;
+    message mdp_cmd_release_bw(crate::MdpCmdReleaseBwFtraceEventWriter<'_>) = 89, mdp_cmd_release_bw_raw;
+    message mdp_mixer_update(crate::MdpMixerUpdateFtraceEventWriter<'_>) = 90, mdp_mixer_update_raw;
+    message mdp_perf_set_wm_levels(crate::MdpPerfSetWmLevelsFtraceEventWriter<'_>) = 91, mdp_perf_set_wm_levels_raw;
+    message mdp_video_underrun_done(crate::MdpVideoUnderrunDoneFtraceEventWriter<'_>) = 92, mdp_video_underrun_done_raw;
+    message mdp_cmd_wait_pingpong(crate::MdpCmdWaitPingpongFtraceEventWriter<'_>) = 93, mdp_cmd_wait_pingpong_raw;
+    message mdp_perf_prefill_calc(crate::MdpPerfPrefillCalcFtraceEventWriter<'_>) = 94, mdp_perf_prefill_calc_raw;
+    message mdp_perf_update_bus(crate::MdpPerfUpdateBusFtraceEventWriter<'_>) = 95, mdp_perf_update_bus_raw;
+    message rotator_bw_ao_as_context(crate::RotatorBwAoAsContextFtraceEventWriter<'_>) = 96, rotator_bw_ao_as_context_raw;
+    message mm_filemap_add_to_page_cache(crate::MmFilemapAddToPageCacheFtraceEventWriter<'_>) = 97, mm_filemap_add_to_page_cache_raw;
+    message mm_filemap_delete_from_page_cache(crate::MmFilemapDeleteFromPageCacheFtraceEventWriter<'_>) = 98, mm_filemap_delete_from_page_cache_raw;
+    message mm_compaction_begin(crate::MmCompactionBeginFtraceEventWriter<'_>) = 99, mm_compaction_begin_raw;
+    message mm_compaction_defer_compaction(crate::MmCompactionDeferCompactionFtraceEventWriter<'_>) = 100, mm_compaction_defer_compaction_raw;
+    message mm_compaction_deferred(crate::MmCompactionDeferredFtraceEventWriter<'_>) = 101, mm_compaction_deferred_raw;
+    message mm_compaction_defer_reset(crate::MmCompactionDeferResetFtraceEventWriter<'_>) = 102, mm_compaction_defer_reset_raw;
+    message mm_compaction_end(crate::MmCompactionEndFtraceEventWriter<'_>) = 103, mm_compaction_end_raw;
+    message mm_compaction_finished(crate::MmCompactionFinishedFtraceEventWriter<'_>) = 104, mm_compaction_finished_raw;
+    message mm_compaction_isolate_freepages(crate::MmCompactionIsolateFreepagesFtraceEventWriter<'_>) = 105, mm_compaction_isolate_freepages_raw;
+    message mm_compaction_isolate_migratepages(crate::MmCompactionIsolateMigratepagesFtraceEventWriter<'_>) = 106, mm_compaction_isolate_migratepages_raw;
+    message mm_compaction_kcompactd_sleep(crate::MmCompactionKcompactdSleepFtraceEventWriter<'_>) = 107, mm_compaction_kcompactd_sleep_raw;
+    message mm_compaction_kcompactd_wake(crate::MmCompactionKcompactdWakeFtraceEventWriter<'_>) = 108, mm_compaction_kcompactd_wake_raw;
+    message mm_compaction_migratepages(crate::MmCompactionMigratepagesFtraceEventWriter<'_>) = 109, mm_compaction_migratepages_raw;
+    message mm_compaction_suitable(crate::MmCompactionSuitableFtraceEventWriter<'_>) = 110, mm_compaction_suitable_raw;
+    message mm_compaction_try_to_compact_pages(crate::MmCompactionTryToCompactPagesFtraceEventWriter<'_>) = 111, mm_compaction_try_to_compact_pages_raw;
+    message mm_compaction_wakeup_kcompactd(crate::MmCompactionWakeupKcompactdFtraceEventWriter<'_>) = 112, mm_compaction_wakeup_kcompactd_raw;
+    message suspend_resume(crate::SuspendResumeFtraceEventWriter<'_>) = 113, suspend_resume_raw;
+    message sched_wakeup_new(crate::SchedWakeupNewFtraceEventWriter<'_>) = 114, sched_wakeup_new_raw;
+    message block_bio_backmerge(crate::BlockBioBackmergeFtraceEventWriter<'_>) = 115, block_bio_backmerge_raw;
+    message block_bio_bounce(crate::BlockBioBounceFtraceEventWriter<'_>) = 116, block_bio_bounce_raw;
+    message block_bio_complete(crate::BlockBioCompleteFtraceEventWriter<'_>) = 117, block_bio_complete_raw;
+    message block_bio_frontmerge(crate::BlockBioFrontmergeFtraceEventWriter<'_>) = 118, block_bio_frontmerge_raw;
+    message block_bio_queue(crate::BlockBioQueueFtraceEventWriter<'_>) = 119, block_bio_queue_raw;
+    message block_bio_remap(crate::BlockBioRemapFtraceEventWriter<'_>) = 120, block_bio_remap_raw;
+    message block_dirty_buffer(crate::BlockDirtyBufferFtraceEventWriter<'_>) = 121, block_dirty_buffer_raw;
+    message block_getrq(crate::BlockGetrqFtraceEventWriter<'_>) = 122, block_getrq_raw;
+    message block_plug(crate::BlockPlugFtraceEventWriter<'_>) = 123, block_plug_raw;
+    message block_rq_abort(crate::BlockRqAbortFtraceEventWriter<'_>) = 124, block_rq_abort_raw;
+    message block_rq_complete(crate::BlockRqCompleteFtraceEventWriter<'_>) = 125, block_rq_complete_raw;
+    message block_rq_insert(crate::BlockRqInsertFtraceEventWriter<'_>) = 126, block_rq_insert_raw;
+    message block_rq_remap(crate::BlockRqRemapFtraceEventWriter<'_>) = 128, block_rq_remap_raw;
+    message block_rq_requeue(crate::BlockRqRequeueFtraceEventWriter<'_>) = 129, block_rq_requeue_raw;
+    message block_sleeprq(crate::BlockSleeprqFtraceEventWriter<'_>) = 130, block_sleeprq_raw;
+    message block_split(crate::BlockSplitFtraceEventWriter<'_>) = 131, block_split_raw;
+    message block_touch_buffer(crate::BlockTouchBufferFtraceEventWriter<'_>) = 132, block_touch_buffer_raw;
+    message block_unplug(crate::BlockUnplugFtraceEventWriter<'_>) = 133, block_unplug_raw;
+    message ext4_alloc_da_blocks(crate::Ext4AllocDaBlocksFtraceEventWriter<'_>) = 134, ext4_alloc_da_blocks_raw;
+    message ext4_allocate_blocks(crate::Ext4AllocateBlocksFtraceEventWriter<'_>) = 135, ext4_allocate_blocks_raw;
+    message ext4_allocate_inode(crate::Ext4AllocateInodeFtraceEventWriter<'_>) = 136, ext4_allocate_inode_raw;
+    message ext4_begin_ordered_truncate(crate::Ext4BeginOrderedTruncateFtraceEventWriter<'_>) = 137, ext4_begin_ordered_truncate_raw;
+    message ext4_collapse_range(crate::Ext4CollapseRangeFtraceEventWriter<'_>) = 138, ext4_collapse_range_raw;
+    message ext4_da_release_space(crate::Ext4DaReleaseSpaceFtraceEventWriter<'_>) = 139, ext4_da_release_space_raw;
+    message ext4_da_reserve_space(crate::Ext4DaReserveSpaceFtraceEventWriter<'_>) = 140, ext4_da_reserve_space_raw;
+    message ext4_da_update_reserve_space(crate::Ext4DaUpdateReserveSpaceFtraceEventWriter<'_>) = 141, ext4_da_update_reserve_space_raw;
+    message ext4_da_write_pages(crate::Ext4DaWritePagesFtraceEventWriter<'_>) = 142, ext4_da_write_pages_raw;
+    message ext4_da_write_pages_extent(crate::Ext4DaWritePagesExtentFtraceEventWriter<'_>) = 143, ext4_da_write_pages_extent_raw;
+    message ext4_direct_IO_enter(crate::Ext4DirectIOEnterFtraceEventWriter<'_>) = 144, ext4_direct_IO_enter_raw;
+    message ext4_direct_IO_exit(crate::Ext4DirectIOExitFtraceEventWriter<'_>) = 145, ext4_direct_IO_exit_raw;
+    message ext4_discard_blocks(crate::Ext4DiscardBlocksFtraceEventWriter<'_>) = 146, ext4_discard_blocks_raw;
+    message ext4_discard_preallocations(crate::Ext4DiscardPreallocationsFtraceEventWriter<'_>) = 147, ext4_discard_preallocations_raw;
+    message ext4_drop_inode(crate::Ext4DropInodeFtraceEventWriter<'_>) = 148, ext4_drop_inode_raw;
+    message ext4_es_cache_extent(crate::Ext4EsCacheExtentFtraceEventWriter<'_>) = 149, ext4_es_cache_extent_raw;
+    message ext4_es_find_delayed_extent_range_enter(crate::Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_>) = 150, ext4_es_find_delayed_extent_range_enter_raw;
+    message ext4_es_find_delayed_extent_range_exit(crate::Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_>) = 151, ext4_es_find_delayed_extent_range_exit_raw;
+    message ext4_es_insert_extent(crate::Ext4EsInsertExtentFtraceEventWriter<'_>) = 152, ext4_es_insert_extent_raw;
+    message ext4_es_lookup_extent_enter(crate::Ext4EsLookupExtentEnterFtraceEventWriter<'_>) = 153, ext4_es_lookup_extent_enter_raw;
+    message ext4_es_lookup_extent_exit(crate::Ext4EsLookupExtentExitFtraceEventWriter<'_>) = 154, ext4_es_lookup_extent_exit_raw;
+    message ext4_es_remove_extent(crate::Ext4EsRemoveExtentFtraceEventWriter<'_>) = 155, ext4_es_remove_extent_raw;
+    message ext4_es_shrink(crate::Ext4EsShrinkFtraceEventWriter<'_>) = 156, ext4_es_shrink_raw;
+    message ext4_es_shrink_count(crate::Ext4EsShrinkCountFtraceEventWriter<'_>) = 157, ext4_es_shrink_count_raw;
+    message ext4_es_shrink_scan_enter(crate::Ext4EsShrinkScanEnterFtraceEventWriter<'_>) = 158, ext4_es_shrink_scan_enter_raw;
+    message ext4_es_shrink_scan_exit(crate::Ext4EsShrinkScanExitFtraceEventWriter<'_>) = 159, ext4_es_shrink_scan_exit_raw;
+    message ext4_evict_inode(crate::Ext4EvictInodeFtraceEventWriter<'_>) = 160, ext4_evict_inode_raw;
+    message ext4_ext_convert_to_initialized_enter(crate::Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_>) = 161, ext4_ext_convert_to_initialized_enter_raw;
+    message ext4_ext_convert_to_initialized_fastpath(crate::Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_>) = 162, ext4_ext_convert_to_initialized_fastpath_raw;
+    message ext4_ext_handle_unwritten_extents(crate::Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_>) = 163, ext4_ext_handle_unwritten_extents_raw;
+    message ext4_ext_in_cache(crate::Ext4ExtInCacheFtraceEventWriter<'_>) = 164, ext4_ext_in_cache_raw;
+    message ext4_ext_load_extent(crate::Ext4ExtLoadExtentFtraceEventWriter<'_>) = 165, ext4_ext_load_extent_raw;
+    message ext4_ext_map_blocks_enter(crate::Ext4ExtMapBlocksEnterFtraceEventWriter<'_>) = 166, ext4_ext_map_blocks_enter_raw;
+    message ext4_ext_map_blocks_exit(crate::Ext4ExtMapBlocksExitFtraceEventWriter<'_>) = 167, ext4_ext_map_blocks_exit_raw;
+    message ext4_ext_put_in_cache(crate::Ext4ExtPutInCacheFtraceEventWriter<'_>) = 168, ext4_ext_put_in_cache_raw;
+    message ext4_ext_remove_space(crate::Ext4ExtRemoveSpaceFtraceEventWriter<'_>) = 169, ext4_ext_remove_space_raw;
+    message ext4_ext_remove_space_done(crate::Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_>) = 170, ext4_ext_remove_space_done_raw;
+    message ext4_ext_rm_idx(crate::Ext4ExtRmIdxFtraceEventWriter<'_>) = 171, ext4_ext_rm_idx_raw;
+    message ext4_ext_rm_leaf(crate::Ext4ExtRmLeafFtraceEventWriter<'_>) = 172, ext4_ext_rm_leaf_raw;
+    message ext4_ext_show_extent(crate::Ext4ExtShowExtentFtraceEventWriter<'_>) = 173, ext4_ext_show_extent_raw;
+    message ext4_fallocate_enter(crate::Ext4FallocateEnterFtraceEventWriter<'_>) = 174, ext4_fallocate_enter_raw;
+    message ext4_fallocate_exit(crate::Ext4FallocateExitFtraceEventWriter<'_>) = 175, ext4_fallocate_exit_raw;
+    message ext4_find_delalloc_range(crate::Ext4FindDelallocRangeFtraceEventWriter<'_>) = 176, ext4_find_delalloc_range_raw;
+    message ext4_forget(crate::Ext4ForgetFtraceEventWriter<'_>) = 177, ext4_forget_raw;
+    message ext4_free_blocks(crate::Ext4FreeBlocksFtraceEventWriter<'_>) = 178, ext4_free_blocks_raw;
+    message ext4_free_inode(crate::Ext4FreeInodeFtraceEventWriter<'_>) = 179, ext4_free_inode_raw;
+    message ext4_get_implied_cluster_alloc_exit(crate::Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_>) = 180, ext4_get_implied_cluster_alloc_exit_raw;
+    message ext4_get_reserved_cluster_alloc(crate::Ext4GetReservedClusterAllocFtraceEventWriter<'_>) = 181, ext4_get_reserved_cluster_alloc_raw;
+    message ext4_ind_map_blocks_enter(crate::Ext4IndMapBlocksEnterFtraceEventWriter<'_>) = 182, ext4_ind_map_blocks_enter_raw;
+    message ext4_ind_map_blocks_exit(crate::Ext4IndMapBlocksExitFtraceEventWriter<'_>) = 183, ext4_ind_map_blocks_exit_raw;
+    message ext4_insert_range(crate::Ext4InsertRangeFtraceEventWriter<'_>) = 184, ext4_insert_range_raw;
+    message ext4_invalidatepage(crate::Ext4InvalidatepageFtraceEventWriter<'_>) = 185, ext4_invalidatepage_raw;
+    message ext4_journal_start(crate::Ext4JournalStartFtraceEventWriter<'_>) = 186, ext4_journal_start_raw;
+    message ext4_journal_start_reserved(crate::Ext4JournalStartReservedFtraceEventWriter<'_>) = 187, ext4_journal_start_reserved_raw;
+    message ext4_journalled_invalidatepage(crate::Ext4JournalledInvalidatepageFtraceEventWriter<'_>) = 188, ext4_journalled_invalidatepage_raw;
+    message ext4_journalled_write_end(crate::Ext4JournalledWriteEndFtraceEventWriter<'_>) = 189, ext4_journalled_write_end_raw;
+    message ext4_load_inode(crate::Ext4LoadInodeFtraceEventWriter<'_>) = 190, ext4_load_inode_raw;
+    message ext4_load_inode_bitmap(crate::Ext4LoadInodeBitmapFtraceEventWriter<'_>) = 191, ext4_load_inode_bitmap_raw;
+    message ext4_mark_inode_dirty(crate::Ext4MarkInodeDirtyFtraceEventWriter<'_>) = 192, ext4_mark_inode_dirty_raw;
+    message ext4_mb_bitmap_load(crate::Ext4MbBitmapLoadFtraceEventWriter<'_>) = 193, ext4_mb_bitmap_load_raw;
+    message ext4_mb_buddy_bitmap_load(crate::Ext4MbBuddyBitmapLoadFtraceEventWriter<'_>) = 194, ext4_mb_buddy_bitmap_load_raw;
+    message ext4_mb_discard_preallocations(crate::Ext4MbDiscardPreallocationsFtraceEventWriter<'_>) = 195, ext4_mb_discard_preallocations_raw;
+    message ext4_mb_new_group_pa(crate::Ext4MbNewGroupPaFtraceEventWriter<'_>) = 196, ext4_mb_new_group_pa_raw;
+    message ext4_mb_new_inode_pa(crate::Ext4MbNewInodePaFtraceEventWriter<'_>) = 197, ext4_mb_new_inode_pa_raw;
+    message ext4_mb_release_group_pa(crate::Ext4MbReleaseGroupPaFtraceEventWriter<'_>) = 198, ext4_mb_release_group_pa_raw;
+    message ext4_mb_release_inode_pa(crate::Ext4MbReleaseInodePaFtraceEventWriter<'_>) = 199, ext4_mb_release_inode_pa_raw;
+    message ext4_mballoc_alloc(crate::Ext4MballocAllocFtraceEventWriter<'_>) = 200, ext4_mballoc_alloc_raw;
+    message ext4_mballoc_discard(crate::Ext4MballocDiscardFtraceEventWriter<'_>) = 201, ext4_mballoc_discard_raw;
+    message ext4_mballoc_free(crate::Ext4MballocFreeFtraceEventWriter<'_>) = 202, ext4_mballoc_free_raw;
+    message ext4_mballoc_prealloc(crate::Ext4MballocPreallocFtraceEventWriter<'_>) = 203, ext4_mballoc_prealloc_raw;
+    message ext4_other_inode_update_time(crate::Ext4OtherInodeUpdateTimeFtraceEventWriter<'_>) = 204, ext4_other_inode_update_time_raw;
+    message ext4_punch_hole(crate::Ext4PunchHoleFtraceEventWriter<'_>) = 205, ext4_punch_hole_raw;
+    message ext4_read_block_bitmap_load(crate::Ext4ReadBlockBitmapLoadFtraceEventWriter<'_>) = 206, ext4_read_block_bitmap_load_raw;
+    message ext4_readpage(crate::Ext4ReadpageFtraceEventWriter<'_>) = 207, ext4_readpage_raw;
+    message ext4_releasepage(crate::Ext4ReleasepageFtraceEventWriter<'_>) = 208, ext4_releasepage_raw;
+    message ext4_remove_blocks(crate::Ext4RemoveBlocksFtraceEventWriter<'_>) = 209, ext4_remove_blocks_raw;
+    message ext4_request_blocks(crate::Ext4RequestBlocksFtraceEventWriter<'_>) = 210, ext4_request_blocks_raw;
+    message ext4_request_inode(crate::Ext4RequestInodeFtraceEventWriter<'_>) = 211, ext4_request_inode_raw;
+    message ext4_sync_fs(crate::Ext4SyncFsFtraceEventWriter<'_>) = 212, ext4_sync_fs_raw;
+    message ext4_trim_all_free(crate::Ext4TrimAllFreeFtraceEventWriter<'_>) = 213, ext4_trim_all_free_raw;
+    message ext4_trim_extent(crate::Ext4TrimExtentFtraceEventWriter<'_>) = 214, ext4_trim_extent_raw;
+    message ext4_truncate_enter(crate::Ext4TruncateEnterFtraceEventWriter<'_>) = 215, ext4_truncate_enter_raw;
+    message ext4_truncate_exit(crate::Ext4TruncateExitFtraceEventWriter<'_>) = 216, ext4_truncate_exit_raw;
+    message ext4_unlink_enter(crate::Ext4UnlinkEnterFtraceEventWriter<'_>) = 217, ext4_unlink_enter_raw;
+    message ext4_unlink_exit(crate::Ext4UnlinkExitFtraceEventWriter<'_>) = 218, ext4_unlink_exit_raw;
+    message ext4_write_begin(crate::Ext4WriteBeginFtraceEventWriter<'_>) = 219, ext4_write_begin_raw;
+    message ext4_write_end(crate::Ext4WriteEndFtraceEventWriter<'_>) = 230, ext4_write_end_raw;
+    message ext4_writepage(crate::Ext4WritepageFtraceEventWriter<'_>) = 231, ext4_writepage_raw;
+    message ext4_writepages(crate::Ext4WritepagesFtraceEventWriter<'_>) = 232, ext4_writepages_raw;
+    message ext4_writepages_result(crate::Ext4WritepagesResultFtraceEventWriter<'_>) = 233, ext4_writepages_result_raw;
+    message ext4_zero_range(crate::Ext4ZeroRangeFtraceEventWriter<'_>) = 234, ext4_zero_range_raw;
+    message task_newtask(crate::TaskNewtaskFtraceEventWriter<'_>) = 235, task_newtask_raw;
+    message task_rename(crate::TaskRenameFtraceEventWriter<'_>) = 236, task_rename_raw;
+    message sched_process_exec(crate::SchedProcessExecFtraceEventWriter<'_>) = 237, sched_process_exec_raw;
+    message sched_process_exit(crate::SchedProcessExitFtraceEventWriter<'_>) = 238, sched_process_exit_raw;
+    message sched_process_fork(crate::SchedProcessForkFtraceEventWriter<'_>) = 239, sched_process_fork_raw;
+    message sched_process_free(crate::SchedProcessFreeFtraceEventWriter<'_>) = 240, sched_process_free_raw;
+    message sched_process_hang(crate::SchedProcessHangFtraceEventWriter<'_>) = 241, sched_process_hang_raw;
+    message sched_process_wait(crate::SchedProcessWaitFtraceEventWriter<'_>) = 242, sched_process_wait_raw;
+    message f2fs_do_submit_bio(crate::F2fsDoSubmitBioFtraceEventWriter<'_>) = 243, f2fs_do_submit_bio_raw;
+    message f2fs_evict_inode(crate::F2fsEvictInodeFtraceEventWriter<'_>) = 244, f2fs_evict_inode_raw;
+    message f2fs_fallocate(crate::F2fsFallocateFtraceEventWriter<'_>) = 245, f2fs_fallocate_raw;
+    message f2fs_get_data_block(crate::F2fsGetDataBlockFtraceEventWriter<'_>) = 246, f2fs_get_data_block_raw;
+    message f2fs_get_victim(crate::F2fsGetVictimFtraceEventWriter<'_>) = 247, f2fs_get_victim_raw;
+    message f2fs_iget(crate::F2fsIgetFtraceEventWriter<'_>) = 248, f2fs_iget_raw;
+    message f2fs_iget_exit(crate::F2fsIgetExitFtraceEventWriter<'_>) = 249, f2fs_iget_exit_raw;
+    message f2fs_new_inode(crate::F2fsNewInodeFtraceEventWriter<'_>) = 250, f2fs_new_inode_raw;
+    message f2fs_readpage(crate::F2fsReadpageFtraceEventWriter<'_>) = 251, f2fs_readpage_raw;
+    message f2fs_reserve_new_block(crate::F2fsReserveNewBlockFtraceEventWriter<'_>) = 252, f2fs_reserve_new_block_raw;
+    message f2fs_set_page_dirty(crate::F2fsSetPageDirtyFtraceEventWriter<'_>) = 253, f2fs_set_page_dirty_raw;
+    message f2fs_submit_write_page(crate::F2fsSubmitWritePageFtraceEventWriter<'_>) = 254, f2fs_submit_write_page_raw;
+    message f2fs_sync_file_enter(crate::F2fsSyncFileEnterFtraceEventWriter<'_>) = 255, f2fs_sync_file_enter_raw;
+    message f2fs_sync_file_exit(crate::F2fsSyncFileExitFtraceEventWriter<'_>) = 256, f2fs_sync_file_exit_raw;
+    message f2fs_sync_fs(crate::F2fsSyncFsFtraceEventWriter<'_>) = 257, f2fs_sync_fs_raw;
+    message f2fs_truncate(crate::F2fsTruncateFtraceEventWriter<'_>) = 258, f2fs_truncate_raw;
+    message f2fs_truncate_blocks_enter(crate::F2fsTruncateBlocksEnterFtraceEventWriter<'_>) = 259, f2fs_truncate_blocks_enter_raw;
+    message f2fs_truncate_blocks_exit(crate::F2fsTruncateBlocksExitFtraceEventWriter<'_>) = 260, f2fs_truncate_blocks_exit_raw;
+    message f2fs_truncate_data_blocks_range(crate::F2fsTruncateDataBlocksRangeFtraceEventWriter<'_>) = 261, f2fs_truncate_data_blocks_range_raw;
+    message f2fs_truncate_inode_blocks_enter(crate::F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_>) = 262, f2fs_truncate_inode_blocks_enter_raw;
+    message f2fs_truncate_inode_blocks_exit(crate::F2fsTruncateInodeBlocksExitFtraceEventWriter<'_>) = 263, f2fs_truncate_inode_blocks_exit_raw;
+    message f2fs_truncate_node(crate::F2fsTruncateNodeFtraceEventWriter<'_>) = 264, f2fs_truncate_node_raw;
+    message f2fs_truncate_nodes_enter(crate::F2fsTruncateNodesEnterFtraceEventWriter<'_>) = 265, f2fs_truncate_nodes_enter_raw;
+    message f2fs_truncate_nodes_exit(crate::F2fsTruncateNodesExitFtraceEventWriter<'_>) = 266, f2fs_truncate_nodes_exit_raw;
+    message f2fs_truncate_partial_nodes(crate::F2fsTruncatePartialNodesFtraceEventWriter<'_>) = 267, f2fs_truncate_partial_nodes_raw;
+    message f2fs_unlink_enter(crate::F2fsUnlinkEnterFtraceEventWriter<'_>) = 268, f2fs_unlink_enter_raw;
+    message f2fs_unlink_exit(crate::F2fsUnlinkExitFtraceEventWriter<'_>) = 269, f2fs_unlink_exit_raw;
+    message f2fs_vm_page_mkwrite(crate::F2fsVmPageMkwriteFtraceEventWriter<'_>) = 270, f2fs_vm_page_mkwrite_raw;
+    message f2fs_write_begin(crate::F2fsWriteBeginFtraceEventWriter<'_>) = 271, f2fs_write_begin_raw;
+    message f2fs_write_checkpoint(crate::F2fsWriteCheckpointFtraceEventWriter<'_>) = 272, f2fs_write_checkpoint_raw;
+    message f2fs_write_end(crate::F2fsWriteEndFtraceEventWriter<'_>) = 273, f2fs_write_end_raw;
+    message alloc_pages_iommu_end(crate::AllocPagesIommuEndFtraceEventWriter<'_>) = 274, alloc_pages_iommu_end_raw;
+    message alloc_pages_iommu_fail(crate::AllocPagesIommuFailFtraceEventWriter<'_>) = 275, alloc_pages_iommu_fail_raw;
+    message alloc_pages_iommu_start(crate::AllocPagesIommuStartFtraceEventWriter<'_>) = 276, alloc_pages_iommu_start_raw;
+    message alloc_pages_sys_end(crate::AllocPagesSysEndFtraceEventWriter<'_>) = 277, alloc_pages_sys_end_raw;
+    message alloc_pages_sys_fail(crate::AllocPagesSysFailFtraceEventWriter<'_>) = 278, alloc_pages_sys_fail_raw;
+    message alloc_pages_sys_start(crate::AllocPagesSysStartFtraceEventWriter<'_>) = 279, alloc_pages_sys_start_raw;
+    message dma_alloc_contiguous_retry(crate::DmaAllocContiguousRetryFtraceEventWriter<'_>) = 280, dma_alloc_contiguous_retry_raw;
+    message iommu_map_range(crate::IommuMapRangeFtraceEventWriter<'_>) = 281, iommu_map_range_raw;
+    message iommu_sec_ptbl_map_range_end(crate::IommuSecPtblMapRangeEndFtraceEventWriter<'_>) = 282, iommu_sec_ptbl_map_range_end_raw;
+    message iommu_sec_ptbl_map_range_start(crate::IommuSecPtblMapRangeStartFtraceEventWriter<'_>) = 283, iommu_sec_ptbl_map_range_start_raw;
+    message ion_alloc_buffer_end(crate::IonAllocBufferEndFtraceEventWriter<'_>) = 284, ion_alloc_buffer_end_raw;
+    message ion_alloc_buffer_fail(crate::IonAllocBufferFailFtraceEventWriter<'_>) = 285, ion_alloc_buffer_fail_raw;
+    message ion_alloc_buffer_fallback(crate::IonAllocBufferFallbackFtraceEventWriter<'_>) = 286, ion_alloc_buffer_fallback_raw;
+    message ion_alloc_buffer_start(crate::IonAllocBufferStartFtraceEventWriter<'_>) = 287, ion_alloc_buffer_start_raw;
+    message ion_cp_alloc_retry(crate::IonCpAllocRetryFtraceEventWriter<'_>) = 288, ion_cp_alloc_retry_raw;
+    message ion_cp_secure_buffer_end(crate::IonCpSecureBufferEndFtraceEventWriter<'_>) = 289, ion_cp_secure_buffer_end_raw;
+    message ion_cp_secure_buffer_start(crate::IonCpSecureBufferStartFtraceEventWriter<'_>) = 290, ion_cp_secure_buffer_start_raw;
+    message ion_prefetching(crate::IonPrefetchingFtraceEventWriter<'_>) = 291, ion_prefetching_raw;
+    message ion_secure_cma_add_to_pool_end(crate::IonSecureCmaAddToPoolEndFtraceEventWriter<'_>) = 292, ion_secure_cma_add_to_pool_end_raw;
+    message ion_secure_cma_add_to_pool_start(crate::IonSecureCmaAddToPoolStartFtraceEventWriter<'_>) = 293, ion_secure_cma_add_to_pool_start_raw;
+    message ion_secure_cma_allocate_end(crate::IonSecureCmaAllocateEndFtraceEventWriter<'_>) = 294, ion_secure_cma_allocate_end_raw;
+    message ion_secure_cma_allocate_start(crate::IonSecureCmaAllocateStartFtraceEventWriter<'_>) = 295, ion_secure_cma_allocate_start_raw;
+    message ion_secure_cma_shrink_pool_end(crate::IonSecureCmaShrinkPoolEndFtraceEventWriter<'_>) = 296, ion_secure_cma_shrink_pool_end_raw;
+    message ion_secure_cma_shrink_pool_start(crate::IonSecureCmaShrinkPoolStartFtraceEventWriter<'_>) = 297, ion_secure_cma_shrink_pool_start_raw;
+    message kfree(crate::KfreeFtraceEventWriter<'_>) = 298, kfree_raw;
+    message kmalloc(crate::KmallocFtraceEventWriter<'_>) = 299, kmalloc_raw;
+    message kmalloc_node(crate::KmallocNodeFtraceEventWriter<'_>) = 300, kmalloc_node_raw;
+    message kmem_cache_alloc(crate::KmemCacheAllocFtraceEventWriter<'_>) = 301, kmem_cache_alloc_raw;
+    message kmem_cache_alloc_node(crate::KmemCacheAllocNodeFtraceEventWriter<'_>) = 302, kmem_cache_alloc_node_raw;
+    message kmem_cache_free(crate::KmemCacheFreeFtraceEventWriter<'_>) = 303, kmem_cache_free_raw;
+    message migrate_pages_end(crate::MigratePagesEndFtraceEventWriter<'_>) = 304, migrate_pages_end_raw;
+    message migrate_pages_start(crate::MigratePagesStartFtraceEventWriter<'_>) = 305, migrate_pages_start_raw;
+    message migrate_retry(crate::MigrateRetryFtraceEventWriter<'_>) = 306, migrate_retry_raw;
+    message mm_page_alloc(crate::MmPageAllocFtraceEventWriter<'_>) = 307, mm_page_alloc_raw;
+    message mm_page_alloc_extfrag(crate::MmPageAllocExtfragFtraceEventWriter<'_>) = 308, mm_page_alloc_extfrag_raw;
+    message mm_page_alloc_zone_locked(crate::MmPageAllocZoneLockedFtraceEventWriter<'_>) = 309, mm_page_alloc_zone_locked_raw;
+    message mm_page_free(crate::MmPageFreeFtraceEventWriter<'_>) = 310, mm_page_free_raw;
+    message mm_page_free_batched(crate::MmPageFreeBatchedFtraceEventWriter<'_>) = 311, mm_page_free_batched_raw;
+    message mm_page_pcpu_drain(crate::MmPagePcpuDrainFtraceEventWriter<'_>) = 312, mm_page_pcpu_drain_raw;
+    message rss_stat(crate::RssStatFtraceEventWriter<'_>) = 313, rss_stat_raw;
+    message ion_heap_shrink(crate::IonHeapShrinkFtraceEventWriter<'_>) = 314, ion_heap_shrink_raw;
+    message ion_heap_grow(crate::IonHeapGrowFtraceEventWriter<'_>) = 315, ion_heap_grow_raw;
+    message fence_init(crate::FenceInitFtraceEventWriter<'_>) = 316, fence_init_raw;
+    message fence_destroy(crate::FenceDestroyFtraceEventWriter<'_>) = 317, fence_destroy_raw;
+    message fence_enable_signal(crate::FenceEnableSignalFtraceEventWriter<'_>) = 318, fence_enable_signal_raw;
+    message fence_signaled(crate::FenceSignaledFtraceEventWriter<'_>) = 319, fence_signaled_raw;
+    message clk_enable(crate::ClkEnableFtraceEventWriter<'_>) = 320, clk_enable_raw;
+    message clk_disable(crate::ClkDisableFtraceEventWriter<'_>) = 321, clk_disable_raw;
+    message clk_set_rate(crate::ClkSetRateFtraceEventWriter<'_>) = 322, clk_set_rate_raw;
+    message binder_transaction_alloc_buf(crate::BinderTransactionAllocBufFtraceEventWriter<'_>) = 323, binder_transaction_alloc_buf_raw;
+    message signal_deliver(crate::SignalDeliverFtraceEventWriter<'_>) = 324, signal_deliver_raw;
+    message signal_generate(crate::SignalGenerateFtraceEventWriter<'_>) = 325, signal_generate_raw;
+    message oom_score_adj_update(crate::OomScoreAdjUpdateFtraceEventWriter<'_>) = 326, oom_score_adj_update_raw;
+    message generic(crate::GenericFtraceEventWriter<'_>) = 327, generic_raw;
+    message mm_event_record(crate::MmEventRecordFtraceEventWriter<'_>) = 328, mm_event_record_raw;
+    message sys_enter(crate::SysEnterFtraceEventWriter<'_>) = 329, sys_enter_raw;
+    message sys_exit(crate::SysExitFtraceEventWriter<'_>) = 330, sys_exit_raw;
+    message zero(crate::ZeroFtraceEventWriter<'_>) = 331, zero_raw;
+    message gpu_frequency(crate::GpuFrequencyFtraceEventWriter<'_>) = 332, gpu_frequency_raw;
+    message sde_tracing_mark_write(crate::SdeTracingMarkWriteFtraceEventWriter<'_>) = 333, sde_tracing_mark_write_raw;
+    message mark_victim(crate::MarkVictimFtraceEventWriter<'_>) = 334, mark_victim_raw;
+    message ion_stat(crate::IonStatFtraceEventWriter<'_>) = 335, ion_stat_raw;
+    message ion_buffer_create(crate::IonBufferCreateFtraceEventWriter<'_>) = 336, ion_buffer_create_raw;
+    message ion_buffer_destroy(crate::IonBufferDestroyFtraceEventWriter<'_>) = 337, ion_buffer_destroy_raw;
+    message scm_call_start(crate::ScmCallStartFtraceEventWriter<'_>) = 338, scm_call_start_raw;
+    message scm_call_end(crate::ScmCallEndFtraceEventWriter<'_>) = 339, scm_call_end_raw;
+    message gpu_mem_total(crate::GpuMemTotalFtraceEventWriter<'_>) = 340, gpu_mem_total_raw;
+    message thermal_temperature(crate::ThermalTemperatureFtraceEventWriter<'_>) = 341, thermal_temperature_raw;
+    message cdev_update(crate::CdevUpdateFtraceEventWriter<'_>) = 342, cdev_update_raw;
+    message cpuhp_exit(crate::CpuhpExitFtraceEventWriter<'_>) = 343, cpuhp_exit_raw;
+    message cpuhp_multi_enter(crate::CpuhpMultiEnterFtraceEventWriter<'_>) = 344, cpuhp_multi_enter_raw;
+    message cpuhp_enter(crate::CpuhpEnterFtraceEventWriter<'_>) = 345, cpuhp_enter_raw;
+    message cpuhp_latency(crate::CpuhpLatencyFtraceEventWriter<'_>) = 346, cpuhp_latency_raw;
+    message fastrpc_dma_stat(crate::FastrpcDmaStatFtraceEventWriter<'_>) = 347, fastrpc_dma_stat_raw;
+    message dpu_tracing_mark_write(crate::DpuTracingMarkWriteFtraceEventWriter<'_>) = 348, dpu_tracing_mark_write_raw;
+    message g2d_tracing_mark_write(crate::G2dTracingMarkWriteFtraceEventWriter<'_>) = 349, g2d_tracing_mark_write_raw;
+    message mali_tracing_mark_write(crate::MaliTracingMarkWriteFtraceEventWriter<'_>) = 350, mali_tracing_mark_write_raw;
+    message dma_heap_stat(crate::DmaHeapStatFtraceEventWriter<'_>) = 351, dma_heap_stat_raw;
+    message cpuhp_pause(crate::CpuhpPauseFtraceEventWriter<'_>) = 352, cpuhp_pause_raw;
+    message sched_pi_setprio(crate::SchedPiSetprioFtraceEventWriter<'_>) = 353, sched_pi_setprio_raw;
+    message sde_sde_evtlog(crate::SdeSdeEvtlogFtraceEventWriter<'_>) = 354, sde_sde_evtlog_raw;
+    message sde_sde_perf_calc_crtc(crate::SdeSdePerfCalcCrtcFtraceEventWriter<'_>) = 355, sde_sde_perf_calc_crtc_raw;
+    message sde_sde_perf_crtc_update(crate::SdeSdePerfCrtcUpdateFtraceEventWriter<'_>) = 356, sde_sde_perf_crtc_update_raw;
+    message sde_sde_perf_set_qos_luts(crate::SdeSdePerfSetQosLutsFtraceEventWriter<'_>) = 357, sde_sde_perf_set_qos_luts_raw;
+    message sde_sde_perf_update_bus(crate::SdeSdePerfUpdateBusFtraceEventWriter<'_>) = 358, sde_sde_perf_update_bus_raw;
+    message rss_stat_throttled(crate::RssStatThrottledFtraceEventWriter<'_>) = 359, rss_stat_throttled_raw;
+    message netif_receive_skb(crate::NetifReceiveSkbFtraceEventWriter<'_>) = 360, netif_receive_skb_raw;
+    message net_dev_xmit(crate::NetDevXmitFtraceEventWriter<'_>) = 361, net_dev_xmit_raw;
+    message inet_sock_set_state(crate::InetSockSetStateFtraceEventWriter<'_>) = 362, inet_sock_set_state_raw;
+    message tcp_retransmit_skb(crate::TcpRetransmitSkbFtraceEventWriter<'_>) = 363, tcp_retransmit_skb_raw;
+    message cros_ec_sensorhub_data(crate::CrosEcSensorhubDataFtraceEventWriter<'_>) = 364, cros_ec_sensorhub_data_raw;
+    message napi_gro_receive_entry(crate::NapiGroReceiveEntryFtraceEventWriter<'_>) = 365, napi_gro_receive_entry_raw;
+    message napi_gro_receive_exit(crate::NapiGroReceiveExitFtraceEventWriter<'_>) = 366, napi_gro_receive_exit_raw;
+    message kfree_skb(crate::KfreeSkbFtraceEventWriter<'_>) = 367, kfree_skb_raw;
+    message kvm_access_fault(crate::KvmAccessFaultFtraceEventWriter<'_>) = 368, kvm_access_fault_raw;
+    message kvm_ack_irq(crate::KvmAckIrqFtraceEventWriter<'_>) = 369, kvm_ack_irq_raw;
+    message kvm_age_hva(crate::KvmAgeHvaFtraceEventWriter<'_>) = 370, kvm_age_hva_raw;
+    message kvm_age_page(crate::KvmAgePageFtraceEventWriter<'_>) = 371, kvm_age_page_raw;
+    message kvm_arm_clear_debug(crate::KvmArmClearDebugFtraceEventWriter<'_>) = 372, kvm_arm_clear_debug_raw;
+    message kvm_arm_set_dreg32(crate::KvmArmSetDreg32FtraceEventWriter<'_>) = 373, kvm_arm_set_dreg32_raw;
+    message kvm_arm_set_regset(crate::KvmArmSetRegsetFtraceEventWriter<'_>) = 374, kvm_arm_set_regset_raw;
+    message kvm_arm_setup_debug(crate::KvmArmSetupDebugFtraceEventWriter<'_>) = 375, kvm_arm_setup_debug_raw;
+    message kvm_entry(crate::KvmEntryFtraceEventWriter<'_>) = 376, kvm_entry_raw;
+    message kvm_exit(crate::KvmExitFtraceEventWriter<'_>) = 377, kvm_exit_raw;
+    message kvm_fpu(crate::KvmFpuFtraceEventWriter<'_>) = 378, kvm_fpu_raw;
+    message kvm_get_timer_map(crate::KvmGetTimerMapFtraceEventWriter<'_>) = 379, kvm_get_timer_map_raw;
+    message kvm_guest_fault(crate::KvmGuestFaultFtraceEventWriter<'_>) = 380, kvm_guest_fault_raw;
+    message kvm_handle_sys_reg(crate::KvmHandleSysRegFtraceEventWriter<'_>) = 381, kvm_handle_sys_reg_raw;
+    message kvm_hvc_arm64(crate::KvmHvcArm64FtraceEventWriter<'_>) = 382, kvm_hvc_arm64_raw;
+    message kvm_irq_line(crate::KvmIrqLineFtraceEventWriter<'_>) = 383, kvm_irq_line_raw;
+    message kvm_mmio(crate::KvmMmioFtraceEventWriter<'_>) = 384, kvm_mmio_raw;
+    message kvm_mmio_emulate(crate::KvmMmioEmulateFtraceEventWriter<'_>) = 385, kvm_mmio_emulate_raw;
+    message kvm_set_guest_debug(crate::KvmSetGuestDebugFtraceEventWriter<'_>) = 386, kvm_set_guest_debug_raw;
+    message kvm_set_irq(crate::KvmSetIrqFtraceEventWriter<'_>) = 387, kvm_set_irq_raw;
+    message kvm_set_spte_hva(crate::KvmSetSpteHvaFtraceEventWriter<'_>) = 388, kvm_set_spte_hva_raw;
+    message kvm_set_way_flush(crate::KvmSetWayFlushFtraceEventWriter<'_>) = 389, kvm_set_way_flush_raw;
+    message kvm_sys_access(crate::KvmSysAccessFtraceEventWriter<'_>) = 390, kvm_sys_access_raw;
+    message kvm_test_age_hva(crate::KvmTestAgeHvaFtraceEventWriter<'_>) = 391, kvm_test_age_hva_raw;
+    message kvm_timer_emulate(crate::KvmTimerEmulateFtraceEventWriter<'_>) = 392, kvm_timer_emulate_raw;
+    message kvm_timer_hrtimer_expire(crate::KvmTimerHrtimerExpireFtraceEventWriter<'_>) = 393, kvm_timer_hrtimer_expire_raw;
+    message kvm_timer_restore_state(crate::KvmTimerRestoreStateFtraceEventWriter<'_>) = 394, kvm_timer_restore_state_raw;
+    message kvm_timer_save_state(crate::KvmTimerSaveStateFtraceEventWriter<'_>) = 395, kvm_timer_save_state_raw;
+    message kvm_timer_update_irq(crate::KvmTimerUpdateIrqFtraceEventWriter<'_>) = 396, kvm_timer_update_irq_raw;
+    message kvm_toggle_cache(crate::KvmToggleCacheFtraceEventWriter<'_>) = 397, kvm_toggle_cache_raw;
+    message kvm_unmap_hva_range(crate::KvmUnmapHvaRangeFtraceEventWriter<'_>) = 398, kvm_unmap_hva_range_raw;
+    message kvm_userspace_exit(crate::KvmUserspaceExitFtraceEventWriter<'_>) = 399, kvm_userspace_exit_raw;
+    message kvm_vcpu_wakeup(crate::KvmVcpuWakeupFtraceEventWriter<'_>) = 400, kvm_vcpu_wakeup_raw;
+    message kvm_wfx_arm64(crate::KvmWfxArm64FtraceEventWriter<'_>) = 401, kvm_wfx_arm64_raw;
+    message trap_reg(crate::TrapRegFtraceEventWriter<'_>) = 402, trap_reg_raw;
+    message vgic_update_irq_pending(crate::VgicUpdateIrqPendingFtraceEventWriter<'_>) = 403, vgic_update_irq_pending_raw;
+    message wakeup_source_activate(crate::WakeupSourceActivateFtraceEventWriter<'_>) = 404, wakeup_source_activate_raw;
+    message wakeup_source_deactivate(crate::WakeupSourceDeactivateFtraceEventWriter<'_>) = 405, wakeup_source_deactivate_raw;
+    message ufshcd_command(crate::UfshcdCommandFtraceEventWriter<'_>) = 406, ufshcd_command_raw;
+    message ufshcd_clk_gating(crate::UfshcdClkGatingFtraceEventWriter<'_>) = 407, ufshcd_clk_gating_raw;
+    message console(crate::ConsoleFtraceEventWriter<'_>) = 408, console_raw;
+    message drm_vblank_event(crate::DrmVblankEventFtraceEventWriter<'_>) = 409, drm_vblank_event_raw;
+    message drm_vblank_event_delivered(crate::DrmVblankEventDeliveredFtraceEventWriter<'_>) = 410, drm_vblank_event_delivered_raw;
+    message drm_sched_job(crate::DrmSchedJobFtraceEventWriter<'_>) = 411, drm_sched_job_raw;
+    message drm_run_job(crate::DrmRunJobFtraceEventWriter<'_>) = 412, drm_run_job_raw;
+    message drm_sched_process_job(crate::DrmSchedProcessJobFtraceEventWriter<'_>) = 413, drm_sched_process_job_raw;
+    message dma_fence_init(crate::DmaFenceInitFtraceEventWriter<'_>) = 414, dma_fence_init_raw;
+    message dma_fence_emit(crate::DmaFenceEmitFtraceEventWriter<'_>) = 415, dma_fence_emit_raw;
+    message dma_fence_signaled(crate::DmaFenceSignaledFtraceEventWriter<'_>) = 416, dma_fence_signaled_raw;
+    message dma_fence_wait_start(crate::DmaFenceWaitStartFtraceEventWriter<'_>) = 417, dma_fence_wait_start_raw;
+    message dma_fence_wait_end(crate::DmaFenceWaitEndFtraceEventWriter<'_>) = 418, dma_fence_wait_end_raw;
+    message f2fs_iostat(crate::F2fsIostatFtraceEventWriter<'_>) = 419, f2fs_iostat_raw;
+    message f2fs_iostat_latency(crate::F2fsIostatLatencyFtraceEventWriter<'_>) = 420, f2fs_iostat_latency_raw;
+    message sched_cpu_util_cfs(crate::SchedCpuUtilCfsFtraceEventWriter<'_>) = 421, sched_cpu_util_cfs_raw;
+    message v4l2_qbuf(crate::V4l2QbufFtraceEventWriter<'_>) = 422, v4l2_qbuf_raw;
+    message v4l2_dqbuf(crate::V4l2DqbufFtraceEventWriter<'_>) = 423, v4l2_dqbuf_raw;
+    message vb2_v4l2_buf_queue(crate::Vb2V4l2BufQueueFtraceEventWriter<'_>) = 424, vb2_v4l2_buf_queue_raw;
+    message vb2_v4l2_buf_done(crate::Vb2V4l2BufDoneFtraceEventWriter<'_>) = 425, vb2_v4l2_buf_done_raw;
+    message vb2_v4l2_qbuf(crate::Vb2V4l2QbufFtraceEventWriter<'_>) = 426, vb2_v4l2_qbuf_raw;
+    message vb2_v4l2_dqbuf(crate::Vb2V4l2DqbufFtraceEventWriter<'_>) = 427, vb2_v4l2_dqbuf_raw;
+    message dsi_cmd_fifo_status(crate::DsiCmdFifoStatusFtraceEventWriter<'_>) = 428, dsi_cmd_fifo_status_raw;
+    message dsi_rx(crate::DsiRxFtraceEventWriter<'_>) = 429, dsi_rx_raw;
+    message dsi_tx(crate::DsiTxFtraceEventWriter<'_>) = 430, dsi_tx_raw;
+    message android_fs_dataread_end(crate::AndroidFsDatareadEndFtraceEventWriter<'_>) = 431, android_fs_dataread_end_raw;
+    message android_fs_dataread_start(crate::AndroidFsDatareadStartFtraceEventWriter<'_>) = 432, android_fs_dataread_start_raw;
+    message android_fs_datawrite_end(crate::AndroidFsDatawriteEndFtraceEventWriter<'_>) = 433, android_fs_datawrite_end_raw;
+    message android_fs_datawrite_start(crate::AndroidFsDatawriteStartFtraceEventWriter<'_>) = 434, android_fs_datawrite_start_raw;
+    message android_fs_fsync_end(crate::AndroidFsFsyncEndFtraceEventWriter<'_>) = 435, android_fs_fsync_end_raw;
+    message android_fs_fsync_start(crate::AndroidFsFsyncStartFtraceEventWriter<'_>) = 436, android_fs_fsync_start_raw;
+    message funcgraph_entry(crate::FuncgraphEntryFtraceEventWriter<'_>) = 437, funcgraph_entry_raw;
+    message funcgraph_exit(crate::FuncgraphExitFtraceEventWriter<'_>) = 438, funcgraph_exit_raw;
+    message virtio_video_cmd(crate::VirtioVideoCmdFtraceEventWriter<'_>) = 439, virtio_video_cmd_raw;
+    message virtio_video_cmd_done(crate::VirtioVideoCmdDoneFtraceEventWriter<'_>) = 440, virtio_video_cmd_done_raw;
+    message virtio_video_resource_queue(crate::VirtioVideoResourceQueueFtraceEventWriter<'_>) = 441, virtio_video_resource_queue_raw;
+    message virtio_video_resource_queue_done(crate::VirtioVideoResourceQueueDoneFtraceEventWriter<'_>) = 442, virtio_video_resource_queue_done_raw;
+    message mm_shrink_slab_start(crate::MmShrinkSlabStartFtraceEventWriter<'_>) = 443, mm_shrink_slab_start_raw;
+    message mm_shrink_slab_end(crate::MmShrinkSlabEndFtraceEventWriter<'_>) = 444, mm_shrink_slab_end_raw;
+    message trusty_smc(crate::TrustySmcFtraceEventWriter<'_>) = 445, trusty_smc_raw;
+    message trusty_smc_done(crate::TrustySmcDoneFtraceEventWriter<'_>) = 446, trusty_smc_done_raw;
+    message trusty_std_call32(crate::TrustyStdCall32FtraceEventWriter<'_>) = 447, trusty_std_call32_raw;
+    message trusty_std_call32_done(crate::TrustyStdCall32DoneFtraceEventWriter<'_>) = 448, trusty_std_call32_done_raw;
+    message trusty_share_memory(crate::TrustyShareMemoryFtraceEventWriter<'_>) = 449, trusty_share_memory_raw;
+    message trusty_share_memory_done(crate::TrustyShareMemoryDoneFtraceEventWriter<'_>) = 450, trusty_share_memory_done_raw;
+    message trusty_reclaim_memory(crate::TrustyReclaimMemoryFtraceEventWriter<'_>) = 451, trusty_reclaim_memory_raw;
+    message trusty_reclaim_memory_done(crate::TrustyReclaimMemoryDoneFtraceEventWriter<'_>) = 452, trusty_reclaim_memory_done_raw;
+    message trusty_irq(crate::TrustyIrqFtraceEventWriter<'_>) = 453, trusty_irq_raw;
+    message trusty_ipc_handle_event(crate::TrustyIpcHandleEventFtraceEventWriter<'_>) = 454, trusty_ipc_handle_event_raw;
+    message trusty_ipc_connect(crate::TrustyIpcConnectFtraceEventWriter<'_>) = 455, trusty_ipc_connect_raw;
+    message trusty_ipc_connect_end(crate::TrustyIpcConnectEndFtraceEventWriter<'_>) = 456, trusty_ipc_connect_end_raw;
+    message trusty_ipc_write(crate::TrustyIpcWriteFtraceEventWriter<'_>) = 457, trusty_ipc_write_raw;
+    message trusty_ipc_poll(crate::TrustyIpcPollFtraceEventWriter<'_>) = 458, trusty_ipc_poll_raw;
+    message trusty_ipc_read(crate::TrustyIpcReadFtraceEventWriter<'_>) = 460, trusty_ipc_read_raw;
+    message trusty_ipc_read_end(crate::TrustyIpcReadEndFtraceEventWriter<'_>) = 461, trusty_ipc_read_end_raw;
+    message trusty_ipc_rx(crate::TrustyIpcRxFtraceEventWriter<'_>) = 462, trusty_ipc_rx_raw;
+    message trusty_enqueue_nop(crate::TrustyEnqueueNopFtraceEventWriter<'_>) = 464, trusty_enqueue_nop_raw;
+    message cma_alloc_start(crate::CmaAllocStartFtraceEventWriter<'_>) = 465, cma_alloc_start_raw;
+    message cma_alloc_info(crate::CmaAllocInfoFtraceEventWriter<'_>) = 466, cma_alloc_info_raw;
+    message lwis_tracing_mark_write(crate::LwisTracingMarkWriteFtraceEventWriter<'_>) = 467, lwis_tracing_mark_write_raw;
+    message virtio_gpu_cmd_queue(crate::VirtioGpuCmdQueueFtraceEventWriter<'_>) = 468, virtio_gpu_cmd_queue_raw;
+    message virtio_gpu_cmd_response(crate::VirtioGpuCmdResponseFtraceEventWriter<'_>) = 469, virtio_gpu_cmd_response_raw;
+    message mali_mali_KCPU_CQS_SET(crate::MaliMaliKCPUCQSSETFtraceEventWriter<'_>) = 470, mali_mali_KCPU_CQS_SET_raw;
+    message mali_mali_KCPU_CQS_WAIT_START(crate::MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_>) = 471, mali_mali_KCPU_CQS_WAIT_START_raw;
+    message mali_mali_KCPU_CQS_WAIT_END(crate::MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_>) = 472, mali_mali_KCPU_CQS_WAIT_END_raw;
+    message mali_mali_KCPU_FENCE_SIGNAL(crate::MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_>) = 473, mali_mali_KCPU_FENCE_SIGNAL_raw;
+    message mali_mali_KCPU_FENCE_WAIT_START(crate::MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_>) = 474, mali_mali_KCPU_FENCE_WAIT_START_raw;
+    message mali_mali_KCPU_FENCE_WAIT_END(crate::MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_>) = 475, mali_mali_KCPU_FENCE_WAIT_END_raw;
+    message hyp_enter(crate::HypEnterFtraceEventWriter<'_>) = 476, hyp_enter_raw;
+    message hyp_exit(crate::HypExitFtraceEventWriter<'_>) = 477, hyp_exit_raw;
+    message host_hcall(crate::HostHcallFtraceEventWriter<'_>) = 478, host_hcall_raw;
+    message host_smc(crate::HostSmcFtraceEventWriter<'_>) = 479, host_smc_raw;
+    message host_mem_abort(crate::HostMemAbortFtraceEventWriter<'_>) = 480, host_mem_abort_raw;
+    message suspend_resume_minimal(crate::SuspendResumeMinimalFtraceEventWriter<'_>) = 481, suspend_resume_minimal_raw;
+    message mali_mali_CSF_INTERRUPT_START(crate::MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_>) = 482, mali_mali_CSF_INTERRUPT_START_raw;
+    message mali_mali_CSF_INTERRUPT_END(crate::MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_>) = 483, mali_mali_CSF_INTERRUPT_END_raw;
+    message samsung_tracing_mark_write(crate::SamsungTracingMarkWriteFtraceEventWriter<'_>) = 484, samsung_tracing_mark_write_raw;
+    message binder_command(crate::BinderCommandFtraceEventWriter<'_>) = 485, binder_command_raw;
+    message binder_return(crate::BinderReturnFtraceEventWriter<'_>) = 486, binder_return_raw;
+    message sched_switch_with_ctrs(crate::SchedSwitchWithCtrsFtraceEventWriter<'_>) = 487, sched_switch_with_ctrs_raw;
+    message gpu_work_period(crate::GpuWorkPeriodFtraceEventWriter<'_>) = 488, gpu_work_period_raw;
+    message rpm_status(crate::RpmStatusFtraceEventWriter<'_>) = 489, rpm_status_raw;
+    message panel_write_generic(crate::PanelWriteGenericFtraceEventWriter<'_>) = 490, panel_write_generic_raw;
+    message sched_migrate_task(crate::SchedMigrateTaskFtraceEventWriter<'_>) = 491, sched_migrate_task_raw;
+    message dpu_dsi_cmd_fifo_status(crate::DpuDsiCmdFifoStatusFtraceEventWriter<'_>) = 492, dpu_dsi_cmd_fifo_status_raw;
+    message dpu_dsi_rx(crate::DpuDsiRxFtraceEventWriter<'_>) = 493, dpu_dsi_rx_raw;
+    message dpu_dsi_tx(crate::DpuDsiTxFtraceEventWriter<'_>) = 494, dpu_dsi_tx_raw;
+    message f2fs_background_gc(crate::F2fsBackgroundGcFtraceEventWriter<'_>) = 495, f2fs_background_gc_raw;
+    message f2fs_gc_begin(crate::F2fsGcBeginFtraceEventWriter<'_>) = 496, f2fs_gc_begin_raw;
+    message f2fs_gc_end(crate::F2fsGcEndFtraceEventWriter<'_>) = 497, f2fs_gc_end_raw;
+    message fastrpc_dma_free(crate::FastrpcDmaFreeFtraceEventWriter<'_>) = 498, fastrpc_dma_free_raw;
+    message fastrpc_dma_alloc(crate::FastrpcDmaAllocFtraceEventWriter<'_>) = 499, fastrpc_dma_alloc_raw;
+    message fastrpc_dma_unmap(crate::FastrpcDmaUnmapFtraceEventWriter<'_>) = 500, fastrpc_dma_unmap_raw;
+    message fastrpc_dma_map(crate::FastrpcDmaMapFtraceEventWriter<'_>) = 501, fastrpc_dma_map_raw;
+    message google_icc_event(crate::GoogleIccEventFtraceEventWriter<'_>) = 502, google_icc_event_raw;
+    message google_irm_event(crate::GoogleIrmEventFtraceEventWriter<'_>) = 503, google_irm_event_raw;
+    message device_pm_callback_start(crate::DevicePmCallbackStartFtraceEventWriter<'_>) = 504, device_pm_callback_start_raw;
+    message device_pm_callback_end(crate::DevicePmCallbackEndFtraceEventWriter<'_>) = 505, device_pm_callback_end_raw;
+    message thermal_exynos_acpm_bulk(crate::ThermalExynosAcpmBulkFtraceEventWriter<'_>) = 506, thermal_exynos_acpm_bulk_raw;
+    message thermal_exynos_acpm_high_overhead(crate::ThermalExynosAcpmHighOverheadFtraceEventWriter<'_>) = 507, thermal_exynos_acpm_high_overhead_raw;
+    message dcvsh_freq(crate::DcvshFreqFtraceEventWriter<'_>) = 508, dcvsh_freq_raw;
+    message kgsl_gpu_frequency(crate::KgslGpuFrequencyFtraceEventWriter<'_>) = 509, kgsl_gpu_frequency_raw;
+    message mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND(crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_>) = 510, mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND_raw;
+    message mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND(crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_>) = 511, mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND_raw;
+    message mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND(crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_>) = 512, mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND_raw;
+    message mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK(crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_>) = 513, mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK_raw;
+    message mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND(crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_>) = 514, mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND_raw;
+    message mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF(crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_>) = 515, mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF_raw;
+    message mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON(crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_>) = 516, mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON_raw;
+    message mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF(crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_>) = 517, mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF_raw;
+    message mali_mali_PM_MCU_IN_SLEEP(crate::MaliMaliPMMCUINSLEEPFtraceEventWriter<'_>) = 518, mali_mali_PM_MCU_IN_SLEEP_raw;
+    message mali_mali_PM_MCU_OFF(crate::MaliMaliPMMCUOFFFtraceEventWriter<'_>) = 519, mali_mali_PM_MCU_OFF_raw;
+    message mali_mali_PM_MCU_ON(crate::MaliMaliPMMCUONFtraceEventWriter<'_>) = 520, mali_mali_PM_MCU_ON_raw;
+    message mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND(crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_>) = 521, mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND_raw;
+    message mali_mali_PM_MCU_ON_GLB_REINIT_PEND(crate::MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_>) = 522, mali_mali_PM_MCU_ON_GLB_REINIT_PEND_raw;
+    message mali_mali_PM_MCU_ON_HALT(crate::MaliMaliPMMCUONHALTFtraceEventWriter<'_>) = 523, mali_mali_PM_MCU_ON_HALT_raw;
+    message mali_mali_PM_MCU_ON_HWCNT_DISABLE(crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_>) = 524, mali_mali_PM_MCU_ON_HWCNT_DISABLE_raw;
+    message mali_mali_PM_MCU_ON_HWCNT_ENABLE(crate::MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_>) = 525, mali_mali_PM_MCU_ON_HWCNT_ENABLE_raw;
+    message mali_mali_PM_MCU_ON_PEND_HALT(crate::MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_>) = 526, mali_mali_PM_MCU_ON_PEND_HALT_raw;
+    message mali_mali_PM_MCU_ON_PEND_SLEEP(crate::MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_>) = 527, mali_mali_PM_MCU_ON_PEND_SLEEP_raw;
+    message mali_mali_PM_MCU_ON_SLEEP_INITIATE(crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_>) = 528, mali_mali_PM_MCU_ON_SLEEP_INITIATE_raw;
+    message mali_mali_PM_MCU_PEND_OFF(crate::MaliMaliPMMCUPENDOFFFtraceEventWriter<'_>) = 529, mali_mali_PM_MCU_PEND_OFF_raw;
+    message mali_mali_PM_MCU_PEND_ON_RELOAD(crate::MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_>) = 530, mali_mali_PM_MCU_PEND_ON_RELOAD_raw;
+    message mali_mali_PM_MCU_POWER_DOWN(crate::MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_>) = 531, mali_mali_PM_MCU_POWER_DOWN_raw;
+    message mali_mali_PM_MCU_RESET_WAIT(crate::MaliMaliPMMCURESETWAITFtraceEventWriter<'_>) = 532, mali_mali_PM_MCU_RESET_WAIT_raw;
+    message bcl_irq_trigger(crate::BclIrqTriggerFtraceEventWriter<'_>) = 533, bcl_irq_trigger_raw;
+    message kgsl_adreno_cmdbatch_queued(crate::KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_>) = 534, kgsl_adreno_cmdbatch_queued_raw;
+    message kgsl_adreno_cmdbatch_submitted(crate::KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_>) = 535, kgsl_adreno_cmdbatch_submitted_raw;
+    message kgsl_adreno_cmdbatch_sync(crate::KgslAdrenoCmdbatchSyncFtraceEventWriter<'_>) = 536, kgsl_adreno_cmdbatch_sync_raw;
+    message kgsl_adreno_cmdbatch_retired(crate::KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_>) = 537, kgsl_adreno_cmdbatch_retired_raw;
+    message pixel_mm_kswapd_wake(crate::PixelMmKswapdWakeFtraceEventWriter<'_>) = 538, pixel_mm_kswapd_wake_raw;
+    message pixel_mm_kswapd_done(crate::PixelMmKswapdDoneFtraceEventWriter<'_>) = 539, pixel_mm_kswapd_done_raw;
+    message sched_wakeup_task_attr(crate::SchedWakeupTaskAttrFtraceEventWriter<'_>) = 540, sched_wakeup_task_attr_raw;
+    message devfreq_frequency(crate::DevfreqFrequencyFtraceEventWriter<'_>) = 541, devfreq_frequency_raw;
+    message kprobe_event(crate::KprobeEventWriter<'_>) = 542, kprobe_event_raw;
+    message param_set_value_cpm(crate::ParamSetValueCpmFtraceEventWriter<'_>) = 543, param_set_value_cpm_raw;
+    message do_sys_open(crate::DoSysOpenFtraceEventWriter<'_>) = 544, do_sys_open_raw;
+    message open_exec(crate::OpenExecFtraceEventWriter<'_>) = 545, open_exec_raw;
+    message block_io_start(crate::BlockIoStartFtraceEventWriter<'_>) = 546, block_io_start_raw;
+    message block_io_done(crate::BlockIoDoneFtraceEventWriter<'_>) = 547, block_io_done_raw;
+    message mali_gpu_power_state(crate::MaliGpuPowerStateFtraceEventWriter<'_>) = 548, mali_gpu_power_state_raw;
+    message dpu_disp_dpu_underrun(crate::DpuDispDpuUnderrunFtraceEventWriter<'_>) = 549, dpu_disp_dpu_underrun_raw;
+    message dpu_disp_vblank_irq_enable(crate::DpuDispVblankIrqEnableFtraceEventWriter<'_>) = 550, dpu_disp_vblank_irq_enable_raw;
+    message hrtimer_start(crate::HrtimerStartFtraceEventWriter<'_>) = 551, hrtimer_start_raw;
+    message hrtimer_cancel(crate::HrtimerCancelFtraceEventWriter<'_>) = 552, hrtimer_cancel_raw;
+    message hrtimer_expire_entry(crate::HrtimerExpireEntryFtraceEventWriter<'_>) = 553, hrtimer_expire_entry_raw;
+    message hrtimer_expire_exit(crate::HrtimerExpireExitFtraceEventWriter<'_>) = 554, hrtimer_expire_exit_raw;
+    message timer_start(crate::TimerStartFtraceEventWriter<'_>) = 555, timer_start_raw;
+    message timer_cancel(crate::TimerCancelFtraceEventWriter<'_>) = 556, timer_cancel_raw;
+    message timer_expire_entry(crate::TimerExpireEntryFtraceEventWriter<'_>) = 557, timer_expire_entry_raw;
+    message timer_expire_exit(crate::TimerExpireExitFtraceEventWriter<'_>) = 558, timer_expire_exit_raw;
+    message local_timer_entry(crate::LocalTimerEntryFtraceEventWriter<'_>) = 559, local_timer_entry_raw;
+    message local_timer_exit(crate::LocalTimerExitFtraceEventWriter<'_>) = 560, local_timer_exit_raw;
+    message dwc3_alloc_request(crate::Dwc3AllocRequestFtraceEventWriter<'_>) = 561, dwc3_alloc_request_raw;
+    message dwc3_complete_trb(crate::Dwc3CompleteTrbFtraceEventWriter<'_>) = 562, dwc3_complete_trb_raw;
+    message dwc3_ctrl_req(crate::Dwc3CtrlReqFtraceEventWriter<'_>) = 563, dwc3_ctrl_req_raw;
+    message dwc3_ep_dequeue(crate::Dwc3EpDequeueFtraceEventWriter<'_>) = 564, dwc3_ep_dequeue_raw;
+    message dwc3_ep_queue(crate::Dwc3EpQueueFtraceEventWriter<'_>) = 565, dwc3_ep_queue_raw;
+    message dwc3_event(crate::Dwc3EventFtraceEventWriter<'_>) = 566, dwc3_event_raw;
+    message dwc3_free_request(crate::Dwc3FreeRequestFtraceEventWriter<'_>) = 567, dwc3_free_request_raw;
+    message dwc3_gadget_ep_cmd(crate::Dwc3GadgetEpCmdFtraceEventWriter<'_>) = 568, dwc3_gadget_ep_cmd_raw;
+    message dwc3_gadget_ep_disable(crate::Dwc3GadgetEpDisableFtraceEventWriter<'_>) = 569, dwc3_gadget_ep_disable_raw;
+    message dwc3_gadget_ep_enable(crate::Dwc3GadgetEpEnableFtraceEventWriter<'_>) = 570, dwc3_gadget_ep_enable_raw;
+    message dwc3_gadget_generic_cmd(crate::Dwc3GadgetGenericCmdFtraceEventWriter<'_>) = 571, dwc3_gadget_generic_cmd_raw;
+    message dwc3_gadget_giveback(crate::Dwc3GadgetGivebackFtraceEventWriter<'_>) = 572, dwc3_gadget_giveback_raw;
+    message dwc3_prepare_trb(crate::Dwc3PrepareTrbFtraceEventWriter<'_>) = 573, dwc3_prepare_trb_raw;
+    message dwc3_readl(crate::Dwc3ReadlFtraceEventWriter<'_>) = 574, dwc3_readl_raw;
+    message dwc3_writel(crate::Dwc3WritelFtraceEventWriter<'_>) = 575, dwc3_writel_raw;
+    message cma_alloc_finish(crate::CmaAllocFinishFtraceEventWriter<'_>) = 576, cma_alloc_finish_raw;
+    message mm_alloc_contig_migrate_range_info(crate::MmAllocContigMigrateRangeInfoFtraceEventWriter<'_>) = 577, mm_alloc_contig_migrate_range_info_raw;
+    message host_ffa_call(crate::HostFfaCallFtraceEventWriter<'_>) = 578, host_ffa_call_raw;
+    message dmabuf_rss_stat(crate::DmabufRssStatFtraceEventWriter<'_>) = 579, dmabuf_rss_stat_raw;
+    message iommu_idmap(crate::IommuIdmapFtraceEventWriter<'_>) = 580, iommu_idmap_raw;
+    message psci_mem_protect(crate::PsciMemProtectFtraceEventWriter<'_>) = 581, psci_mem_protect_raw;
+    message hypervisor_host_hcall(crate::HypervisorHostHcallFtraceEventWriter<'_>) = 582, hypervisor_host_hcall_raw;
+    message hypervisor_host_smc(crate::HypervisorHostSmcFtraceEventWriter<'_>) = 583, hypervisor_host_smc_raw;
+    message hypervisor_hyp_exit(crate::HypervisorHypExitFtraceEventWriter<'_>) = 584, hypervisor_hyp_exit_raw;
+    message hypervisor_iommu_idmap(crate::HypervisorIommuIdmapFtraceEventWriter<'_>) = 585, hypervisor_iommu_idmap_raw;
+    message hypervisor_psci_mem_protect(crate::HypervisorPsciMemProtectFtraceEventWriter<'_>) = 586, hypervisor_psci_mem_protect_raw;
+    message hypervisor_host_mem_abort(crate::HypervisorHostMemAbortFtraceEventWriter<'_>) = 587, hypervisor_host_mem_abort_raw;
+    message hypervisor_hyp_enter(crate::HypervisorHypEnterFtraceEventWriter<'_>) = 588, hypervisor_hyp_enter_raw;
+    message hypervisor_iommu_idmap_complete(crate::HypervisorIommuIdmapCompleteFtraceEventWriter<'_>) = 589, hypervisor_iommu_idmap_complete_raw;
+    message hypervisor_vcpu_illegal_trap(crate::HypervisorVcpuIllegalTrapFtraceEventWriter<'_>) = 590, hypervisor_vcpu_illegal_trap_raw;
+    message drm_sched_job_add_dep(crate::DrmSchedJobAddDepFtraceEventWriter<'_>) = 591, drm_sched_job_add_dep_raw;
+    message drm_sched_job_done(crate::DrmSchedJobDoneFtraceEventWriter<'_>) = 592, drm_sched_job_done_raw;
+    message drm_sched_job_queue(crate::DrmSchedJobQueueFtraceEventWriter<'_>) = 593, drm_sched_job_queue_raw;
+    message drm_sched_job_run(crate::DrmSchedJobRunFtraceEventWriter<'_>) = 594, drm_sched_job_run_raw;
+    message drm_sched_job_unschedulable(crate::DrmSchedJobUnschedulableFtraceEventWriter<'_>) = 595, drm_sched_job_unschedulable_raw;
+    message fwtp_perfetto_counter(crate::FwtpPerfettoCounterFtraceEventWriter<'_>) = 596, fwtp_perfetto_counter_raw;
+    message scsi_dispatch_cmd_error(crate::ScsiDispatchCmdErrorFtraceEventWriter<'_>) = 597, scsi_dispatch_cmd_error_raw;
+    message scsi_dispatch_cmd_timeout(crate::ScsiDispatchCmdTimeoutFtraceEventWriter<'_>) = 598, scsi_dispatch_cmd_timeout_raw;
+    message scsi_eh_wakeup(crate::ScsiEhWakeupFtraceEventWriter<'_>) = 599, scsi_eh_wakeup_raw;
+    message fwtp_perfetto_slice(crate::FwtpPerfettoSliceFtraceEventWriter<'_>) = 600, fwtp_perfetto_slice_raw;
+    message gpu_power_state(crate::GpuPowerStateFtraceEventWriter<'_>) = 601, gpu_power_state_raw;
+    message gram_collision(crate::GramCollisionFtraceEventWriter<'_>) = 602, gram_collision_raw;
+    message f2fs_lock_elapsed_time(crate::F2fsLockElapsedTimeFtraceEventWriter<'_>) = 603, f2fs_lock_elapsed_time_raw;
+    message sched_group_tracker(crate::SchedGroupTrackerFtraceEventWriter<'_>) = 604, sched_group_tracker_raw;
+    message dpu_disp_frame_done_timeout(crate::DpuDispFrameDoneTimeoutFtraceEventWriter<'_>) = 605, dpu_disp_frame_done_timeout_raw;
+    message dpu_disp_frame_start_timeout(crate::DpuDispFrameStartTimeoutFtraceEventWriter<'_>) = 606, dpu_disp_frame_start_timeout_raw;
+    message mm_vmscan_memcg_reclaim_begin(crate::MmVmscanMemcgReclaimBeginFtraceEventWriter<'_>) = 607, mm_vmscan_memcg_reclaim_begin_raw;
+    message mm_vmscan_memcg_reclaim_end(crate::MmVmscanMemcgReclaimEndFtraceEventWriter<'_>) = 608, mm_vmscan_memcg_reclaim_end_raw;
+    message dpu_disp_frame_done_missing(crate::DpuDispFrameDoneMissingFtraceEventWriter<'_>) = 609, dpu_disp_frame_done_missing_raw;
+    message dpu_disp_frame_start_missing(crate::DpuDispFrameStartMissingFtraceEventWriter<'_>) = 610, dpu_disp_frame_start_missing_raw;
+    message panel_settings_full(crate::PanelSettingsFullFtraceEventWriter<'_>) = 611, panel_settings_full_raw;
+    message panel_settings_lite(crate::PanelSettingsLiteFtraceEventWriter<'_>) = 612, panel_settings_lite_raw;
+    message dpu_disp_dpu_line_underrun(crate::DpuDispDpuLineUnderrunFtraceEventWriter<'_>) = 613, dpu_disp_dpu_line_underrun_raw;
+    message psci_domain_idle_exit(crate::PsciDomainIdleExitFtraceEventWriter<'_>) = 614, psci_domain_idle_exit_raw;
+    message psci_domain_idle_enter(crate::PsciDomainIdleEnterFtraceEventWriter<'_>) = 615, psci_domain_idle_enter_raw;
+    message long_irq(crate::LongIrqFtraceEventWriter<'_>) = 616, long_irq_raw;
+    message long_softirq(crate::LongSoftirqFtraceEventWriter<'_>) = 617, long_softirq_raw;
+    value common_flags(u32) = 5 as uint32;
 }
 
 rt::reader! {

@@ -33,70 +33,52 @@ impl protozero::Enumeration for FtraceClock {
 
 protozero::rt::enumeration!(FtraceClock);
 /// `perfetto.protos.FtraceEventBundle`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceEventBundle {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(message, 2, repeated)] pub event: Vec<crate::FtraceEvent>,
-    #[pb(bool, 3)] pub lost_events: Option<bool>,
-    #[pb(message, 4)] pub compact_sched: Option<FtraceEventBundleCompactSched>,
-    #[pb(enumeration, 5)] pub ftrace_clock: Option<FtraceClock>,
-    #[pb(int64, 6)] pub ftrace_timestamp: Option<i64>,
-    #[pb(int64, 7)] pub boot_timestamp: Option<i64>,
-    #[pb(message, 8, repeated)] pub error: Vec<FtraceEventBundleFtraceError>,
-    #[pb(uint64, 9)] pub last_read_event_timestamp: Option<u64>,
-    #[pb(uint64, 10)] pub previous_bundle_end_timestamp: Option<u64>,
-    #[pb(message, 11, repeated)] pub generic_event_descriptors: Vec<FtraceEventBundleGenericEventDescriptor>,
-    #[pb(bytes, 512)] pub broken_abi_trace_page: Option<Vec<u8>>,
+    pub cpu: Option<u32>,
+    pub event: Vec<crate::FtraceEvent>,
+    pub lost_events: Option<bool>,
+    pub compact_sched: Option<FtraceEventBundleCompactSched>,
+    pub ftrace_clock: Option<FtraceClock>,
+    pub ftrace_timestamp: Option<i64>,
+    pub boot_timestamp: Option<i64>,
+    pub error: Vec<FtraceEventBundleFtraceError>,
+    pub last_read_event_timestamp: Option<u64>,
+    pub previous_bundle_end_timestamp: Option<u64>,
+    pub generic_event_descriptors: Vec<FtraceEventBundleGenericEventDescriptor>,
+    pub broken_abi_trace_page: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceEventBundleWriter, "perfetto.protos.FtraceEventBundle");
-impl FtraceEventBundleWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn event(&mut self) -> crate::FtraceEventWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn event_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn lost_events(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn compact_sched(&mut self) -> FtraceEventBundleCompactSchedWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn compact_sched_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn ftrace_clock(&mut self, value: FtraceClock) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn ftrace_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn boot_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self) -> FtraceEventBundleFtraceErrorWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn error_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
-    #[inline] pub fn last_read_event_timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn previous_bundle_end_timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn generic_event_descriptors(
-        &mut self,
-    ) -> FtraceEventBundleGenericEventDescriptorWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    #[inline] pub fn generic_event_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn broken_abi_trace_page(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<512>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn broken_abi_trace_page_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<512>(&mut self.s, parts);
-        self
-    }
+rt::owned! { FtraceEventBundle;
+    optional broken_abi_trace_page = 512 as Bytes;
+    repeated generic_event_descriptors = 11 as Nested(FtraceEventBundleGenericEventDescriptor);
+    optional previous_bundle_end_timestamp = 10 as Uint64;
+    optional last_read_event_timestamp = 9 as Uint64;
+    repeated error = 8 as Nested(FtraceEventBundleFtraceError);
+    optional boot_timestamp = 7 as Int64;
+    optional ftrace_timestamp = 6 as Int64;
+    optional ftrace_clock = 5 as Enum(FtraceClock);
+    optional compact_sched = 4 as Nested(FtraceEventBundleCompactSched);
+    optional lost_events = 3 as Bool;
+    repeated event = 2 as Nested(crate::FtraceEvent);
+    optional cpu = 1 as Uint32;
+}
+
+rt::writer! { FtraceEventBundleWriter, "perfetto.protos.FtraceEventBundle";
+    value cpu(u32) = 1 as uint32;
+    message event(crate::FtraceEventWriter<'_>) = 2, event_raw;
+    value lost_events(bool) = 3 as bool;
+    message compact_sched(FtraceEventBundleCompactSchedWriter<'_>) = 4, compact_sched_raw;
+    enumeration ftrace_clock(FtraceClock) = 5;
+    value ftrace_timestamp(i64) = 6 as int64;
+    value boot_timestamp(i64) = 7 as int64;
+    message error(FtraceEventBundleFtraceErrorWriter<'_>) = 8, error_raw;
+    value last_read_event_timestamp(u64) = 9 as uint64;
+    value previous_bundle_end_timestamp(u64) = 10 as uint64;
+    message generic_event_descriptors(FtraceEventBundleGenericEventDescriptorWriter<'_>) = 11, generic_event_descriptors_raw;
+    bytes broken_abi_trace_page = 512, broken_abi_trace_page_gather;
 }
 
 rt::reader! {
@@ -143,98 +125,52 @@ impl FtraceEventBundle {
 }
 
 /// `perfetto.protos.FtraceEventBundle.CompactSched`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceEventBundleCompactSched {
-    #[pb(uint64, 1, packed)] pub switch_timestamp: Vec<u64>,
-    #[pb(int64, 2, packed)] pub switch_prev_state: Vec<i64>,
-    #[pb(int32, 3, packed)] pub switch_next_pid: Vec<i32>,
-    #[pb(int32, 4, packed)] pub switch_next_prio: Vec<i32>,
-    #[pb(string, 5, repeated)] pub intern_table: Vec<String>,
-    #[pb(uint32, 6, packed)] pub switch_next_comm_index: Vec<u32>,
-    #[pb(uint64, 7, packed)] pub waking_timestamp: Vec<u64>,
-    #[pb(int32, 8, packed)] pub waking_pid: Vec<i32>,
-    #[pb(int32, 9, packed)] pub waking_target_cpu: Vec<i32>,
-    #[pb(int32, 10, packed)] pub waking_prio: Vec<i32>,
-    #[pb(uint32, 11, packed)] pub waking_comm_index: Vec<u32>,
-    #[pb(uint32, 12, packed)] pub waking_common_flags: Vec<u32>,
+    pub switch_timestamp: Vec<u64>,
+    pub switch_prev_state: Vec<i64>,
+    pub switch_next_pid: Vec<i32>,
+    pub switch_next_prio: Vec<i32>,
+    pub intern_table: Vec<String>,
+    pub switch_next_comm_index: Vec<u32>,
+    pub waking_timestamp: Vec<u64>,
+    pub waking_pid: Vec<i32>,
+    pub waking_target_cpu: Vec<i32>,
+    pub waking_prio: Vec<i32>,
+    pub waking_comm_index: Vec<u32>,
+    pub waking_common_flags: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceEventBundleCompactSchedWriter, "perfetto.protos.FtraceEventBundle.CompactSched");
-impl FtraceEventBundleCompactSchedWriter<'_> {
-    #[inline] pub fn switch_timestamp(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<1>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn switch_prev_state(
-        &mut self,
-        values: impl IntoIterator<Item = i64>,
-    ) -> &mut Self {
-        rt::packed_int64::<2>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn switch_next_pid(
-        &mut self,
-        values: impl IntoIterator<Item = i32>,
-    ) -> &mut Self {
-        rt::packed_int32::<3>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn switch_next_prio(
-        &mut self,
-        values: impl IntoIterator<Item = i32>,
-    ) -> &mut Self {
-        rt::packed_int32::<4>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn intern_table(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn switch_next_comm_index(
-        &mut self,
-        values: impl IntoIterator<Item = u32>,
-    ) -> &mut Self {
-        rt::packed_uint32::<6>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn waking_timestamp(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<7>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn waking_pid(&mut self, values: impl IntoIterator<Item = i32>) -> &mut Self {
-        rt::packed_int32::<8>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn waking_target_cpu(
-        &mut self,
-        values: impl IntoIterator<Item = i32>,
-    ) -> &mut Self {
-        rt::packed_int32::<9>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn waking_prio(&mut self, values: impl IntoIterator<Item = i32>) -> &mut Self {
-        rt::packed_int32::<10>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn waking_comm_index(
-        &mut self,
-        values: impl IntoIterator<Item = u32>,
-    ) -> &mut Self {
-        rt::packed_uint32::<11>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn waking_common_flags(
-        &mut self,
-        values: impl IntoIterator<Item = u32>,
-    ) -> &mut Self {
-        rt::packed_uint32::<12>(&mut self.s, values);
-        self
-    }
+rt::owned! { FtraceEventBundleCompactSched;
+    packed waking_common_flags = 12 as Uint32;
+    packed waking_comm_index = 11 as Uint32;
+    packed waking_prio = 10 as Int32;
+    packed waking_target_cpu = 9 as Int32;
+    packed waking_pid = 8 as Int32;
+    packed waking_timestamp = 7 as Uint64;
+    packed switch_next_comm_index = 6 as Uint32;
+    repeated intern_table = 5 as Text;
+    packed switch_next_prio = 4 as Int32;
+    packed switch_next_pid = 3 as Int32;
+    packed switch_prev_state = 2 as Int64;
+    packed switch_timestamp = 1 as Uint64;
+}
+
+rt::writer! { FtraceEventBundleCompactSchedWriter, "perfetto.protos.FtraceEventBundle.CompactSched";
+    packed switch_timestamp(u64) = 1 as packed_uint64;
+    packed switch_prev_state(i64) = 2 as packed_int64;
+    packed switch_next_pid(i32) = 3 as packed_int32;
+    packed switch_next_prio(i32) = 4 as packed_int32;
+    value intern_table(&str) = 5 as string;
+    packed switch_next_comm_index(u32) = 6 as packed_uint32;
+    packed waking_timestamp(u64) = 7 as packed_uint64;
+    packed waking_pid(i32) = 8 as packed_int32;
+    packed waking_target_cpu(i32) = 9 as packed_int32;
+    packed waking_prio(i32) = 10 as packed_int32;
+    packed waking_comm_index(u32) = 11 as packed_uint32;
+    packed waking_common_flags(u32) = 12 as packed_uint32;
 }
 
 rt::reader! {
@@ -275,21 +211,22 @@ impl FtraceEventBundleCompactSched {
 }
 
 /// `perfetto.protos.FtraceEventBundle.FtraceError`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceEventBundleFtraceError {
-    #[pb(uint64, 1)] pub timestamp: Option<u64>,
-    #[pb(enumeration, 2)] pub status: Option<crate::FtraceParseStatus>,
+    pub timestamp: Option<u64>,
+    pub status: Option<crate::FtraceParseStatus>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceEventBundleFtraceErrorWriter, "perfetto.protos.FtraceEventBundle.FtraceError");
-impl FtraceEventBundleFtraceErrorWriter<'_> {
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: crate::FtraceParseStatus) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { FtraceEventBundleFtraceError;
+    optional status = 2 as Enum(crate::FtraceParseStatus);
+    optional timestamp = 1 as Uint64;
+}
+
+rt::writer! { FtraceEventBundleFtraceErrorWriter, "perfetto.protos.FtraceEventBundle.FtraceError";
+    value timestamp(u64) = 1 as uint64;
+    enumeration status(crate::FtraceParseStatus) = 2;
 }
 
 rt::reader! {
@@ -310,24 +247,25 @@ impl FtraceEventBundleFtraceError {
 }
 
 /// `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceEventBundleGenericEventDescriptor {
-    #[pb(int32, 1)] pub field_id: Option<i32>,
-    #[pb(bytes, 2)] pub event_descriptor: Option<Vec<u8>>,
-    #[pb(string, 3)] pub group_name: Option<String>,
+    pub field_id: Option<i32>,
+    pub event_descriptor: Option<Vec<u8>>,
+    pub group_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceEventBundleGenericEventDescriptorWriter, "perfetto.protos.FtraceEventBundle.GenericEventDescriptor");
-impl FtraceEventBundleGenericEventDescriptorWriter<'_> {
-    #[inline] pub fn field_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn event_descriptor(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn event_descriptor_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn group_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { FtraceEventBundleGenericEventDescriptor;
+    optional group_name = 3 as Text;
+    optional event_descriptor = 2 as Bytes;
+    optional field_id = 1 as Int32;
+}
+
+rt::writer! { FtraceEventBundleGenericEventDescriptorWriter, "perfetto.protos.FtraceEventBundle.GenericEventDescriptor";
+    value field_id(i32) = 1 as int32;
+    bytes event_descriptor = 2, event_descriptor_gather;
+    value group_name(&str) = 3 as string;
 }
 
 rt::reader! {

@@ -80,32 +80,43 @@ impl protozero::Enumeration for FtraceStatsPhase {
 
 protozero::rt::enumeration!(FtraceStatsPhase);
 /// `perfetto.protos.FtraceCpuStats`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceCpuStats {
-    #[pb(uint64, 1)] pub cpu: Option<u64>,
-    #[pb(uint64, 2)] pub entries: Option<u64>,
-    #[pb(uint64, 3)] pub overrun: Option<u64>,
-    #[pb(uint64, 4)] pub commit_overrun: Option<u64>,
-    #[pb(uint64, 5)] pub bytes_read: Option<u64>,
-    #[pb(double, 6)] pub oldest_event_ts: Option<f64>,
-    #[pb(double, 7)] pub now_ts: Option<f64>,
-    #[pb(uint64, 8)] pub dropped_events: Option<u64>,
-    #[pb(uint64, 9)] pub read_events: Option<u64>,
+    pub cpu: Option<u64>,
+    pub entries: Option<u64>,
+    pub overrun: Option<u64>,
+    pub commit_overrun: Option<u64>,
+    pub bytes_read: Option<u64>,
+    pub oldest_event_ts: Option<f64>,
+    pub now_ts: Option<f64>,
+    pub dropped_events: Option<u64>,
+    pub read_events: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceCpuStatsWriter, "perfetto.protos.FtraceCpuStats");
-impl FtraceCpuStatsWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn entries(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn overrun(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn commit_overrun(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn bytes_read(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn oldest_event_ts(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
-    #[inline] pub fn now_ts(&mut self, value: f64) -> &mut Self { rt::double::<7>(&mut self.s, value); self }
-    #[inline] pub fn dropped_events(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn read_events(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+rt::owned! { FtraceCpuStats;
+    optional read_events = 9 as Uint64;
+    optional dropped_events = 8 as Uint64;
+    optional now_ts = 7 as Double;
+    optional oldest_event_ts = 6 as Double;
+    optional bytes_read = 5 as Uint64;
+    optional commit_overrun = 4 as Uint64;
+    optional overrun = 3 as Uint64;
+    optional entries = 2 as Uint64;
+    optional cpu = 1 as Uint64;
+}
+
+rt::writer! { FtraceCpuStatsWriter, "perfetto.protos.FtraceCpuStats";
+    value cpu(u64) = 1 as uint64;
+    value entries(u64) = 2 as uint64;
+    value overrun(u64) = 3 as uint64;
+    value commit_overrun(u64) = 4 as uint64;
+    value bytes_read(u64) = 5 as uint64;
+    value oldest_event_ts(f64) = 6 as double;
+    value now_ts(f64) = 7 as double;
+    value dropped_events(u64) = 8 as uint64;
+    value read_events(u64) = 9 as uint64;
 }
 
 rt::reader! {
@@ -140,18 +151,22 @@ impl FtraceCpuStats {
 }
 
 /// `perfetto.protos.FtraceKprobeStats`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceKprobeStats {
-    #[pb(int64, 1)] pub hits: Option<i64>,
-    #[pb(int64, 2)] pub misses: Option<i64>,
+    pub hits: Option<i64>,
+    pub misses: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceKprobeStatsWriter, "perfetto.protos.FtraceKprobeStats");
-impl FtraceKprobeStatsWriter<'_> {
-    #[inline] pub fn hits(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn misses(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+rt::owned! { FtraceKprobeStats;
+    optional misses = 2 as Int64;
+    optional hits = 1 as Int64;
+}
+
+rt::writer! { FtraceKprobeStatsWriter, "perfetto.protos.FtraceKprobeStats";
+    value hits(i64) = 1 as int64;
+    value misses(i64) = 2 as int64;
 }
 
 rt::reader! {
@@ -172,78 +187,55 @@ impl FtraceKprobeStats {
 }
 
 /// `perfetto.protos.FtraceStats`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FtraceStats {
-    #[pb(enumeration, 1)] pub phase: Option<FtraceStatsPhase>,
-    #[pb(message, 2, repeated)] pub cpu_stats: Vec<FtraceCpuStats>,
-    #[pb(uint32, 3)] pub kernel_symbols_parsed: Option<u32>,
-    #[pb(uint32, 4)] pub kernel_symbols_mem_kb: Option<u32>,
-    #[pb(string, 5)] pub atrace_errors: Option<String>,
-    #[pb(string, 6, repeated)] pub unknown_ftrace_events: Vec<String>,
-    #[pb(string, 7, repeated)] pub failed_ftrace_events: Vec<String>,
-    #[pb(bool, 8)] pub preserve_ftrace_buffer: Option<bool>,
-    #[pb(enumeration, 9, repeated)] pub ftrace_parse_errors: Vec<FtraceParseStatus>,
-    #[pb(message, 10)] pub kprobe_stats: Option<FtraceKprobeStats>,
-    #[pb(uint32, 11)] pub cpu_buffer_size_pages: Option<u32>,
-    #[pb(uint32, 12)] pub cached_cpu_buffer_size_pages: Option<u32>,
-    #[pb(string, 13)] pub exclusive_feature_error: Option<String>,
+    pub phase: Option<FtraceStatsPhase>,
+    pub cpu_stats: Vec<FtraceCpuStats>,
+    pub kernel_symbols_parsed: Option<u32>,
+    pub kernel_symbols_mem_kb: Option<u32>,
+    pub atrace_errors: Option<String>,
+    pub unknown_ftrace_events: Vec<String>,
+    pub failed_ftrace_events: Vec<String>,
+    pub preserve_ftrace_buffer: Option<bool>,
+    pub ftrace_parse_errors: Vec<FtraceParseStatus>,
+    pub kprobe_stats: Option<FtraceKprobeStats>,
+    pub cpu_buffer_size_pages: Option<u32>,
+    pub cached_cpu_buffer_size_pages: Option<u32>,
+    pub exclusive_feature_error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FtraceStatsWriter, "perfetto.protos.FtraceStats");
-impl FtraceStatsWriter<'_> {
-    #[inline] pub fn phase(&mut self, value: FtraceStatsPhase) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn cpu_stats(&mut self) -> FtraceCpuStatsWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn cpu_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kernel_symbols_parsed(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn kernel_symbols_mem_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn atrace_errors(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn unknown_ftrace_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn failed_ftrace_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn preserve_ftrace_buffer(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn ftrace_parse_errors(&mut self, value: FtraceParseStatus) -> &mut Self {
-        rt::enumeration::<9>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn kprobe_stats(&mut self) -> FtraceKprobeStatsWriter<'_> { rt::message::<10, _>(&mut self.s) }
-    #[inline] pub fn kprobe_stats_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpu_buffer_size_pages(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn cached_cpu_buffer_size_pages(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn exclusive_feature_error(&mut self, value: &str) -> &mut Self {
-        rt::string::<13>(&mut self.s, value);
-        self
-    }
+rt::owned! { FtraceStats;
+    optional exclusive_feature_error = 13 as Text;
+    optional cached_cpu_buffer_size_pages = 12 as Uint32;
+    optional cpu_buffer_size_pages = 11 as Uint32;
+    optional kprobe_stats = 10 as Nested(FtraceKprobeStats);
+    unpacked_enums ftrace_parse_errors + unknown_fields = 9 as Enum(FtraceParseStatus);
+    optional preserve_ftrace_buffer = 8 as Bool;
+    repeated failed_ftrace_events = 7 as Text;
+    repeated unknown_ftrace_events = 6 as Text;
+    optional atrace_errors = 5 as Text;
+    optional kernel_symbols_mem_kb = 4 as Uint32;
+    optional kernel_symbols_parsed = 3 as Uint32;
+    repeated cpu_stats = 2 as Nested(FtraceCpuStats);
+    optional phase = 1 as Enum(FtraceStatsPhase);
+}
+
+rt::writer! { FtraceStatsWriter, "perfetto.protos.FtraceStats";
+    enumeration phase(FtraceStatsPhase) = 1;
+    message cpu_stats(FtraceCpuStatsWriter<'_>) = 2, cpu_stats_raw;
+    value kernel_symbols_parsed(u32) = 3 as uint32;
+    value kernel_symbols_mem_kb(u32) = 4 as uint32;
+    value atrace_errors(&str) = 5 as string;
+    value unknown_ftrace_events(&str) = 6 as string;
+    value failed_ftrace_events(&str) = 7 as string;
+    value preserve_ftrace_buffer(bool) = 8 as bool;
+    enumeration ftrace_parse_errors(FtraceParseStatus) = 9;
+    message kprobe_stats(FtraceKprobeStatsWriter<'_>) = 10, kprobe_stats_raw;
+    value cpu_buffer_size_pages(u32) = 11 as uint32;
+    value cached_cpu_buffer_size_pages(u32) = 12 as uint32;
+    value exclusive_feature_error(&str) = 13 as string;
 }
 
 rt::reader! {

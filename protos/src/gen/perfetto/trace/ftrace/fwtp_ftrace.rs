@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FwtpPerfettoCounterFtraceEvent {
-    #[pb(uint64, 1)] pub timestamp: Option<u64>,
-    #[pb(uint32, 2)] pub track_id: Option<u32>,
-    #[pb(string, 3)] pub category: Option<String>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(uint32, 5)] pub value: Option<u32>,
+    pub timestamp: Option<u64>,
+    pub track_id: Option<u32>,
+    pub category: Option<String>,
+    pub name: Option<String>,
+    pub value: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FwtpPerfettoCounterFtraceEventWriter, "perfetto.protos.FwtpPerfettoCounterFtraceEvent");
-impl FwtpPerfettoCounterFtraceEventWriter<'_> {
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn track_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn category(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { FwtpPerfettoCounterFtraceEvent;
+    optional value = 5 as Uint32;
+    optional name = 4 as Text;
+    optional category = 3 as Text;
+    optional track_id = 2 as Uint32;
+    optional timestamp = 1 as Uint64;
+}
+
+rt::writer! { FwtpPerfettoCounterFtraceEventWriter, "perfetto.protos.FwtpPerfettoCounterFtraceEvent";
+    value timestamp(u64) = 1 as uint64;
+    value track_id(u32) = 2 as uint32;
+    value category(&str) = 3 as string;
+    value name(&str) = 4 as string;
+    value value(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,24 +59,31 @@ impl FwtpPerfettoCounterFtraceEvent {
 }
 
 /// `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FwtpPerfettoSliceFtraceEvent {
-    #[pb(uint64, 1)] pub timestamp: Option<u64>,
-    #[pb(uint32, 2)] pub track_id: Option<u32>,
-    #[pb(string, 3)] pub category: Option<String>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(uint32, 5)] pub begin: Option<u32>,
+    pub timestamp: Option<u64>,
+    pub track_id: Option<u32>,
+    pub category: Option<String>,
+    pub name: Option<String>,
+    pub begin: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(FwtpPerfettoSliceFtraceEventWriter, "perfetto.protos.FwtpPerfettoSliceFtraceEvent");
-impl FwtpPerfettoSliceFtraceEventWriter<'_> {
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn track_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn category(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn begin(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { FwtpPerfettoSliceFtraceEvent;
+    optional begin = 5 as Uint32;
+    optional name = 4 as Text;
+    optional category = 3 as Text;
+    optional track_id = 2 as Uint32;
+    optional timestamp = 1 as Uint64;
+}
+
+rt::writer! { FwtpPerfettoSliceFtraceEventWriter, "perfetto.protos.FwtpPerfettoSliceFtraceEvent";
+    value timestamp(u64) = 1 as uint64;
+    value track_id(u32) = 2 as uint32;
+    value category(&str) = 3 as string;
+    value name(&str) = 4 as string;
+    value begin(u32) = 5 as uint32;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct G2dTracingMarkWriteFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(uint32, 5)] pub r#type: Option<u32>,
-    #[pb(int32, 6)] pub value: Option<i32>,
+    pub pid: Option<i32>,
+    pub name: Option<String>,
+    pub r#type: Option<u32>,
+    pub value: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(G2dTracingMarkWriteFtraceEventWriter, "perfetto.protos.G2dTracingMarkWriteFtraceEvent");
-impl G2dTracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { G2dTracingMarkWriteFtraceEvent;
+    optional value = 6 as Int32;
+    optional r#type = 5 as Uint32;
+    optional name = 4 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { G2dTracingMarkWriteFtraceEventWriter, "perfetto.protos.G2dTracingMarkWriteFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value name(&str) = 4 as string;
+    value r#type(u32) = 5 as uint32;
+    value value(i32) = 6 as int32;
 }
 
 rt::reader! {

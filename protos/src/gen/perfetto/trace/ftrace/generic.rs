@@ -31,19 +31,22 @@ impl protozero::Enumeration for KprobeEventKprobeType {
 
 protozero::rt::enumeration!(KprobeEventKprobeType);
 /// `perfetto.protos.GenericFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericFtraceEvent {
-    #[pb(string, 1)] pub event_name: Option<String>,
-    #[pb(message, 2, repeated)] pub field: Vec<GenericFtraceEventField>,
+    pub event_name: Option<String>,
+    pub field: Vec<GenericFtraceEventField>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericFtraceEventWriter, "perfetto.protos.GenericFtraceEvent");
-impl GenericFtraceEventWriter<'_> {
-    #[inline] pub fn event_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn field(&mut self) -> GenericFtraceEventFieldWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn field_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { GenericFtraceEvent;
+    repeated field = 2 as Nested(GenericFtraceEventField);
+    optional event_name = 1 as Text;
+}
+
+rt::writer! { GenericFtraceEventWriter, "perfetto.protos.GenericFtraceEvent";
+    value event_name(&str) = 1 as string;
+    message field(GenericFtraceEventFieldWriter<'_>) = 2, field_raw;
 }
 
 rt::reader! {
@@ -66,29 +69,39 @@ impl GenericFtraceEvent {
 }
 
 /// `perfetto.protos.GenericFtraceEvent.Field`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericFtraceEventField {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 3, 4, 5)] pub value: Option<GenericFtraceEventFieldValue>,
+    pub value: Option<GenericFtraceEventFieldValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GenericFtraceEventField;
+    oneof value = 3 | 4 | 5;
+    optional name = 1 as Text;
 }
 
 /// `perfetto.protos.GenericFtraceEvent.Field.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GenericFtraceEventFieldValue {
-    #[pb(string, 3)] StrValue(String),
-    #[pb(int64, 4)] IntValue(i64),
-    #[pb(uint64, 5)] UintValue(u64),
+    StrValue(String),
+    IntValue(i64),
+    UintValue(u64),
 }
 
-rt::writer!(GenericFtraceEventFieldWriter, "perfetto.protos.GenericFtraceEvent.Field");
-impl GenericFtraceEventFieldWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn str_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::oneof! { GenericFtraceEventFieldValue;
+    StrValue = 3 as Text;
+    IntValue = 4 as Int64;
+    UintValue = 5 as Uint64;
+}
+
+rt::writer! { GenericFtraceEventFieldWriter, "perfetto.protos.GenericFtraceEvent.Field";
+    value name(&str) = 1 as string;
+    value str_value(&str) = 3 as string;
+    value int_value(i64) = 4 as int64;
+    value uint_value(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -115,21 +128,22 @@ impl GenericFtraceEventField {
 }
 
 /// `perfetto.protos.KprobeEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KprobeEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(enumeration, 2)] pub r#type: Option<KprobeEventKprobeType>,
+    pub name: Option<String>,
+    pub r#type: Option<KprobeEventKprobeType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KprobeEventWriter, "perfetto.protos.KprobeEvent");
-impl KprobeEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: KprobeEventKprobeType) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { KprobeEvent;
+    optional r#type = 2 as Enum(KprobeEventKprobeType);
+    optional name = 1 as Text;
+}
+
+rt::writer! { KprobeEventWriter, "perfetto.protos.KprobeEvent";
+    value name(&str) = 1 as string;
+    enumeration r#type(KprobeEventKprobeType) = 2;
 }
 
 rt::reader! {

@@ -9,18 +9,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GoogleIccEventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GoogleIccEventFtraceEvent {
-    #[pb(string, 1)] pub event: Option<String>,
-    #[pb(uint64, 2)] pub timestamp: Option<u64>,
+    pub event: Option<String>,
+    pub timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GoogleIccEventFtraceEventWriter, "perfetto.protos.GoogleIccEventFtraceEvent");
-impl GoogleIccEventFtraceEventWriter<'_> {
-    #[inline] pub fn event(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { GoogleIccEventFtraceEvent;
+    optional timestamp = 2 as Uint64;
+    optional event = 1 as Text;
+}
+
+rt::writer! { GoogleIccEventFtraceEventWriter, "perfetto.protos.GoogleIccEventFtraceEvent";
+    value event(&str) = 1 as string;
+    value timestamp(u64) = 2 as uint64;
 }
 
 rt::reader! {

@@ -8,26 +8,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DrmSchedJobFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedJobFtraceEvent {
-    #[pb(uint64, 1)] pub entity: Option<u64>,
-    #[pb(uint64, 2)] pub fence: Option<u64>,
-    #[pb(int32, 3)] pub hw_job_count: Option<i32>,
-    #[pb(uint64, 4)] pub id: Option<u64>,
-    #[pb(uint32, 5)] pub job_count: Option<u32>,
-    #[pb(string, 6)] pub name: Option<String>,
+    pub entity: Option<u64>,
+    pub fence: Option<u64>,
+    pub hw_job_count: Option<i32>,
+    pub id: Option<u64>,
+    pub job_count: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedJobFtraceEventWriter, "perfetto.protos.DrmSchedJobFtraceEvent");
-impl DrmSchedJobFtraceEventWriter<'_> {
-    #[inline] pub fn entity(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn fence(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn hw_job_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { DrmSchedJobFtraceEvent;
+    optional name = 6 as Text;
+    optional job_count = 5 as Uint32;
+    optional id = 4 as Uint64;
+    optional hw_job_count = 3 as Int32;
+    optional fence = 2 as Uint64;
+    optional entity = 1 as Uint64;
+}
+
+rt::writer! { DrmSchedJobFtraceEventWriter, "perfetto.protos.DrmSchedJobFtraceEvent";
+    value entity(u64) = 1 as uint64;
+    value fence(u64) = 2 as uint64;
+    value hw_job_count(i32) = 3 as int32;
+    value id(u64) = 4 as uint64;
+    value job_count(u32) = 5 as uint32;
+    value name(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -56,26 +64,34 @@ impl DrmSchedJobFtraceEvent {
 }
 
 /// `perfetto.protos.DrmRunJobFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmRunJobFtraceEvent {
-    #[pb(uint64, 1)] pub entity: Option<u64>,
-    #[pb(uint64, 2)] pub fence: Option<u64>,
-    #[pb(int32, 3)] pub hw_job_count: Option<i32>,
-    #[pb(uint64, 4)] pub id: Option<u64>,
-    #[pb(uint32, 5)] pub job_count: Option<u32>,
-    #[pb(string, 6)] pub name: Option<String>,
+    pub entity: Option<u64>,
+    pub fence: Option<u64>,
+    pub hw_job_count: Option<i32>,
+    pub id: Option<u64>,
+    pub job_count: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmRunJobFtraceEventWriter, "perfetto.protos.DrmRunJobFtraceEvent");
-impl DrmRunJobFtraceEventWriter<'_> {
-    #[inline] pub fn entity(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn fence(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn hw_job_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { DrmRunJobFtraceEvent;
+    optional name = 6 as Text;
+    optional job_count = 5 as Uint32;
+    optional id = 4 as Uint64;
+    optional hw_job_count = 3 as Int32;
+    optional fence = 2 as Uint64;
+    optional entity = 1 as Uint64;
+}
+
+rt::writer! { DrmRunJobFtraceEventWriter, "perfetto.protos.DrmRunJobFtraceEvent";
+    value entity(u64) = 1 as uint64;
+    value fence(u64) = 2 as uint64;
+    value hw_job_count(i32) = 3 as int32;
+    value id(u64) = 4 as uint64;
+    value job_count(u32) = 5 as uint32;
+    value name(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -104,16 +120,19 @@ impl DrmRunJobFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedProcessJobFtraceEvent {
-    #[pb(uint64, 1)] pub fence: Option<u64>,
+    pub fence: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedProcessJobFtraceEventWriter, "perfetto.protos.DrmSchedProcessJobFtraceEvent");
-impl DrmSchedProcessJobFtraceEventWriter<'_> {
-    #[inline] pub fn fence(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { DrmSchedProcessJobFtraceEvent;
+    optional fence = 1 as Uint64;
+}
+
+rt::writer! { DrmSchedProcessJobFtraceEventWriter, "perfetto.protos.DrmSchedProcessJobFtraceEvent";
+    value fence(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -133,22 +152,28 @@ impl DrmSchedProcessJobFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedJobAddDepFtraceEvent {
-    #[pb(uint64, 1)] pub fence_context: Option<u64>,
-    #[pb(uint64, 2)] pub fence_seqno: Option<u64>,
-    #[pb(uint64, 3)] pub ctx: Option<u64>,
-    #[pb(uint64, 4)] pub seqno: Option<u64>,
+    pub fence_context: Option<u64>,
+    pub fence_seqno: Option<u64>,
+    pub ctx: Option<u64>,
+    pub seqno: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedJobAddDepFtraceEventWriter, "perfetto.protos.DrmSchedJobAddDepFtraceEvent");
-impl DrmSchedJobAddDepFtraceEventWriter<'_> {
-    #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ctx(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { DrmSchedJobAddDepFtraceEvent;
+    optional seqno = 4 as Uint64;
+    optional ctx = 3 as Uint64;
+    optional fence_seqno = 2 as Uint64;
+    optional fence_context = 1 as Uint64;
+}
+
+rt::writer! { DrmSchedJobAddDepFtraceEventWriter, "perfetto.protos.DrmSchedJobAddDepFtraceEvent";
+    value fence_context(u64) = 1 as uint64;
+    value fence_seqno(u64) = 2 as uint64;
+    value ctx(u64) = 3 as uint64;
+    value seqno(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -173,18 +198,22 @@ impl DrmSchedJobAddDepFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedJobDoneFtraceEvent {
-    #[pb(uint64, 1)] pub fence_context: Option<u64>,
-    #[pb(uint64, 2)] pub fence_seqno: Option<u64>,
+    pub fence_context: Option<u64>,
+    pub fence_seqno: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedJobDoneFtraceEventWriter, "perfetto.protos.DrmSchedJobDoneFtraceEvent");
-impl DrmSchedJobDoneFtraceEventWriter<'_> {
-    #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { DrmSchedJobDoneFtraceEvent;
+    optional fence_seqno = 2 as Uint64;
+    optional fence_context = 1 as Uint64;
+}
+
+rt::writer! { DrmSchedJobDoneFtraceEventWriter, "perfetto.protos.DrmSchedJobDoneFtraceEvent";
+    value fence_context(u64) = 1 as uint64;
+    value fence_seqno(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -205,28 +234,37 @@ impl DrmSchedJobDoneFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedJobQueueFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub job_count: Option<u32>,
-    #[pb(int32, 3)] pub hw_job_count: Option<i32>,
-    #[pb(string, 4)] pub dev: Option<String>,
-    #[pb(uint64, 5)] pub fence_context: Option<u64>,
-    #[pb(uint64, 6)] pub fence_seqno: Option<u64>,
-    #[pb(uint64, 7)] pub client_id: Option<u64>,
+    pub name: Option<String>,
+    pub job_count: Option<u32>,
+    pub hw_job_count: Option<i32>,
+    pub dev: Option<String>,
+    pub fence_context: Option<u64>,
+    pub fence_seqno: Option<u64>,
+    pub client_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedJobQueueFtraceEventWriter, "perfetto.protos.DrmSchedJobQueueFtraceEvent");
-impl DrmSchedJobQueueFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn hw_job_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn dev(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn client_id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { DrmSchedJobQueueFtraceEvent;
+    optional client_id = 7 as Uint64;
+    optional fence_seqno = 6 as Uint64;
+    optional fence_context = 5 as Uint64;
+    optional dev = 4 as Text;
+    optional hw_job_count = 3 as Int32;
+    optional job_count = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { DrmSchedJobQueueFtraceEventWriter, "perfetto.protos.DrmSchedJobQueueFtraceEvent";
+    value name(&str) = 1 as string;
+    value job_count(u32) = 2 as uint32;
+    value hw_job_count(i32) = 3 as int32;
+    value dev(&str) = 4 as string;
+    value fence_context(u64) = 5 as uint64;
+    value fence_seqno(u64) = 6 as uint64;
+    value client_id(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -257,28 +295,37 @@ impl DrmSchedJobQueueFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobRunFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedJobRunFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub job_count: Option<u32>,
-    #[pb(int32, 3)] pub hw_job_count: Option<i32>,
-    #[pb(string, 4)] pub dev: Option<String>,
-    #[pb(uint64, 5)] pub fence_context: Option<u64>,
-    #[pb(uint64, 6)] pub fence_seqno: Option<u64>,
-    #[pb(uint64, 7)] pub client_id: Option<u64>,
+    pub name: Option<String>,
+    pub job_count: Option<u32>,
+    pub hw_job_count: Option<i32>,
+    pub dev: Option<String>,
+    pub fence_context: Option<u64>,
+    pub fence_seqno: Option<u64>,
+    pub client_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedJobRunFtraceEventWriter, "perfetto.protos.DrmSchedJobRunFtraceEvent");
-impl DrmSchedJobRunFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn hw_job_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn dev(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn client_id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { DrmSchedJobRunFtraceEvent;
+    optional client_id = 7 as Uint64;
+    optional fence_seqno = 6 as Uint64;
+    optional fence_context = 5 as Uint64;
+    optional dev = 4 as Text;
+    optional hw_job_count = 3 as Int32;
+    optional job_count = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { DrmSchedJobRunFtraceEventWriter, "perfetto.protos.DrmSchedJobRunFtraceEvent";
+    value name(&str) = 1 as string;
+    value job_count(u32) = 2 as uint32;
+    value hw_job_count(i32) = 3 as int32;
+    value dev(&str) = 4 as string;
+    value fence_context(u64) = 5 as uint64;
+    value fence_seqno(u64) = 6 as uint64;
+    value client_id(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -309,22 +356,28 @@ impl DrmSchedJobRunFtraceEvent {
 }
 
 /// `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DrmSchedJobUnschedulableFtraceEvent {
-    #[pb(uint64, 1)] pub fence_context: Option<u64>,
-    #[pb(uint64, 2)] pub fence_seqno: Option<u64>,
-    #[pb(uint64, 3)] pub ctx: Option<u64>,
-    #[pb(uint64, 4)] pub seqno: Option<u64>,
+    pub fence_context: Option<u64>,
+    pub fence_seqno: Option<u64>,
+    pub ctx: Option<u64>,
+    pub seqno: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DrmSchedJobUnschedulableFtraceEventWriter, "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent");
-impl DrmSchedJobUnschedulableFtraceEventWriter<'_> {
-    #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ctx(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { DrmSchedJobUnschedulableFtraceEvent;
+    optional seqno = 4 as Uint64;
+    optional ctx = 3 as Uint64;
+    optional fence_seqno = 2 as Uint64;
+    optional fence_context = 1 as Uint64;
+}
+
+rt::writer! { DrmSchedJobUnschedulableFtraceEventWriter, "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent";
+    value fence_context(u64) = 1 as uint64;
+    value fence_seqno(u64) = 2 as uint64;
+    value ctx(u64) = 3 as uint64;
+    value seqno(u64) = 4 as uint64;
 }
 
 rt::reader! {

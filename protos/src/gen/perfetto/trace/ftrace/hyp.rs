@@ -8,14 +8,17 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HypEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypEnterFtraceEvent {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypEnterFtraceEventWriter, "perfetto.protos.HypEnterFtraceEvent");
-impl HypEnterFtraceEventWriter<'_> {}
+rt::owned! { HypEnterFtraceEvent;
+}
+
+rt::writer! { HypEnterFtraceEventWriter, "perfetto.protos.HypEnterFtraceEvent";
+}
 
 rt::reader! {
     "perfetto.protos.HypEnterFtraceEvent": HypEnterFtraceEventReader, HypEnterFtraceEventField, HypEnterFtraceEventTable;
@@ -31,14 +34,17 @@ impl HypEnterFtraceEvent {
 }
 
 /// `perfetto.protos.HypExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypExitFtraceEvent {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypExitFtraceEventWriter, "perfetto.protos.HypExitFtraceEvent");
-impl HypExitFtraceEventWriter<'_> {}
+rt::owned! { HypExitFtraceEvent;
+}
+
+rt::writer! { HypExitFtraceEventWriter, "perfetto.protos.HypExitFtraceEvent";
+}
 
 rt::reader! {
     "perfetto.protos.HypExitFtraceEvent": HypExitFtraceEventReader, HypExitFtraceEventField, HypExitFtraceEventTable;
@@ -54,18 +60,22 @@ impl HypExitFtraceEvent {
 }
 
 /// `perfetto.protos.HostHcallFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostHcallFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint32, 2)] pub invalid: Option<u32>,
+    pub id: Option<u32>,
+    pub invalid: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HostHcallFtraceEventWriter, "perfetto.protos.HostHcallFtraceEvent");
-impl HostHcallFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn invalid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { HostHcallFtraceEvent;
+    optional invalid = 2 as Uint32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { HostHcallFtraceEventWriter, "perfetto.protos.HostHcallFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value invalid(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -86,18 +96,22 @@ impl HostHcallFtraceEvent {
 }
 
 /// `perfetto.protos.HostSmcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostSmcFtraceEvent {
-    #[pb(uint64, 1)] pub id: Option<u64>,
-    #[pb(uint32, 2)] pub forwarded: Option<u32>,
+    pub id: Option<u64>,
+    pub forwarded: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HostSmcFtraceEventWriter, "perfetto.protos.HostSmcFtraceEvent");
-impl HostSmcFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn forwarded(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { HostSmcFtraceEvent;
+    optional forwarded = 2 as Uint32;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { HostSmcFtraceEventWriter, "perfetto.protos.HostSmcFtraceEvent";
+    value id(u64) = 1 as uint64;
+    value forwarded(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -118,18 +132,22 @@ impl HostSmcFtraceEvent {
 }
 
 /// `perfetto.protos.HostMemAbortFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostMemAbortFtraceEvent {
-    #[pb(uint64, 1)] pub esr: Option<u64>,
-    #[pb(uint64, 2)] pub addr: Option<u64>,
+    pub esr: Option<u64>,
+    pub addr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HostMemAbortFtraceEventWriter, "perfetto.protos.HostMemAbortFtraceEvent");
-impl HostMemAbortFtraceEventWriter<'_> {
-    #[inline] pub fn esr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { HostMemAbortFtraceEvent;
+    optional addr = 2 as Uint64;
+    optional esr = 1 as Uint64;
+}
+
+rt::writer! { HostMemAbortFtraceEventWriter, "perfetto.protos.HostMemAbortFtraceEvent";
+    value esr(u64) = 1 as uint64;
+    value addr(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -150,28 +168,37 @@ impl HostMemAbortFtraceEvent {
 }
 
 /// `perfetto.protos.HostFfaCallFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostFfaCallFtraceEvent {
-    #[pb(uint64, 1)] pub func_id: Option<u64>,
-    #[pb(uint64, 2)] pub res_a1: Option<u64>,
-    #[pb(uint64, 3)] pub res_a2: Option<u64>,
-    #[pb(uint64, 4)] pub res_a3: Option<u64>,
-    #[pb(uint64, 5)] pub res_a4: Option<u64>,
-    #[pb(int32, 6)] pub handled: Option<i32>,
-    #[pb(int32, 7)] pub err: Option<i32>,
+    pub func_id: Option<u64>,
+    pub res_a1: Option<u64>,
+    pub res_a2: Option<u64>,
+    pub res_a3: Option<u64>,
+    pub res_a4: Option<u64>,
+    pub handled: Option<i32>,
+    pub err: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HostFfaCallFtraceEventWriter, "perfetto.protos.HostFfaCallFtraceEvent");
-impl HostFfaCallFtraceEventWriter<'_> {
-    #[inline] pub fn func_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn res_a1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn res_a2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn res_a3(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn res_a4(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn handled(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn err(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { HostFfaCallFtraceEvent;
+    optional err = 7 as Int32;
+    optional handled = 6 as Int32;
+    optional res_a4 = 5 as Uint64;
+    optional res_a3 = 4 as Uint64;
+    optional res_a2 = 3 as Uint64;
+    optional res_a1 = 2 as Uint64;
+    optional func_id = 1 as Uint64;
+}
+
+rt::writer! { HostFfaCallFtraceEventWriter, "perfetto.protos.HostFfaCallFtraceEvent";
+    value func_id(u64) = 1 as uint64;
+    value res_a1(u64) = 2 as uint64;
+    value res_a2(u64) = 3 as uint64;
+    value res_a3(u64) = 4 as uint64;
+    value res_a4(u64) = 5 as uint64;
+    value handled(i32) = 6 as int32;
+    value err(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -202,20 +229,25 @@ impl HostFfaCallFtraceEvent {
 }
 
 /// `perfetto.protos.IommuIdmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IommuIdmapFtraceEvent {
-    #[pb(uint64, 1)] pub from: Option<u64>,
-    #[pb(uint64, 2)] pub to: Option<u64>,
-    #[pb(int32, 3)] pub prot: Option<i32>,
+    pub from: Option<u64>,
+    pub to: Option<u64>,
+    pub prot: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IommuIdmapFtraceEventWriter, "perfetto.protos.IommuIdmapFtraceEvent");
-impl IommuIdmapFtraceEventWriter<'_> {
-    #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn to(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn prot(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { IommuIdmapFtraceEvent;
+    optional prot = 3 as Int32;
+    optional to = 2 as Uint64;
+    optional from = 1 as Uint64;
+}
+
+rt::writer! { IommuIdmapFtraceEventWriter, "perfetto.protos.IommuIdmapFtraceEvent";
+    value from(u64) = 1 as uint64;
+    value to(u64) = 2 as uint64;
+    value prot(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -238,18 +270,22 @@ impl IommuIdmapFtraceEvent {
 }
 
 /// `perfetto.protos.PsciMemProtectFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PsciMemProtectFtraceEvent {
-    #[pb(uint64, 1)] pub count: Option<u64>,
-    #[pb(uint64, 2)] pub was: Option<u64>,
+    pub count: Option<u64>,
+    pub was: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PsciMemProtectFtraceEventWriter, "perfetto.protos.PsciMemProtectFtraceEvent");
-impl PsciMemProtectFtraceEventWriter<'_> {
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn was(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { PsciMemProtectFtraceEvent;
+    optional was = 2 as Uint64;
+    optional count = 1 as Uint64;
+}
+
+rt::writer! { PsciMemProtectFtraceEventWriter, "perfetto.protos.PsciMemProtectFtraceEvent";
+    value count(u64) = 1 as uint64;
+    value was(u64) = 2 as uint64;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HypervisorHostHcallFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorHostHcallFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint32, 2)] pub invalid: Option<u32>,
+    pub id: Option<u32>,
+    pub invalid: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorHostHcallFtraceEventWriter, "perfetto.protos.HypervisorHostHcallFtraceEvent");
-impl HypervisorHostHcallFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn invalid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { HypervisorHostHcallFtraceEvent;
+    optional invalid = 2 as Uint32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { HypervisorHostHcallFtraceEventWriter, "perfetto.protos.HypervisorHostHcallFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value invalid(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -40,18 +44,22 @@ impl HypervisorHostHcallFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHostSmcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorHostSmcFtraceEvent {
-    #[pb(uint64, 1)] pub id: Option<u64>,
-    #[pb(uint32, 2)] pub forwarded: Option<u32>,
+    pub id: Option<u64>,
+    pub forwarded: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorHostSmcFtraceEventWriter, "perfetto.protos.HypervisorHostSmcFtraceEvent");
-impl HypervisorHostSmcFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn forwarded(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { HypervisorHostSmcFtraceEvent;
+    optional forwarded = 2 as Uint32;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { HypervisorHostSmcFtraceEventWriter, "perfetto.protos.HypervisorHostSmcFtraceEvent";
+    value id(u64) = 1 as uint64;
+    value forwarded(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -72,14 +80,17 @@ impl HypervisorHostSmcFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHypExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorHypExitFtraceEvent {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorHypExitFtraceEventWriter, "perfetto.protos.HypervisorHypExitFtraceEvent");
-impl HypervisorHypExitFtraceEventWriter<'_> {}
+rt::owned! { HypervisorHypExitFtraceEvent;
+}
+
+rt::writer! { HypervisorHypExitFtraceEventWriter, "perfetto.protos.HypervisorHypExitFtraceEvent";
+}
 
 rt::reader! {
     "perfetto.protos.HypervisorHypExitFtraceEvent": HypervisorHypExitFtraceEventReader, HypervisorHypExitFtraceEventField, HypervisorHypExitFtraceEventTable;
@@ -95,20 +106,25 @@ impl HypervisorHypExitFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorIommuIdmapFtraceEvent {
-    #[pb(uint64, 1)] pub from: Option<u64>,
-    #[pb(uint64, 2)] pub to: Option<u64>,
-    #[pb(int32, 3)] pub prot: Option<i32>,
+    pub from: Option<u64>,
+    pub to: Option<u64>,
+    pub prot: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorIommuIdmapFtraceEventWriter, "perfetto.protos.HypervisorIommuIdmapFtraceEvent");
-impl HypervisorIommuIdmapFtraceEventWriter<'_> {
-    #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn to(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn prot(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { HypervisorIommuIdmapFtraceEvent;
+    optional prot = 3 as Int32;
+    optional to = 2 as Uint64;
+    optional from = 1 as Uint64;
+}
+
+rt::writer! { HypervisorIommuIdmapFtraceEventWriter, "perfetto.protos.HypervisorIommuIdmapFtraceEvent";
+    value from(u64) = 1 as uint64;
+    value to(u64) = 2 as uint64;
+    value prot(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -131,18 +147,22 @@ impl HypervisorIommuIdmapFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorPsciMemProtectFtraceEvent {
-    #[pb(uint64, 1)] pub count: Option<u64>,
-    #[pb(uint64, 2)] pub was: Option<u64>,
+    pub count: Option<u64>,
+    pub was: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorPsciMemProtectFtraceEventWriter, "perfetto.protos.HypervisorPsciMemProtectFtraceEvent");
-impl HypervisorPsciMemProtectFtraceEventWriter<'_> {
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn was(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { HypervisorPsciMemProtectFtraceEvent;
+    optional was = 2 as Uint64;
+    optional count = 1 as Uint64;
+}
+
+rt::writer! { HypervisorPsciMemProtectFtraceEventWriter, "perfetto.protos.HypervisorPsciMemProtectFtraceEvent";
+    value count(u64) = 1 as uint64;
+    value was(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -163,18 +183,22 @@ impl HypervisorPsciMemProtectFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorHostMemAbortFtraceEvent {
-    #[pb(uint64, 1)] pub esr: Option<u64>,
-    #[pb(uint64, 2)] pub addr: Option<u64>,
+    pub esr: Option<u64>,
+    pub addr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorHostMemAbortFtraceEventWriter, "perfetto.protos.HypervisorHostMemAbortFtraceEvent");
-impl HypervisorHostMemAbortFtraceEventWriter<'_> {
-    #[inline] pub fn esr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { HypervisorHostMemAbortFtraceEvent;
+    optional addr = 2 as Uint64;
+    optional esr = 1 as Uint64;
+}
+
+rt::writer! { HypervisorHostMemAbortFtraceEventWriter, "perfetto.protos.HypervisorHostMemAbortFtraceEvent";
+    value esr(u64) = 1 as uint64;
+    value addr(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -195,14 +219,17 @@ impl HypervisorHostMemAbortFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorHypEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorHypEnterFtraceEvent {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorHypEnterFtraceEventWriter, "perfetto.protos.HypervisorHypEnterFtraceEvent");
-impl HypervisorHypEnterFtraceEventWriter<'_> {}
+rt::owned! { HypervisorHypEnterFtraceEvent;
+}
+
+rt::writer! { HypervisorHypEnterFtraceEventWriter, "perfetto.protos.HypervisorHypEnterFtraceEvent";
+}
 
 rt::reader! {
     "perfetto.protos.HypervisorHypEnterFtraceEvent": HypervisorHypEnterFtraceEventReader, HypervisorHypEnterFtraceEventField, HypervisorHypEnterFtraceEventTable;
@@ -218,16 +245,19 @@ impl HypervisorHypEnterFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorIommuIdmapCompleteFtraceEvent {
-    #[pb(uint32, 1)] pub map: Option<u32>,
+    pub map: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorIommuIdmapCompleteFtraceEventWriter, "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent");
-impl HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
-    #[inline] pub fn map(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { HypervisorIommuIdmapCompleteFtraceEvent;
+    optional map = 1 as Uint32;
+}
+
+rt::writer! { HypervisorIommuIdmapCompleteFtraceEventWriter, "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent";
+    value map(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -247,16 +277,19 @@ impl HypervisorIommuIdmapCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HypervisorVcpuIllegalTrapFtraceEvent {
-    #[pb(uint64, 1)] pub esr: Option<u64>,
+    pub esr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HypervisorVcpuIllegalTrapFtraceEventWriter, "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent");
-impl HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
-    #[inline] pub fn esr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { HypervisorVcpuIllegalTrapFtraceEvent;
+    optional esr = 1 as Uint64;
+}
+
+rt::writer! { HypervisorVcpuIllegalTrapFtraceEventWriter, "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent";
+    value esr(u64) = 1 as uint64;
 }
 
 rt::reader! {

@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.I2cReadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct I2cReadFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub msg_nr: Option<u32>,
-    #[pb(uint32, 3)] pub addr: Option<u32>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
+    pub adapter_nr: Option<i32>,
+    pub msg_nr: Option<u32>,
+    pub addr: Option<u32>,
+    pub flags: Option<u32>,
+    pub len: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(I2cReadFtraceEventWriter, "perfetto.protos.I2cReadFtraceEvent");
-impl I2cReadFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn msg_nr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { I2cReadFtraceEvent;
+    optional len = 5 as Uint32;
+    optional flags = 4 as Uint32;
+    optional addr = 3 as Uint32;
+    optional msg_nr = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { I2cReadFtraceEventWriter, "perfetto.protos.I2cReadFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value msg_nr(u32) = 2 as uint32;
+    value addr(u32) = 3 as uint32;
+    value flags(u32) = 4 as uint32;
+    value len(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,30 +59,34 @@ impl I2cReadFtraceEvent {
 }
 
 /// `perfetto.protos.I2cWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct I2cWriteFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub msg_nr: Option<u32>,
-    #[pb(uint32, 3)] pub addr: Option<u32>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
-    #[pb(bytes, 7)] pub buf: Option<Vec<u8>>,
+    pub adapter_nr: Option<i32>,
+    pub msg_nr: Option<u32>,
+    pub addr: Option<u32>,
+    pub flags: Option<u32>,
+    pub len: Option<u32>,
+    pub buf: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(I2cWriteFtraceEventWriter, "perfetto.protos.I2cWriteFtraceEvent");
-impl I2cWriteFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn msg_nr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
-    #[inline] pub fn buf_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<7>(&mut self.s, parts);
-        self
-    }
+rt::owned! { I2cWriteFtraceEvent;
+    optional buf = 7 as Bytes;
+    optional len = 5 as Uint32;
+    optional flags = 4 as Uint32;
+    optional addr = 3 as Uint32;
+    optional msg_nr = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { I2cWriteFtraceEventWriter, "perfetto.protos.I2cWriteFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value msg_nr(u32) = 2 as uint32;
+    value addr(u32) = 3 as uint32;
+    value flags(u32) = 4 as uint32;
+    value len(u32) = 5 as uint32;
+    bytes buf = 7, buf_gather;
 }
 
 rt::reader! {
@@ -104,20 +115,25 @@ impl I2cWriteFtraceEvent {
 }
 
 /// `perfetto.protos.I2cResultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct I2cResultFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub nr_msgs: Option<u32>,
-    #[pb(int32, 3)] pub ret: Option<i32>,
+    pub adapter_nr: Option<i32>,
+    pub nr_msgs: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(I2cResultFtraceEventWriter, "perfetto.protos.I2cResultFtraceEvent");
-impl I2cResultFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn nr_msgs(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { I2cResultFtraceEvent;
+    optional ret = 3 as Int32;
+    optional nr_msgs = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { I2cResultFtraceEventWriter, "perfetto.protos.I2cResultFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value nr_msgs(u32) = 2 as uint32;
+    value ret(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -140,30 +156,34 @@ impl I2cResultFtraceEvent {
 }
 
 /// `perfetto.protos.I2cReplyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct I2cReplyFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub msg_nr: Option<u32>,
-    #[pb(uint32, 3)] pub addr: Option<u32>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
-    #[pb(bytes, 7)] pub buf: Option<Vec<u8>>,
+    pub adapter_nr: Option<i32>,
+    pub msg_nr: Option<u32>,
+    pub addr: Option<u32>,
+    pub flags: Option<u32>,
+    pub len: Option<u32>,
+    pub buf: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(I2cReplyFtraceEventWriter, "perfetto.protos.I2cReplyFtraceEvent");
-impl I2cReplyFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn msg_nr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
-    #[inline] pub fn buf_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<7>(&mut self.s, parts);
-        self
-    }
+rt::owned! { I2cReplyFtraceEvent;
+    optional buf = 7 as Bytes;
+    optional len = 5 as Uint32;
+    optional flags = 4 as Uint32;
+    optional addr = 3 as Uint32;
+    optional msg_nr = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { I2cReplyFtraceEventWriter, "perfetto.protos.I2cReplyFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value msg_nr(u32) = 2 as uint32;
+    value addr(u32) = 3 as uint32;
+    value flags(u32) = 4 as uint32;
+    value len(u32) = 5 as uint32;
+    bytes buf = 7, buf_gather;
 }
 
 rt::reader! {
@@ -192,24 +212,31 @@ impl I2cReplyFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusReadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmbusReadFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(uint32, 3)] pub addr: Option<u32>,
-    #[pb(uint32, 4)] pub command: Option<u32>,
-    #[pb(uint32, 5)] pub protocol: Option<u32>,
+    pub adapter_nr: Option<i32>,
+    pub flags: Option<u32>,
+    pub addr: Option<u32>,
+    pub command: Option<u32>,
+    pub protocol: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmbusReadFtraceEventWriter, "perfetto.protos.SmbusReadFtraceEvent");
-impl SmbusReadFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { SmbusReadFtraceEvent;
+    optional protocol = 5 as Uint32;
+    optional command = 4 as Uint32;
+    optional addr = 3 as Uint32;
+    optional flags = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { SmbusReadFtraceEventWriter, "perfetto.protos.SmbusReadFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value flags(u32) = 2 as uint32;
+    value addr(u32) = 3 as uint32;
+    value command(u32) = 4 as uint32;
+    value protocol(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -236,26 +263,34 @@ impl SmbusReadFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmbusWriteFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub addr: Option<u32>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint32, 4)] pub command: Option<u32>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
-    #[pb(uint32, 6)] pub protocol: Option<u32>,
+    pub adapter_nr: Option<i32>,
+    pub addr: Option<u32>,
+    pub flags: Option<u32>,
+    pub command: Option<u32>,
+    pub len: Option<u32>,
+    pub protocol: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmbusWriteFtraceEventWriter, "perfetto.protos.SmbusWriteFtraceEvent");
-impl SmbusWriteFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { SmbusWriteFtraceEvent;
+    optional protocol = 6 as Uint32;
+    optional len = 5 as Uint32;
+    optional command = 4 as Uint32;
+    optional flags = 3 as Uint32;
+    optional addr = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { SmbusWriteFtraceEventWriter, "perfetto.protos.SmbusWriteFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value addr(u32) = 2 as uint32;
+    value flags(u32) = 3 as uint32;
+    value command(u32) = 4 as uint32;
+    value len(u32) = 5 as uint32;
+    value protocol(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -284,28 +319,37 @@ impl SmbusWriteFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusResultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmbusResultFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub addr: Option<u32>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint32, 4)] pub read_write: Option<u32>,
-    #[pb(uint32, 5)] pub command: Option<u32>,
-    #[pb(int32, 6)] pub res: Option<i32>,
-    #[pb(uint32, 7)] pub protocol: Option<u32>,
+    pub adapter_nr: Option<i32>,
+    pub addr: Option<u32>,
+    pub flags: Option<u32>,
+    pub read_write: Option<u32>,
+    pub command: Option<u32>,
+    pub res: Option<i32>,
+    pub protocol: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmbusResultFtraceEventWriter, "perfetto.protos.SmbusResultFtraceEvent");
-impl SmbusResultFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn read_write(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn res(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+rt::owned! { SmbusResultFtraceEvent;
+    optional protocol = 7 as Uint32;
+    optional res = 6 as Int32;
+    optional command = 5 as Uint32;
+    optional read_write = 4 as Uint32;
+    optional flags = 3 as Uint32;
+    optional addr = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { SmbusResultFtraceEventWriter, "perfetto.protos.SmbusResultFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value addr(u32) = 2 as uint32;
+    value flags(u32) = 3 as uint32;
+    value read_write(u32) = 4 as uint32;
+    value command(u32) = 5 as uint32;
+    value res(i32) = 6 as int32;
+    value protocol(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -336,26 +380,34 @@ impl SmbusResultFtraceEvent {
 }
 
 /// `perfetto.protos.SmbusReplyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmbusReplyFtraceEvent {
-    #[pb(int32, 1)] pub adapter_nr: Option<i32>,
-    #[pb(uint32, 2)] pub addr: Option<u32>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint32, 4)] pub command: Option<u32>,
-    #[pb(uint32, 5)] pub len: Option<u32>,
-    #[pb(uint32, 6)] pub protocol: Option<u32>,
+    pub adapter_nr: Option<i32>,
+    pub addr: Option<u32>,
+    pub flags: Option<u32>,
+    pub command: Option<u32>,
+    pub len: Option<u32>,
+    pub protocol: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmbusReplyFtraceEventWriter, "perfetto.protos.SmbusReplyFtraceEvent");
-impl SmbusReplyFtraceEventWriter<'_> {
-    #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { SmbusReplyFtraceEvent;
+    optional protocol = 6 as Uint32;
+    optional len = 5 as Uint32;
+    optional command = 4 as Uint32;
+    optional flags = 3 as Uint32;
+    optional addr = 2 as Uint32;
+    optional adapter_nr = 1 as Int32;
+}
+
+rt::writer! { SmbusReplyFtraceEventWriter, "perfetto.protos.SmbusReplyFtraceEvent";
+    value adapter_nr(i32) = 1 as int32;
+    value addr(u32) = 2 as uint32;
+    value flags(u32) = 3 as uint32;
+    value command(u32) = 4 as uint32;
+    value len(u32) = 5 as uint32;
+    value protocol(u32) = 6 as uint32;
 }
 
 rt::reader! {

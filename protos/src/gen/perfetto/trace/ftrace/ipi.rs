@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.IpiEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IpiEntryFtraceEvent {
-    #[pb(string, 1)] pub reason: Option<String>,
+    pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IpiEntryFtraceEventWriter, "perfetto.protos.IpiEntryFtraceEvent");
-impl IpiEntryFtraceEventWriter<'_> {
-    #[inline] pub fn reason(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { IpiEntryFtraceEvent;
+    optional reason = 1 as Text;
+}
+
+rt::writer! { IpiEntryFtraceEventWriter, "perfetto.protos.IpiEntryFtraceEvent";
+    value reason(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -37,16 +40,19 @@ impl IpiEntryFtraceEvent {
 }
 
 /// `perfetto.protos.IpiExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IpiExitFtraceEvent {
-    #[pb(string, 1)] pub reason: Option<String>,
+    pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IpiExitFtraceEventWriter, "perfetto.protos.IpiExitFtraceEvent");
-impl IpiExitFtraceEventWriter<'_> {
-    #[inline] pub fn reason(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { IpiExitFtraceEvent;
+    optional reason = 1 as Text;
+}
+
+rt::writer! { IpiExitFtraceEventWriter, "perfetto.protos.IpiExitFtraceEvent";
+    value reason(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -66,18 +72,22 @@ impl IpiExitFtraceEvent {
 }
 
 /// `perfetto.protos.IpiRaiseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IpiRaiseFtraceEvent {
-    #[pb(uint32, 1)] pub target_cpus: Option<u32>,
-    #[pb(string, 2)] pub reason: Option<String>,
+    pub target_cpus: Option<u32>,
+    pub reason: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IpiRaiseFtraceEventWriter, "perfetto.protos.IpiRaiseFtraceEvent");
-impl IpiRaiseFtraceEventWriter<'_> {
-    #[inline] pub fn target_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn reason(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { IpiRaiseFtraceEvent;
+    optional reason = 2 as Text;
+    optional target_cpus = 1 as Uint32;
+}
+
+rt::writer! { IpiRaiseFtraceEventWriter, "perfetto.protos.IpiRaiseFtraceEvent";
+    value target_cpus(u32) = 1 as uint32;
+    value reason(&str) = 2 as string;
 }
 
 rt::reader! {

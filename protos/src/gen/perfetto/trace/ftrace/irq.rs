@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SoftirqEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SoftirqEntryFtraceEvent {
-    #[pb(uint32, 1)] pub vec: Option<u32>,
+    pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SoftirqEntryFtraceEventWriter, "perfetto.protos.SoftirqEntryFtraceEvent");
-impl SoftirqEntryFtraceEventWriter<'_> {
-    #[inline] pub fn vec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { SoftirqEntryFtraceEvent;
+    optional vec = 1 as Uint32;
+}
+
+rt::writer! { SoftirqEntryFtraceEventWriter, "perfetto.protos.SoftirqEntryFtraceEvent";
+    value vec(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -37,16 +40,19 @@ impl SoftirqEntryFtraceEvent {
 }
 
 /// `perfetto.protos.SoftirqExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SoftirqExitFtraceEvent {
-    #[pb(uint32, 1)] pub vec: Option<u32>,
+    pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SoftirqExitFtraceEventWriter, "perfetto.protos.SoftirqExitFtraceEvent");
-impl SoftirqExitFtraceEventWriter<'_> {
-    #[inline] pub fn vec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { SoftirqExitFtraceEvent;
+    optional vec = 1 as Uint32;
+}
+
+rt::writer! { SoftirqExitFtraceEventWriter, "perfetto.protos.SoftirqExitFtraceEvent";
+    value vec(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -66,16 +72,19 @@ impl SoftirqExitFtraceEvent {
 }
 
 /// `perfetto.protos.SoftirqRaiseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SoftirqRaiseFtraceEvent {
-    #[pb(uint32, 1)] pub vec: Option<u32>,
+    pub vec: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SoftirqRaiseFtraceEventWriter, "perfetto.protos.SoftirqRaiseFtraceEvent");
-impl SoftirqRaiseFtraceEventWriter<'_> {
-    #[inline] pub fn vec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { SoftirqRaiseFtraceEvent;
+    optional vec = 1 as Uint32;
+}
+
+rt::writer! { SoftirqRaiseFtraceEventWriter, "perfetto.protos.SoftirqRaiseFtraceEvent";
+    value vec(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -95,20 +104,25 @@ impl SoftirqRaiseFtraceEvent {
 }
 
 /// `perfetto.protos.IrqHandlerEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IrqHandlerEntryFtraceEvent {
-    #[pb(int32, 1)] pub irq: Option<i32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(uint32, 3)] pub handler: Option<u32>,
+    pub irq: Option<i32>,
+    pub name: Option<String>,
+    pub handler: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IrqHandlerEntryFtraceEventWriter, "perfetto.protos.IrqHandlerEntryFtraceEvent");
-impl IrqHandlerEntryFtraceEventWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn handler(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { IrqHandlerEntryFtraceEvent;
+    optional handler = 3 as Uint32;
+    optional name = 2 as Text;
+    optional irq = 1 as Int32;
+}
+
+rt::writer! { IrqHandlerEntryFtraceEventWriter, "perfetto.protos.IrqHandlerEntryFtraceEvent";
+    value irq(i32) = 1 as int32;
+    value name(&str) = 2 as string;
+    value handler(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -131,18 +145,22 @@ impl IrqHandlerEntryFtraceEvent {
 }
 
 /// `perfetto.protos.IrqHandlerExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IrqHandlerExitFtraceEvent {
-    #[pb(int32, 1)] pub irq: Option<i32>,
-    #[pb(int32, 2)] pub ret: Option<i32>,
+    pub irq: Option<i32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IrqHandlerExitFtraceEventWriter, "perfetto.protos.IrqHandlerExitFtraceEvent");
-impl IrqHandlerExitFtraceEventWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { IrqHandlerExitFtraceEvent;
+    optional ret = 2 as Int32;
+    optional irq = 1 as Int32;
+}
+
+rt::writer! { IrqHandlerExitFtraceEventWriter, "perfetto.protos.IrqHandlerExitFtraceEvent";
+    value irq(i32) = 1 as int32;
+    value ret(i32) = 2 as int32;
 }
 
 rt::reader! {

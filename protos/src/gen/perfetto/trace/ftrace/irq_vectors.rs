@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LocalTimerEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LocalTimerEntryFtraceEvent {
-    #[pb(int32, 1)] pub vector: Option<i32>,
+    pub vector: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LocalTimerEntryFtraceEventWriter, "perfetto.protos.LocalTimerEntryFtraceEvent");
-impl LocalTimerEntryFtraceEventWriter<'_> {
-    #[inline] pub fn vector(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { LocalTimerEntryFtraceEvent;
+    optional vector = 1 as Int32;
+}
+
+rt::writer! { LocalTimerEntryFtraceEventWriter, "perfetto.protos.LocalTimerEntryFtraceEvent";
+    value vector(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -37,16 +40,19 @@ impl LocalTimerEntryFtraceEvent {
 }
 
 /// `perfetto.protos.LocalTimerExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LocalTimerExitFtraceEvent {
-    #[pb(int32, 1)] pub vector: Option<i32>,
+    pub vector: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LocalTimerExitFtraceEventWriter, "perfetto.protos.LocalTimerExitFtraceEvent");
-impl LocalTimerExitFtraceEventWriter<'_> {
-    #[inline] pub fn vector(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { LocalTimerExitFtraceEvent;
+    optional vector = 1 as Int32;
+}
+
+rt::writer! { LocalTimerExitFtraceEventWriter, "perfetto.protos.LocalTimerExitFtraceEvent";
+    value vector(i32) = 1 as int32;
 }
 
 rt::reader! {

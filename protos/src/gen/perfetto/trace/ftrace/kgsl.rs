@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KgslGpuFrequencyFtraceEvent {
-    #[pb(uint32, 1)] pub gpu_freq: Option<u32>,
-    #[pb(uint32, 2)] pub gpu_id: Option<u32>,
+    pub gpu_freq: Option<u32>,
+    pub gpu_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KgslGpuFrequencyFtraceEventWriter, "perfetto.protos.KgslGpuFrequencyFtraceEvent");
-impl KgslGpuFrequencyFtraceEventWriter<'_> {
-    #[inline] pub fn gpu_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { KgslGpuFrequencyFtraceEvent;
+    optional gpu_id = 2 as Uint32;
+    optional gpu_freq = 1 as Uint32;
+}
+
+rt::writer! { KgslGpuFrequencyFtraceEventWriter, "perfetto.protos.KgslGpuFrequencyFtraceEvent";
+    value gpu_freq(u32) = 1 as uint32;
+    value gpu_id(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -40,24 +44,31 @@ impl KgslGpuFrequencyFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchQueuedFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint32, 2)] pub timestamp: Option<u32>,
-    #[pb(uint32, 3)] pub queued: Option<u32>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(uint32, 5)] pub prio: Option<u32>,
+    pub id: Option<u32>,
+    pub timestamp: Option<u32>,
+    pub queued: Option<u32>,
+    pub flags: Option<u32>,
+    pub prio: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KgslAdrenoCmdbatchQueuedFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent");
-impl KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn queued(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { KgslAdrenoCmdbatchQueuedFtraceEvent;
+    optional prio = 5 as Uint32;
+    optional flags = 4 as Uint32;
+    optional queued = 3 as Uint32;
+    optional timestamp = 2 as Uint32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { KgslAdrenoCmdbatchQueuedFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value timestamp(u32) = 2 as uint32;
+    value queued(u32) = 3 as uint32;
+    value flags(u32) = 4 as uint32;
+    value prio(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -84,40 +95,55 @@ impl KgslAdrenoCmdbatchQueuedFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchSubmittedFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint32, 2)] pub timestamp: Option<u32>,
-    #[pb(int64, 3)] pub inflight: Option<i64>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(uint64, 5)] pub ticks: Option<u64>,
-    #[pb(uint64, 6)] pub secs: Option<u64>,
-    #[pb(uint64, 7)] pub usecs: Option<u64>,
-    #[pb(int32, 8)] pub prio: Option<i32>,
-    #[pb(int32, 9)] pub rb_id: Option<i32>,
-    #[pb(uint32, 10)] pub rptr: Option<u32>,
-    #[pb(uint32, 11)] pub wptr: Option<u32>,
-    #[pb(int32, 12)] pub q_inflight: Option<i32>,
-    #[pb(int32, 13)] pub dispatch_queue: Option<i32>,
+    pub id: Option<u32>,
+    pub timestamp: Option<u32>,
+    pub inflight: Option<i64>,
+    pub flags: Option<u32>,
+    pub ticks: Option<u64>,
+    pub secs: Option<u64>,
+    pub usecs: Option<u64>,
+    pub prio: Option<i32>,
+    pub rb_id: Option<i32>,
+    pub rptr: Option<u32>,
+    pub wptr: Option<u32>,
+    pub q_inflight: Option<i32>,
+    pub dispatch_queue: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KgslAdrenoCmdbatchSubmittedFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent");
-impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn inflight(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ticks(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn secs(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn usecs(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn rb_id(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn rptr(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn wptr(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn q_inflight(&mut self, value: i32) -> &mut Self { rt::int32::<12>(&mut self.s, value); self }
-    #[inline] pub fn dispatch_queue(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
+rt::owned! { KgslAdrenoCmdbatchSubmittedFtraceEvent;
+    optional dispatch_queue = 13 as Int32;
+    optional q_inflight = 12 as Int32;
+    optional wptr = 11 as Uint32;
+    optional rptr = 10 as Uint32;
+    optional rb_id = 9 as Int32;
+    optional prio = 8 as Int32;
+    optional usecs = 7 as Uint64;
+    optional secs = 6 as Uint64;
+    optional ticks = 5 as Uint64;
+    optional flags = 4 as Uint32;
+    optional inflight = 3 as Int64;
+    optional timestamp = 2 as Uint32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { KgslAdrenoCmdbatchSubmittedFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value timestamp(u32) = 2 as uint32;
+    value inflight(i64) = 3 as int64;
+    value flags(u32) = 4 as uint32;
+    value ticks(u64) = 5 as uint64;
+    value secs(u64) = 6 as uint64;
+    value usecs(u64) = 7 as uint64;
+    value prio(i32) = 8 as int32;
+    value rb_id(i32) = 9 as int32;
+    value rptr(u32) = 10 as uint32;
+    value wptr(u32) = 11 as uint32;
+    value q_inflight(i32) = 12 as int32;
+    value dispatch_queue(i32) = 13 as int32;
 }
 
 rt::reader! {
@@ -160,22 +186,28 @@ impl KgslAdrenoCmdbatchSubmittedFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchSyncFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint32, 2)] pub timestamp: Option<u32>,
-    #[pb(uint64, 3)] pub ticks: Option<u64>,
-    #[pb(int32, 4)] pub prio: Option<i32>,
+    pub id: Option<u32>,
+    pub timestamp: Option<u32>,
+    pub ticks: Option<u64>,
+    pub prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KgslAdrenoCmdbatchSyncFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent");
-impl KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ticks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { KgslAdrenoCmdbatchSyncFtraceEvent;
+    optional prio = 4 as Int32;
+    optional ticks = 3 as Uint64;
+    optional timestamp = 2 as Uint32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { KgslAdrenoCmdbatchSyncFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value timestamp(u32) = 2 as uint32;
+    value ticks(u64) = 3 as uint64;
+    value prio(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -200,48 +232,67 @@ impl KgslAdrenoCmdbatchSyncFtraceEvent {
 }
 
 /// `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KgslAdrenoCmdbatchRetiredFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint32, 2)] pub timestamp: Option<u32>,
-    #[pb(int64, 3)] pub inflight: Option<i64>,
-    #[pb(uint32, 4)] pub recovery: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
-    #[pb(uint64, 6)] pub start: Option<u64>,
-    #[pb(uint64, 7)] pub retire: Option<u64>,
-    #[pb(int32, 8)] pub prio: Option<i32>,
-    #[pb(int32, 9)] pub rb_id: Option<i32>,
-    #[pb(uint32, 10)] pub rptr: Option<u32>,
-    #[pb(uint32, 11)] pub wptr: Option<u32>,
-    #[pb(int32, 12)] pub q_inflight: Option<i32>,
-    #[pb(uint64, 13)] pub fault_recovery: Option<u64>,
-    #[pb(uint32, 14)] pub dispatch_queue: Option<u32>,
-    #[pb(uint64, 15)] pub submitted_to_rb: Option<u64>,
-    #[pb(uint64, 16)] pub retired_on_gmu: Option<u64>,
-    #[pb(uint64, 17)] pub active: Option<u64>,
+    pub id: Option<u32>,
+    pub timestamp: Option<u32>,
+    pub inflight: Option<i64>,
+    pub recovery: Option<u32>,
+    pub flags: Option<u32>,
+    pub start: Option<u64>,
+    pub retire: Option<u64>,
+    pub prio: Option<i32>,
+    pub rb_id: Option<i32>,
+    pub rptr: Option<u32>,
+    pub wptr: Option<u32>,
+    pub q_inflight: Option<i32>,
+    pub fault_recovery: Option<u64>,
+    pub dispatch_queue: Option<u32>,
+    pub submitted_to_rb: Option<u64>,
+    pub retired_on_gmu: Option<u64>,
+    pub active: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KgslAdrenoCmdbatchRetiredFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent");
-impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn inflight(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn recovery(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn retire(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn rb_id(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn rptr(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn wptr(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn q_inflight(&mut self, value: i32) -> &mut Self { rt::int32::<12>(&mut self.s, value); self }
-    #[inline] pub fn fault_recovery(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
-    #[inline] pub fn dispatch_queue(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn submitted_to_rb(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
-    #[inline] pub fn retired_on_gmu(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
-    #[inline] pub fn active(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+rt::owned! { KgslAdrenoCmdbatchRetiredFtraceEvent;
+    optional active = 17 as Uint64;
+    optional retired_on_gmu = 16 as Uint64;
+    optional submitted_to_rb = 15 as Uint64;
+    optional dispatch_queue = 14 as Uint32;
+    optional fault_recovery = 13 as Uint64;
+    optional q_inflight = 12 as Int32;
+    optional wptr = 11 as Uint32;
+    optional rptr = 10 as Uint32;
+    optional rb_id = 9 as Int32;
+    optional prio = 8 as Int32;
+    optional retire = 7 as Uint64;
+    optional start = 6 as Uint64;
+    optional flags = 5 as Uint32;
+    optional recovery = 4 as Uint32;
+    optional inflight = 3 as Int64;
+    optional timestamp = 2 as Uint32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { KgslAdrenoCmdbatchRetiredFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value timestamp(u32) = 2 as uint32;
+    value inflight(i64) = 3 as int64;
+    value recovery(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
+    value start(u64) = 6 as uint64;
+    value retire(u64) = 7 as uint64;
+    value prio(i32) = 8 as int32;
+    value rb_id(i32) = 9 as int32;
+    value rptr(u32) = 10 as uint32;
+    value wptr(u32) = 11 as uint32;
+    value q_inflight(i32) = 12 as int32;
+    value fault_recovery(u64) = 13 as uint64;
+    value dispatch_queue(u32) = 14 as uint32;
+    value submitted_to_rb(u64) = 15 as uint64;
+    value retired_on_gmu(u64) = 16 as uint64;
+    value active(u64) = 17 as uint64;
 }
 
 rt::reader! {

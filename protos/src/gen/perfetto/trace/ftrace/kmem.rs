@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocPagesIommuEndFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
+    pub gfp_flags: Option<u32>,
+    pub order: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AllocPagesIommuEndFtraceEventWriter, "perfetto.protos.AllocPagesIommuEndFtraceEvent");
-impl AllocPagesIommuEndFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { AllocPagesIommuEndFtraceEvent;
+    optional order = 2 as Uint32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { AllocPagesIommuEndFtraceEventWriter, "perfetto.protos.AllocPagesIommuEndFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value order(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -40,18 +44,22 @@ impl AllocPagesIommuEndFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocPagesIommuFailFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
+    pub gfp_flags: Option<u32>,
+    pub order: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AllocPagesIommuFailFtraceEventWriter, "perfetto.protos.AllocPagesIommuFailFtraceEvent");
-impl AllocPagesIommuFailFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { AllocPagesIommuFailFtraceEvent;
+    optional order = 2 as Uint32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { AllocPagesIommuFailFtraceEventWriter, "perfetto.protos.AllocPagesIommuFailFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value order(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -72,18 +80,22 @@ impl AllocPagesIommuFailFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocPagesIommuStartFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
+    pub gfp_flags: Option<u32>,
+    pub order: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AllocPagesIommuStartFtraceEventWriter, "perfetto.protos.AllocPagesIommuStartFtraceEvent");
-impl AllocPagesIommuStartFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { AllocPagesIommuStartFtraceEvent;
+    optional order = 2 as Uint32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { AllocPagesIommuStartFtraceEventWriter, "perfetto.protos.AllocPagesIommuStartFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value order(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -104,18 +116,22 @@ impl AllocPagesIommuStartFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesSysEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocPagesSysEndFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
+    pub gfp_flags: Option<u32>,
+    pub order: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AllocPagesSysEndFtraceEventWriter, "perfetto.protos.AllocPagesSysEndFtraceEvent");
-impl AllocPagesSysEndFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { AllocPagesSysEndFtraceEvent;
+    optional order = 2 as Uint32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { AllocPagesSysEndFtraceEventWriter, "perfetto.protos.AllocPagesSysEndFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value order(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -136,18 +152,22 @@ impl AllocPagesSysEndFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesSysFailFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocPagesSysFailFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
+    pub gfp_flags: Option<u32>,
+    pub order: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AllocPagesSysFailFtraceEventWriter, "perfetto.protos.AllocPagesSysFailFtraceEvent");
-impl AllocPagesSysFailFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { AllocPagesSysFailFtraceEvent;
+    optional order = 2 as Uint32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { AllocPagesSysFailFtraceEventWriter, "perfetto.protos.AllocPagesSysFailFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value order(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -168,18 +188,22 @@ impl AllocPagesSysFailFtraceEvent {
 }
 
 /// `perfetto.protos.AllocPagesSysStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocPagesSysStartFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
+    pub gfp_flags: Option<u32>,
+    pub order: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AllocPagesSysStartFtraceEventWriter, "perfetto.protos.AllocPagesSysStartFtraceEvent");
-impl AllocPagesSysStartFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { AllocPagesSysStartFtraceEvent;
+    optional order = 2 as Uint32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { AllocPagesSysStartFtraceEventWriter, "perfetto.protos.AllocPagesSysStartFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value order(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -200,16 +224,19 @@ impl AllocPagesSysStartFtraceEvent {
 }
 
 /// `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmaAllocContiguousRetryFtraceEvent {
-    #[pb(int32, 1)] pub tries: Option<i32>,
+    pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmaAllocContiguousRetryFtraceEventWriter, "perfetto.protos.DmaAllocContiguousRetryFtraceEvent");
-impl DmaAllocContiguousRetryFtraceEventWriter<'_> {
-    #[inline] pub fn tries(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { DmaAllocContiguousRetryFtraceEvent;
+    optional tries = 1 as Int32;
+}
+
+rt::writer! { DmaAllocContiguousRetryFtraceEventWriter, "perfetto.protos.DmaAllocContiguousRetryFtraceEvent";
+    value tries(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -229,22 +256,28 @@ impl DmaAllocContiguousRetryFtraceEvent {
 }
 
 /// `perfetto.protos.IommuMapRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IommuMapRangeFtraceEvent {
-    #[pb(uint64, 1)] pub chunk_size: Option<u64>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
-    #[pb(uint64, 3)] pub pa: Option<u64>,
-    #[pb(uint64, 4)] pub va: Option<u64>,
+    pub chunk_size: Option<u64>,
+    pub len: Option<u64>,
+    pub pa: Option<u64>,
+    pub va: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IommuMapRangeFtraceEventWriter, "perfetto.protos.IommuMapRangeFtraceEvent");
-impl IommuMapRangeFtraceEventWriter<'_> {
-    #[inline] pub fn chunk_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pa(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn va(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { IommuMapRangeFtraceEvent;
+    optional va = 4 as Uint64;
+    optional pa = 3 as Uint64;
+    optional len = 2 as Uint64;
+    optional chunk_size = 1 as Uint64;
+}
+
+rt::writer! { IommuMapRangeFtraceEventWriter, "perfetto.protos.IommuMapRangeFtraceEvent";
+    value chunk_size(u64) = 1 as uint64;
+    value len(u64) = 2 as uint64;
+    value pa(u64) = 3 as uint64;
+    value va(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -269,24 +302,31 @@ impl IommuMapRangeFtraceEvent {
 }
 
 /// `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IommuSecPtblMapRangeEndFtraceEvent {
-    #[pb(uint64, 1)] pub len: Option<u64>,
-    #[pb(int32, 2)] pub num: Option<i32>,
-    #[pb(uint32, 3)] pub pa: Option<u32>,
-    #[pb(int32, 4)] pub sec_id: Option<i32>,
-    #[pb(uint64, 5)] pub va: Option<u64>,
+    pub len: Option<u64>,
+    pub num: Option<i32>,
+    pub pa: Option<u32>,
+    pub sec_id: Option<i32>,
+    pub va: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IommuSecPtblMapRangeEndFtraceEventWriter, "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent");
-impl IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn num(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pa(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sec_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn va(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { IommuSecPtblMapRangeEndFtraceEvent;
+    optional va = 5 as Uint64;
+    optional sec_id = 4 as Int32;
+    optional pa = 3 as Uint32;
+    optional num = 2 as Int32;
+    optional len = 1 as Uint64;
+}
+
+rt::writer! { IommuSecPtblMapRangeEndFtraceEventWriter, "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent";
+    value len(u64) = 1 as uint64;
+    value num(i32) = 2 as int32;
+    value pa(u32) = 3 as uint32;
+    value sec_id(i32) = 4 as int32;
+    value va(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -313,24 +353,31 @@ impl IommuSecPtblMapRangeEndFtraceEvent {
 }
 
 /// `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IommuSecPtblMapRangeStartFtraceEvent {
-    #[pb(uint64, 1)] pub len: Option<u64>,
-    #[pb(int32, 2)] pub num: Option<i32>,
-    #[pb(uint32, 3)] pub pa: Option<u32>,
-    #[pb(int32, 4)] pub sec_id: Option<i32>,
-    #[pb(uint64, 5)] pub va: Option<u64>,
+    pub len: Option<u64>,
+    pub num: Option<i32>,
+    pub pa: Option<u32>,
+    pub sec_id: Option<i32>,
+    pub va: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IommuSecPtblMapRangeStartFtraceEventWriter, "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent");
-impl IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn num(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pa(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sec_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn va(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { IommuSecPtblMapRangeStartFtraceEvent;
+    optional va = 5 as Uint64;
+    optional sec_id = 4 as Int32;
+    optional pa = 3 as Uint32;
+    optional num = 2 as Int32;
+    optional len = 1 as Uint64;
+}
+
+rt::writer! { IommuSecPtblMapRangeStartFtraceEventWriter, "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent";
+    value len(u64) = 1 as uint64;
+    value num(i32) = 2 as int32;
+    value pa(u32) = 3 as uint32;
+    value sec_id(i32) = 4 as int32;
+    value va(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -357,24 +404,31 @@ impl IommuSecPtblMapRangeStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonAllocBufferEndFtraceEvent {
-    #[pb(string, 1)] pub client_name: Option<String>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(string, 3)] pub heap_name: Option<String>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
-    #[pb(uint32, 5)] pub mask: Option<u32>,
+    pub client_name: Option<String>,
+    pub flags: Option<u32>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
+    pub mask: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonAllocBufferEndFtraceEventWriter, "perfetto.protos.IonAllocBufferEndFtraceEvent");
-impl IonAllocBufferEndFtraceEventWriter<'_> {
-    #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { IonAllocBufferEndFtraceEvent;
+    optional mask = 5 as Uint32;
+    optional len = 4 as Uint64;
+    optional heap_name = 3 as Text;
+    optional flags = 2 as Uint32;
+    optional client_name = 1 as Text;
+}
+
+rt::writer! { IonAllocBufferEndFtraceEventWriter, "perfetto.protos.IonAllocBufferEndFtraceEvent";
+    value client_name(&str) = 1 as string;
+    value flags(u32) = 2 as uint32;
+    value heap_name(&str) = 3 as string;
+    value len(u64) = 4 as uint64;
+    value mask(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -401,26 +455,34 @@ impl IonAllocBufferEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferFailFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonAllocBufferFailFtraceEvent {
-    #[pb(string, 1)] pub client_name: Option<String>,
-    #[pb(int64, 2)] pub error: Option<i64>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(string, 4)] pub heap_name: Option<String>,
-    #[pb(uint64, 5)] pub len: Option<u64>,
-    #[pb(uint32, 6)] pub mask: Option<u32>,
+    pub client_name: Option<String>,
+    pub error: Option<i64>,
+    pub flags: Option<u32>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
+    pub mask: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonAllocBufferFailFtraceEventWriter, "perfetto.protos.IonAllocBufferFailFtraceEvent");
-impl IonAllocBufferFailFtraceEventWriter<'_> {
-    #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { IonAllocBufferFailFtraceEvent;
+    optional mask = 6 as Uint32;
+    optional len = 5 as Uint64;
+    optional heap_name = 4 as Text;
+    optional flags = 3 as Uint32;
+    optional error = 2 as Int64;
+    optional client_name = 1 as Text;
+}
+
+rt::writer! { IonAllocBufferFailFtraceEventWriter, "perfetto.protos.IonAllocBufferFailFtraceEvent";
+    value client_name(&str) = 1 as string;
+    value error(i64) = 2 as int64;
+    value flags(u32) = 3 as uint32;
+    value heap_name(&str) = 4 as string;
+    value len(u64) = 5 as uint64;
+    value mask(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -449,26 +511,34 @@ impl IonAllocBufferFailFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonAllocBufferFallbackFtraceEvent {
-    #[pb(string, 1)] pub client_name: Option<String>,
-    #[pb(int64, 2)] pub error: Option<i64>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(string, 4)] pub heap_name: Option<String>,
-    #[pb(uint64, 5)] pub len: Option<u64>,
-    #[pb(uint32, 6)] pub mask: Option<u32>,
+    pub client_name: Option<String>,
+    pub error: Option<i64>,
+    pub flags: Option<u32>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
+    pub mask: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonAllocBufferFallbackFtraceEventWriter, "perfetto.protos.IonAllocBufferFallbackFtraceEvent");
-impl IonAllocBufferFallbackFtraceEventWriter<'_> {
-    #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { IonAllocBufferFallbackFtraceEvent;
+    optional mask = 6 as Uint32;
+    optional len = 5 as Uint64;
+    optional heap_name = 4 as Text;
+    optional flags = 3 as Uint32;
+    optional error = 2 as Int64;
+    optional client_name = 1 as Text;
+}
+
+rt::writer! { IonAllocBufferFallbackFtraceEventWriter, "perfetto.protos.IonAllocBufferFallbackFtraceEvent";
+    value client_name(&str) = 1 as string;
+    value error(i64) = 2 as int64;
+    value flags(u32) = 3 as uint32;
+    value heap_name(&str) = 4 as string;
+    value len(u64) = 5 as uint64;
+    value mask(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -497,24 +567,31 @@ impl IonAllocBufferFallbackFtraceEvent {
 }
 
 /// `perfetto.protos.IonAllocBufferStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonAllocBufferStartFtraceEvent {
-    #[pb(string, 1)] pub client_name: Option<String>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(string, 3)] pub heap_name: Option<String>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
-    #[pb(uint32, 5)] pub mask: Option<u32>,
+    pub client_name: Option<String>,
+    pub flags: Option<u32>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
+    pub mask: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonAllocBufferStartFtraceEventWriter, "perfetto.protos.IonAllocBufferStartFtraceEvent");
-impl IonAllocBufferStartFtraceEventWriter<'_> {
-    #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { IonAllocBufferStartFtraceEvent;
+    optional mask = 5 as Uint32;
+    optional len = 4 as Uint64;
+    optional heap_name = 3 as Text;
+    optional flags = 2 as Uint32;
+    optional client_name = 1 as Text;
+}
+
+rt::writer! { IonAllocBufferStartFtraceEventWriter, "perfetto.protos.IonAllocBufferStartFtraceEvent";
+    value client_name(&str) = 1 as string;
+    value flags(u32) = 2 as uint32;
+    value heap_name(&str) = 3 as string;
+    value len(u64) = 4 as uint64;
+    value mask(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -541,16 +618,19 @@ impl IonAllocBufferStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonCpAllocRetryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonCpAllocRetryFtraceEvent {
-    #[pb(int32, 1)] pub tries: Option<i32>,
+    pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonCpAllocRetryFtraceEventWriter, "perfetto.protos.IonCpAllocRetryFtraceEvent");
-impl IonCpAllocRetryFtraceEventWriter<'_> {
-    #[inline] pub fn tries(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { IonCpAllocRetryFtraceEvent;
+    optional tries = 1 as Int32;
+}
+
+rt::writer! { IonCpAllocRetryFtraceEventWriter, "perfetto.protos.IonCpAllocRetryFtraceEvent";
+    value tries(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -570,22 +650,28 @@ impl IonCpAllocRetryFtraceEvent {
 }
 
 /// `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonCpSecureBufferEndFtraceEvent {
-    #[pb(uint64, 1)] pub align: Option<u64>,
-    #[pb(uint64, 2)] pub flags: Option<u64>,
-    #[pb(string, 3)] pub heap_name: Option<String>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
+    pub align: Option<u64>,
+    pub flags: Option<u64>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonCpSecureBufferEndFtraceEventWriter, "perfetto.protos.IonCpSecureBufferEndFtraceEvent");
-impl IonCpSecureBufferEndFtraceEventWriter<'_> {
-    #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { IonCpSecureBufferEndFtraceEvent;
+    optional len = 4 as Uint64;
+    optional heap_name = 3 as Text;
+    optional flags = 2 as Uint64;
+    optional align = 1 as Uint64;
+}
+
+rt::writer! { IonCpSecureBufferEndFtraceEventWriter, "perfetto.protos.IonCpSecureBufferEndFtraceEvent";
+    value align(u64) = 1 as uint64;
+    value flags(u64) = 2 as uint64;
+    value heap_name(&str) = 3 as string;
+    value len(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -610,22 +696,28 @@ impl IonCpSecureBufferEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonCpSecureBufferStartFtraceEvent {
-    #[pb(uint64, 1)] pub align: Option<u64>,
-    #[pb(uint64, 2)] pub flags: Option<u64>,
-    #[pb(string, 3)] pub heap_name: Option<String>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
+    pub align: Option<u64>,
+    pub flags: Option<u64>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonCpSecureBufferStartFtraceEventWriter, "perfetto.protos.IonCpSecureBufferStartFtraceEvent");
-impl IonCpSecureBufferStartFtraceEventWriter<'_> {
-    #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { IonCpSecureBufferStartFtraceEvent;
+    optional len = 4 as Uint64;
+    optional heap_name = 3 as Text;
+    optional flags = 2 as Uint64;
+    optional align = 1 as Uint64;
+}
+
+rt::writer! { IonCpSecureBufferStartFtraceEventWriter, "perfetto.protos.IonCpSecureBufferStartFtraceEvent";
+    value align(u64) = 1 as uint64;
+    value flags(u64) = 2 as uint64;
+    value heap_name(&str) = 3 as string;
+    value len(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -650,16 +742,19 @@ impl IonCpSecureBufferStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonPrefetchingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonPrefetchingFtraceEvent {
-    #[pb(uint64, 1)] pub len: Option<u64>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonPrefetchingFtraceEventWriter, "perfetto.protos.IonPrefetchingFtraceEvent");
-impl IonPrefetchingFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { IonPrefetchingFtraceEvent;
+    optional len = 1 as Uint64;
+}
+
+rt::writer! { IonPrefetchingFtraceEventWriter, "perfetto.protos.IonPrefetchingFtraceEvent";
+    value len(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -679,20 +774,25 @@ impl IonPrefetchingFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonSecureCmaAddToPoolEndFtraceEvent {
-    #[pb(uint32, 1)] pub is_prefetch: Option<u32>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
-    #[pb(int32, 3)] pub pool_total: Option<i32>,
+    pub is_prefetch: Option<u32>,
+    pub len: Option<u64>,
+    pub pool_total: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonSecureCmaAddToPoolEndFtraceEventWriter, "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent");
-impl IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
-    #[inline] pub fn is_prefetch(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pool_total(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { IonSecureCmaAddToPoolEndFtraceEvent;
+    optional pool_total = 3 as Int32;
+    optional len = 2 as Uint64;
+    optional is_prefetch = 1 as Uint32;
+}
+
+rt::writer! { IonSecureCmaAddToPoolEndFtraceEventWriter, "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent";
+    value is_prefetch(u32) = 1 as uint32;
+    value len(u64) = 2 as uint64;
+    value pool_total(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -715,20 +815,25 @@ impl IonSecureCmaAddToPoolEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonSecureCmaAddToPoolStartFtraceEvent {
-    #[pb(uint32, 1)] pub is_prefetch: Option<u32>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
-    #[pb(int32, 3)] pub pool_total: Option<i32>,
+    pub is_prefetch: Option<u32>,
+    pub len: Option<u64>,
+    pub pool_total: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonSecureCmaAddToPoolStartFtraceEventWriter, "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent");
-impl IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
-    #[inline] pub fn is_prefetch(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pool_total(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { IonSecureCmaAddToPoolStartFtraceEvent;
+    optional pool_total = 3 as Int32;
+    optional len = 2 as Uint64;
+    optional is_prefetch = 1 as Uint32;
+}
+
+rt::writer! { IonSecureCmaAddToPoolStartFtraceEventWriter, "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent";
+    value is_prefetch(u32) = 1 as uint32;
+    value len(u64) = 2 as uint64;
+    value pool_total(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -751,22 +856,28 @@ impl IonSecureCmaAddToPoolStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonSecureCmaAllocateEndFtraceEvent {
-    #[pb(uint64, 1)] pub align: Option<u64>,
-    #[pb(uint64, 2)] pub flags: Option<u64>,
-    #[pb(string, 3)] pub heap_name: Option<String>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
+    pub align: Option<u64>,
+    pub flags: Option<u64>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonSecureCmaAllocateEndFtraceEventWriter, "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent");
-impl IonSecureCmaAllocateEndFtraceEventWriter<'_> {
-    #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { IonSecureCmaAllocateEndFtraceEvent;
+    optional len = 4 as Uint64;
+    optional heap_name = 3 as Text;
+    optional flags = 2 as Uint64;
+    optional align = 1 as Uint64;
+}
+
+rt::writer! { IonSecureCmaAllocateEndFtraceEventWriter, "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent";
+    value align(u64) = 1 as uint64;
+    value flags(u64) = 2 as uint64;
+    value heap_name(&str) = 3 as string;
+    value len(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -791,22 +902,28 @@ impl IonSecureCmaAllocateEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonSecureCmaAllocateStartFtraceEvent {
-    #[pb(uint64, 1)] pub align: Option<u64>,
-    #[pb(uint64, 2)] pub flags: Option<u64>,
-    #[pb(string, 3)] pub heap_name: Option<String>,
-    #[pb(uint64, 4)] pub len: Option<u64>,
+    pub align: Option<u64>,
+    pub flags: Option<u64>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonSecureCmaAllocateStartFtraceEventWriter, "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent");
-impl IonSecureCmaAllocateStartFtraceEventWriter<'_> {
-    #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { IonSecureCmaAllocateStartFtraceEvent;
+    optional len = 4 as Uint64;
+    optional heap_name = 3 as Text;
+    optional flags = 2 as Uint64;
+    optional align = 1 as Uint64;
+}
+
+rt::writer! { IonSecureCmaAllocateStartFtraceEventWriter, "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent";
+    value align(u64) = 1 as uint64;
+    value flags(u64) = 2 as uint64;
+    value heap_name(&str) = 3 as string;
+    value len(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -831,18 +948,22 @@ impl IonSecureCmaAllocateStartFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonSecureCmaShrinkPoolEndFtraceEvent {
-    #[pb(uint64, 1)] pub drained_size: Option<u64>,
-    #[pb(uint64, 2)] pub skipped_size: Option<u64>,
+    pub drained_size: Option<u64>,
+    pub skipped_size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonSecureCmaShrinkPoolEndFtraceEventWriter, "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent");
-impl IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
-    #[inline] pub fn drained_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn skipped_size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { IonSecureCmaShrinkPoolEndFtraceEvent;
+    optional skipped_size = 2 as Uint64;
+    optional drained_size = 1 as Uint64;
+}
+
+rt::writer! { IonSecureCmaShrinkPoolEndFtraceEventWriter, "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent";
+    value drained_size(u64) = 1 as uint64;
+    value skipped_size(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -863,18 +984,22 @@ impl IonSecureCmaShrinkPoolEndFtraceEvent {
 }
 
 /// `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonSecureCmaShrinkPoolStartFtraceEvent {
-    #[pb(uint64, 1)] pub drained_size: Option<u64>,
-    #[pb(uint64, 2)] pub skipped_size: Option<u64>,
+    pub drained_size: Option<u64>,
+    pub skipped_size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonSecureCmaShrinkPoolStartFtraceEventWriter, "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent");
-impl IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
-    #[inline] pub fn drained_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn skipped_size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { IonSecureCmaShrinkPoolStartFtraceEvent;
+    optional skipped_size = 2 as Uint64;
+    optional drained_size = 1 as Uint64;
+}
+
+rt::writer! { IonSecureCmaShrinkPoolStartFtraceEventWriter, "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent";
+    value drained_size(u64) = 1 as uint64;
+    value skipped_size(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -895,18 +1020,22 @@ impl IonSecureCmaShrinkPoolStartFtraceEvent {
 }
 
 /// `perfetto.protos.KfreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KfreeFtraceEvent {
-    #[pb(uint64, 1)] pub call_site: Option<u64>,
-    #[pb(uint64, 2)] pub ptr: Option<u64>,
+    pub call_site: Option<u64>,
+    pub ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KfreeFtraceEventWriter, "perfetto.protos.KfreeFtraceEvent");
-impl KfreeFtraceEventWriter<'_> {
-    #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KfreeFtraceEvent;
+    optional ptr = 2 as Uint64;
+    optional call_site = 1 as Uint64;
+}
+
+rt::writer! { KfreeFtraceEventWriter, "perfetto.protos.KfreeFtraceEvent";
+    value call_site(u64) = 1 as uint64;
+    value ptr(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -927,24 +1056,31 @@ impl KfreeFtraceEvent {
 }
 
 /// `perfetto.protos.KmallocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KmallocFtraceEvent {
-    #[pb(uint64, 1)] pub bytes_alloc: Option<u64>,
-    #[pb(uint64, 2)] pub bytes_req: Option<u64>,
-    #[pb(uint64, 3)] pub call_site: Option<u64>,
-    #[pb(uint32, 4)] pub gfp_flags: Option<u32>,
-    #[pb(uint64, 5)] pub ptr: Option<u64>,
+    pub bytes_alloc: Option<u64>,
+    pub bytes_req: Option<u64>,
+    pub call_site: Option<u64>,
+    pub gfp_flags: Option<u32>,
+    pub ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KmallocFtraceEventWriter, "perfetto.protos.KmallocFtraceEvent");
-impl KmallocFtraceEventWriter<'_> {
-    #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { KmallocFtraceEvent;
+    optional ptr = 5 as Uint64;
+    optional gfp_flags = 4 as Uint32;
+    optional call_site = 3 as Uint64;
+    optional bytes_req = 2 as Uint64;
+    optional bytes_alloc = 1 as Uint64;
+}
+
+rt::writer! { KmallocFtraceEventWriter, "perfetto.protos.KmallocFtraceEvent";
+    value bytes_alloc(u64) = 1 as uint64;
+    value bytes_req(u64) = 2 as uint64;
+    value call_site(u64) = 3 as uint64;
+    value gfp_flags(u32) = 4 as uint32;
+    value ptr(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -971,26 +1107,34 @@ impl KmallocFtraceEvent {
 }
 
 /// `perfetto.protos.KmallocNodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KmallocNodeFtraceEvent {
-    #[pb(uint64, 1)] pub bytes_alloc: Option<u64>,
-    #[pb(uint64, 2)] pub bytes_req: Option<u64>,
-    #[pb(uint64, 3)] pub call_site: Option<u64>,
-    #[pb(uint32, 4)] pub gfp_flags: Option<u32>,
-    #[pb(int32, 5)] pub node: Option<i32>,
-    #[pb(uint64, 6)] pub ptr: Option<u64>,
+    pub bytes_alloc: Option<u64>,
+    pub bytes_req: Option<u64>,
+    pub call_site: Option<u64>,
+    pub gfp_flags: Option<u32>,
+    pub node: Option<i32>,
+    pub ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KmallocNodeFtraceEventWriter, "perfetto.protos.KmallocNodeFtraceEvent");
-impl KmallocNodeFtraceEventWriter<'_> {
-    #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn node(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+rt::owned! { KmallocNodeFtraceEvent;
+    optional ptr = 6 as Uint64;
+    optional node = 5 as Int32;
+    optional gfp_flags = 4 as Uint32;
+    optional call_site = 3 as Uint64;
+    optional bytes_req = 2 as Uint64;
+    optional bytes_alloc = 1 as Uint64;
+}
+
+rt::writer! { KmallocNodeFtraceEventWriter, "perfetto.protos.KmallocNodeFtraceEvent";
+    value bytes_alloc(u64) = 1 as uint64;
+    value bytes_req(u64) = 2 as uint64;
+    value call_site(u64) = 3 as uint64;
+    value gfp_flags(u32) = 4 as uint32;
+    value node(i32) = 5 as int32;
+    value ptr(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -1019,24 +1163,31 @@ impl KmallocNodeFtraceEvent {
 }
 
 /// `perfetto.protos.KmemCacheAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KmemCacheAllocFtraceEvent {
-    #[pb(uint64, 1)] pub bytes_alloc: Option<u64>,
-    #[pb(uint64, 2)] pub bytes_req: Option<u64>,
-    #[pb(uint64, 3)] pub call_site: Option<u64>,
-    #[pb(uint32, 4)] pub gfp_flags: Option<u32>,
-    #[pb(uint64, 5)] pub ptr: Option<u64>,
+    pub bytes_alloc: Option<u64>,
+    pub bytes_req: Option<u64>,
+    pub call_site: Option<u64>,
+    pub gfp_flags: Option<u32>,
+    pub ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KmemCacheAllocFtraceEventWriter, "perfetto.protos.KmemCacheAllocFtraceEvent");
-impl KmemCacheAllocFtraceEventWriter<'_> {
-    #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { KmemCacheAllocFtraceEvent;
+    optional ptr = 5 as Uint64;
+    optional gfp_flags = 4 as Uint32;
+    optional call_site = 3 as Uint64;
+    optional bytes_req = 2 as Uint64;
+    optional bytes_alloc = 1 as Uint64;
+}
+
+rt::writer! { KmemCacheAllocFtraceEventWriter, "perfetto.protos.KmemCacheAllocFtraceEvent";
+    value bytes_alloc(u64) = 1 as uint64;
+    value bytes_req(u64) = 2 as uint64;
+    value call_site(u64) = 3 as uint64;
+    value gfp_flags(u32) = 4 as uint32;
+    value ptr(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -1063,26 +1214,34 @@ impl KmemCacheAllocFtraceEvent {
 }
 
 /// `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KmemCacheAllocNodeFtraceEvent {
-    #[pb(uint64, 1)] pub bytes_alloc: Option<u64>,
-    #[pb(uint64, 2)] pub bytes_req: Option<u64>,
-    #[pb(uint64, 3)] pub call_site: Option<u64>,
-    #[pb(uint32, 4)] pub gfp_flags: Option<u32>,
-    #[pb(int32, 5)] pub node: Option<i32>,
-    #[pb(uint64, 6)] pub ptr: Option<u64>,
+    pub bytes_alloc: Option<u64>,
+    pub bytes_req: Option<u64>,
+    pub call_site: Option<u64>,
+    pub gfp_flags: Option<u32>,
+    pub node: Option<i32>,
+    pub ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KmemCacheAllocNodeFtraceEventWriter, "perfetto.protos.KmemCacheAllocNodeFtraceEvent");
-impl KmemCacheAllocNodeFtraceEventWriter<'_> {
-    #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn node(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+rt::owned! { KmemCacheAllocNodeFtraceEvent;
+    optional ptr = 6 as Uint64;
+    optional node = 5 as Int32;
+    optional gfp_flags = 4 as Uint32;
+    optional call_site = 3 as Uint64;
+    optional bytes_req = 2 as Uint64;
+    optional bytes_alloc = 1 as Uint64;
+}
+
+rt::writer! { KmemCacheAllocNodeFtraceEventWriter, "perfetto.protos.KmemCacheAllocNodeFtraceEvent";
+    value bytes_alloc(u64) = 1 as uint64;
+    value bytes_req(u64) = 2 as uint64;
+    value call_site(u64) = 3 as uint64;
+    value gfp_flags(u32) = 4 as uint32;
+    value node(i32) = 5 as int32;
+    value ptr(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -1111,18 +1270,22 @@ impl KmemCacheAllocNodeFtraceEvent {
 }
 
 /// `perfetto.protos.KmemCacheFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KmemCacheFreeFtraceEvent {
-    #[pb(uint64, 1)] pub call_site: Option<u64>,
-    #[pb(uint64, 2)] pub ptr: Option<u64>,
+    pub call_site: Option<u64>,
+    pub ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KmemCacheFreeFtraceEventWriter, "perfetto.protos.KmemCacheFreeFtraceEvent");
-impl KmemCacheFreeFtraceEventWriter<'_> {
-    #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KmemCacheFreeFtraceEvent;
+    optional ptr = 2 as Uint64;
+    optional call_site = 1 as Uint64;
+}
+
+rt::writer! { KmemCacheFreeFtraceEventWriter, "perfetto.protos.KmemCacheFreeFtraceEvent";
+    value call_site(u64) = 1 as uint64;
+    value ptr(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -1143,16 +1306,19 @@ impl KmemCacheFreeFtraceEvent {
 }
 
 /// `perfetto.protos.MigratePagesEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MigratePagesEndFtraceEvent {
-    #[pb(int32, 1)] pub mode: Option<i32>,
+    pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MigratePagesEndFtraceEventWriter, "perfetto.protos.MigratePagesEndFtraceEvent");
-impl MigratePagesEndFtraceEventWriter<'_> {
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { MigratePagesEndFtraceEvent;
+    optional mode = 1 as Int32;
+}
+
+rt::writer! { MigratePagesEndFtraceEventWriter, "perfetto.protos.MigratePagesEndFtraceEvent";
+    value mode(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -1172,16 +1338,19 @@ impl MigratePagesEndFtraceEvent {
 }
 
 /// `perfetto.protos.MigratePagesStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MigratePagesStartFtraceEvent {
-    #[pb(int32, 1)] pub mode: Option<i32>,
+    pub mode: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MigratePagesStartFtraceEventWriter, "perfetto.protos.MigratePagesStartFtraceEvent");
-impl MigratePagesStartFtraceEventWriter<'_> {
-    #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { MigratePagesStartFtraceEvent;
+    optional mode = 1 as Int32;
+}
+
+rt::writer! { MigratePagesStartFtraceEventWriter, "perfetto.protos.MigratePagesStartFtraceEvent";
+    value mode(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -1201,16 +1370,19 @@ impl MigratePagesStartFtraceEvent {
 }
 
 /// `perfetto.protos.MigrateRetryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MigrateRetryFtraceEvent {
-    #[pb(int32, 1)] pub tries: Option<i32>,
+    pub tries: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MigrateRetryFtraceEventWriter, "perfetto.protos.MigrateRetryFtraceEvent");
-impl MigrateRetryFtraceEventWriter<'_> {
-    #[inline] pub fn tries(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { MigrateRetryFtraceEvent;
+    optional tries = 1 as Int32;
+}
+
+rt::writer! { MigrateRetryFtraceEventWriter, "perfetto.protos.MigrateRetryFtraceEvent";
+    value tries(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -1230,24 +1402,31 @@ impl MigrateRetryFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageAllocFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmPageAllocFtraceEvent {
-    #[pb(uint32, 1)] pub gfp_flags: Option<u32>,
-    #[pb(int32, 2)] pub migratetype: Option<i32>,
-    #[pb(uint32, 3)] pub order: Option<u32>,
-    #[pb(uint64, 4)] pub page: Option<u64>,
-    #[pb(uint64, 5)] pub pfn: Option<u64>,
+    pub gfp_flags: Option<u32>,
+    pub migratetype: Option<i32>,
+    pub order: Option<u32>,
+    pub page: Option<u64>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmPageAllocFtraceEventWriter, "perfetto.protos.MmPageAllocFtraceEvent");
-impl MmPageAllocFtraceEventWriter<'_> {
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { MmPageAllocFtraceEvent;
+    optional pfn = 5 as Uint64;
+    optional page = 4 as Uint64;
+    optional order = 3 as Uint32;
+    optional migratetype = 2 as Int32;
+    optional gfp_flags = 1 as Uint32;
+}
+
+rt::writer! { MmPageAllocFtraceEventWriter, "perfetto.protos.MmPageAllocFtraceEvent";
+    value gfp_flags(u32) = 1 as uint32;
+    value migratetype(i32) = 2 as int32;
+    value order(u32) = 3 as uint32;
+    value page(u64) = 4 as uint64;
+    value pfn(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -1274,31 +1453,37 @@ impl MmPageAllocFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmPageAllocExtfragFtraceEvent {
-    #[pb(int32, 1)] pub alloc_migratetype: Option<i32>,
-    #[pb(int32, 2)] pub alloc_order: Option<i32>,
-    #[pb(int32, 3)] pub fallback_migratetype: Option<i32>,
-    #[pb(int32, 4)] pub fallback_order: Option<i32>,
-    #[pb(uint64, 5)] pub page: Option<u64>,
-    #[pb(int32, 6)] pub change_ownership: Option<i32>,
-    #[pb(uint64, 7)] pub pfn: Option<u64>,
+    pub alloc_migratetype: Option<i32>,
+    pub alloc_order: Option<i32>,
+    pub fallback_migratetype: Option<i32>,
+    pub fallback_order: Option<i32>,
+    pub page: Option<u64>,
+    pub change_ownership: Option<i32>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmPageAllocExtfragFtraceEventWriter, "perfetto.protos.MmPageAllocExtfragFtraceEvent");
-impl MmPageAllocExtfragFtraceEventWriter<'_> {
-    #[inline] pub fn alloc_migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn alloc_order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn fallback_migratetype(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn fallback_order(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn change_ownership(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { MmPageAllocExtfragFtraceEvent;
+    optional pfn = 7 as Uint64;
+    optional change_ownership = 6 as Int32;
+    optional page = 5 as Uint64;
+    optional fallback_order = 4 as Int32;
+    optional fallback_migratetype = 3 as Int32;
+    optional alloc_order = 2 as Int32;
+    optional alloc_migratetype = 1 as Int32;
+}
+
+rt::writer! { MmPageAllocExtfragFtraceEventWriter, "perfetto.protos.MmPageAllocExtfragFtraceEvent";
+    value alloc_migratetype(i32) = 1 as int32;
+    value alloc_order(i32) = 2 as int32;
+    value fallback_migratetype(i32) = 3 as int32;
+    value fallback_order(i32) = 4 as int32;
+    value page(u64) = 5 as uint64;
+    value change_ownership(i32) = 6 as int32;
+    value pfn(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -1329,22 +1514,28 @@ impl MmPageAllocExtfragFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmPageAllocZoneLockedFtraceEvent {
-    #[pb(int32, 1)] pub migratetype: Option<i32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
-    #[pb(uint64, 3)] pub page: Option<u64>,
-    #[pb(uint64, 4)] pub pfn: Option<u64>,
+    pub migratetype: Option<i32>,
+    pub order: Option<u32>,
+    pub page: Option<u64>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmPageAllocZoneLockedFtraceEventWriter, "perfetto.protos.MmPageAllocZoneLockedFtraceEvent");
-impl MmPageAllocZoneLockedFtraceEventWriter<'_> {
-    #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { MmPageAllocZoneLockedFtraceEvent;
+    optional pfn = 4 as Uint64;
+    optional page = 3 as Uint64;
+    optional order = 2 as Uint32;
+    optional migratetype = 1 as Int32;
+}
+
+rt::writer! { MmPageAllocZoneLockedFtraceEventWriter, "perfetto.protos.MmPageAllocZoneLockedFtraceEvent";
+    value migratetype(i32) = 1 as int32;
+    value order(u32) = 2 as uint32;
+    value page(u64) = 3 as uint64;
+    value pfn(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -1369,20 +1560,25 @@ impl MmPageAllocZoneLockedFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmPageFreeFtraceEvent {
-    #[pb(uint32, 1)] pub order: Option<u32>,
-    #[pb(uint64, 2)] pub page: Option<u64>,
-    #[pb(uint64, 3)] pub pfn: Option<u64>,
+    pub order: Option<u32>,
+    pub page: Option<u64>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmPageFreeFtraceEventWriter, "perfetto.protos.MmPageFreeFtraceEvent");
-impl MmPageFreeFtraceEventWriter<'_> {
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MmPageFreeFtraceEvent;
+    optional pfn = 3 as Uint64;
+    optional page = 2 as Uint64;
+    optional order = 1 as Uint32;
+}
+
+rt::writer! { MmPageFreeFtraceEventWriter, "perfetto.protos.MmPageFreeFtraceEvent";
+    value order(u32) = 1 as uint32;
+    value page(u64) = 2 as uint64;
+    value pfn(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1405,20 +1601,25 @@ impl MmPageFreeFtraceEvent {
 }
 
 /// `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmPageFreeBatchedFtraceEvent {
-    #[pb(int32, 1)] pub cold: Option<i32>,
-    #[pb(uint64, 2)] pub page: Option<u64>,
-    #[pb(uint64, 3)] pub pfn: Option<u64>,
+    pub cold: Option<i32>,
+    pub page: Option<u64>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmPageFreeBatchedFtraceEventWriter, "perfetto.protos.MmPageFreeBatchedFtraceEvent");
-impl MmPageFreeBatchedFtraceEventWriter<'_> {
-    #[inline] pub fn cold(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MmPageFreeBatchedFtraceEvent;
+    optional pfn = 3 as Uint64;
+    optional page = 2 as Uint64;
+    optional cold = 1 as Int32;
+}
+
+rt::writer! { MmPageFreeBatchedFtraceEventWriter, "perfetto.protos.MmPageFreeBatchedFtraceEvent";
+    value cold(i32) = 1 as int32;
+    value page(u64) = 2 as uint64;
+    value pfn(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1441,22 +1642,28 @@ impl MmPageFreeBatchedFtraceEvent {
 }
 
 /// `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmPagePcpuDrainFtraceEvent {
-    #[pb(int32, 1)] pub migratetype: Option<i32>,
-    #[pb(uint32, 2)] pub order: Option<u32>,
-    #[pb(uint64, 3)] pub page: Option<u64>,
-    #[pb(uint64, 4)] pub pfn: Option<u64>,
+    pub migratetype: Option<i32>,
+    pub order: Option<u32>,
+    pub page: Option<u64>,
+    pub pfn: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmPagePcpuDrainFtraceEventWriter, "perfetto.protos.MmPagePcpuDrainFtraceEvent");
-impl MmPagePcpuDrainFtraceEventWriter<'_> {
-    #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { MmPagePcpuDrainFtraceEvent;
+    optional pfn = 4 as Uint64;
+    optional page = 3 as Uint64;
+    optional order = 2 as Uint32;
+    optional migratetype = 1 as Int32;
+}
+
+rt::writer! { MmPagePcpuDrainFtraceEventWriter, "perfetto.protos.MmPagePcpuDrainFtraceEvent";
+    value migratetype(i32) = 1 as int32;
+    value order(u32) = 2 as uint32;
+    value page(u64) = 3 as uint64;
+    value pfn(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -1481,22 +1688,28 @@ impl MmPagePcpuDrainFtraceEvent {
 }
 
 /// `perfetto.protos.RssStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RssStatFtraceEvent {
-    #[pb(int32, 1)] pub member: Option<i32>,
-    #[pb(int64, 2)] pub size: Option<i64>,
-    #[pb(uint32, 3)] pub curr: Option<u32>,
-    #[pb(uint32, 4)] pub mm_id: Option<u32>,
+    pub member: Option<i32>,
+    pub size: Option<i64>,
+    pub curr: Option<u32>,
+    pub mm_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RssStatFtraceEventWriter, "perfetto.protos.RssStatFtraceEvent");
-impl RssStatFtraceEventWriter<'_> {
-    #[inline] pub fn member(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn curr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn mm_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { RssStatFtraceEvent;
+    optional mm_id = 4 as Uint32;
+    optional curr = 3 as Uint32;
+    optional size = 2 as Int64;
+    optional member = 1 as Int32;
+}
+
+rt::writer! { RssStatFtraceEventWriter, "perfetto.protos.RssStatFtraceEvent";
+    value member(i32) = 1 as int32;
+    value size(i64) = 2 as int64;
+    value curr(u32) = 3 as uint32;
+    value mm_id(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -1521,20 +1734,25 @@ impl RssStatFtraceEvent {
 }
 
 /// `perfetto.protos.IonHeapShrinkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonHeapShrinkFtraceEvent {
-    #[pb(string, 1)] pub heap_name: Option<String>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
-    #[pb(int64, 3)] pub total_allocated: Option<i64>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
+    pub total_allocated: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonHeapShrinkFtraceEventWriter, "perfetto.protos.IonHeapShrinkFtraceEvent");
-impl IonHeapShrinkFtraceEventWriter<'_> {
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn total_allocated(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { IonHeapShrinkFtraceEvent;
+    optional total_allocated = 3 as Int64;
+    optional len = 2 as Uint64;
+    optional heap_name = 1 as Text;
+}
+
+rt::writer! { IonHeapShrinkFtraceEventWriter, "perfetto.protos.IonHeapShrinkFtraceEvent";
+    value heap_name(&str) = 1 as string;
+    value len(u64) = 2 as uint64;
+    value total_allocated(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -1557,20 +1775,25 @@ impl IonHeapShrinkFtraceEvent {
 }
 
 /// `perfetto.protos.IonHeapGrowFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonHeapGrowFtraceEvent {
-    #[pb(string, 1)] pub heap_name: Option<String>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
-    #[pb(int64, 3)] pub total_allocated: Option<i64>,
+    pub heap_name: Option<String>,
+    pub len: Option<u64>,
+    pub total_allocated: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonHeapGrowFtraceEventWriter, "perfetto.protos.IonHeapGrowFtraceEvent");
-impl IonHeapGrowFtraceEventWriter<'_> {
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn total_allocated(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+rt::owned! { IonHeapGrowFtraceEvent;
+    optional total_allocated = 3 as Int64;
+    optional len = 2 as Uint64;
+    optional heap_name = 1 as Text;
+}
+
+rt::writer! { IonHeapGrowFtraceEventWriter, "perfetto.protos.IonHeapGrowFtraceEvent";
+    value heap_name(&str) = 1 as string;
+    value len(u64) = 2 as uint64;
+    value total_allocated(i64) = 3 as int64;
 }
 
 rt::reader! {
@@ -1593,18 +1816,22 @@ impl IonHeapGrowFtraceEvent {
 }
 
 /// `perfetto.protos.IonBufferCreateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonBufferCreateFtraceEvent {
-    #[pb(uint64, 1)] pub addr: Option<u64>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
+    pub addr: Option<u64>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonBufferCreateFtraceEventWriter, "perfetto.protos.IonBufferCreateFtraceEvent");
-impl IonBufferCreateFtraceEventWriter<'_> {
-    #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { IonBufferCreateFtraceEvent;
+    optional len = 2 as Uint64;
+    optional addr = 1 as Uint64;
+}
+
+rt::writer! { IonBufferCreateFtraceEventWriter, "perfetto.protos.IonBufferCreateFtraceEvent";
+    value addr(u64) = 1 as uint64;
+    value len(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -1625,18 +1852,22 @@ impl IonBufferCreateFtraceEvent {
 }
 
 /// `perfetto.protos.IonBufferDestroyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IonBufferDestroyFtraceEvent {
-    #[pb(uint64, 1)] pub addr: Option<u64>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
+    pub addr: Option<u64>,
+    pub len: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(IonBufferDestroyFtraceEventWriter, "perfetto.protos.IonBufferDestroyFtraceEvent");
-impl IonBufferDestroyFtraceEventWriter<'_> {
-    #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { IonBufferDestroyFtraceEvent;
+    optional len = 2 as Uint64;
+    optional addr = 1 as Uint64;
+}
+
+rt::writer! { IonBufferDestroyFtraceEventWriter, "perfetto.protos.IonBufferDestroyFtraceEvent";
+    value addr(u64) = 1 as uint64;
+    value len(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -1657,26 +1888,34 @@ impl IonBufferDestroyFtraceEvent {
 }
 
 /// `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmAllocContigMigrateRangeInfoFtraceEvent {
-    #[pb(uint64, 1)] pub start: Option<u64>,
-    #[pb(uint64, 2)] pub end: Option<u64>,
-    #[pb(uint64, 3)] pub nr_migrated: Option<u64>,
-    #[pb(uint64, 4)] pub nr_reclaimed: Option<u64>,
-    #[pb(uint64, 5)] pub nr_mapped: Option<u64>,
-    #[pb(int32, 6)] pub migratetype: Option<i32>,
+    pub start: Option<u64>,
+    pub end: Option<u64>,
+    pub nr_migrated: Option<u64>,
+    pub nr_reclaimed: Option<u64>,
+    pub nr_mapped: Option<u64>,
+    pub migratetype: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmAllocContigMigrateRangeInfoFtraceEventWriter, "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent");
-impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
-    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn nr_migrated(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn nr_mapped(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { MmAllocContigMigrateRangeInfoFtraceEvent;
+    optional migratetype = 6 as Int32;
+    optional nr_mapped = 5 as Uint64;
+    optional nr_reclaimed = 4 as Uint64;
+    optional nr_migrated = 3 as Uint64;
+    optional end = 2 as Uint64;
+    optional start = 1 as Uint64;
+}
+
+rt::writer! { MmAllocContigMigrateRangeInfoFtraceEventWriter, "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent";
+    value start(u64) = 1 as uint64;
+    value end(u64) = 2 as uint64;
+    value nr_migrated(u64) = 3 as uint64;
+    value nr_reclaimed(u64) = 4 as uint64;
+    value nr_mapped(u64) = 5 as uint64;
+    value migratetype(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -1705,20 +1944,25 @@ impl MmAllocContigMigrateRangeInfoFtraceEvent {
 }
 
 /// `perfetto.protos.DmabufRssStatFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DmabufRssStatFtraceEvent {
-    #[pb(uint64, 1)] pub rss: Option<u64>,
-    #[pb(int64, 2)] pub rss_delta: Option<i64>,
-    #[pb(uint64, 3)] pub i_ino: Option<u64>,
+    pub rss: Option<u64>,
+    pub rss_delta: Option<i64>,
+    pub i_ino: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DmabufRssStatFtraceEventWriter, "perfetto.protos.DmabufRssStatFtraceEvent");
-impl DmabufRssStatFtraceEventWriter<'_> {
-    #[inline] pub fn rss(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn rss_delta(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn i_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { DmabufRssStatFtraceEvent;
+    optional i_ino = 3 as Uint64;
+    optional rss_delta = 2 as Int64;
+    optional rss = 1 as Uint64;
+}
+
+rt::writer! { DmabufRssStatFtraceEventWriter, "perfetto.protos.DmabufRssStatFtraceEvent";
+    value rss(u64) = 1 as uint64;
+    value rss_delta(i64) = 2 as int64;
+    value i_ino(u64) = 3 as uint64;
 }
 
 rt::reader! {

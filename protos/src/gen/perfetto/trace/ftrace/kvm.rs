@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.KvmAccessFaultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmAccessFaultFtraceEvent {
-    #[pb(uint64, 1)] pub ipa: Option<u64>,
+    pub ipa: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmAccessFaultFtraceEventWriter, "perfetto.protos.KvmAccessFaultFtraceEvent");
-impl KvmAccessFaultFtraceEventWriter<'_> {
-    #[inline] pub fn ipa(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { KvmAccessFaultFtraceEvent;
+    optional ipa = 1 as Uint64;
+}
+
+rt::writer! { KvmAccessFaultFtraceEventWriter, "perfetto.protos.KvmAccessFaultFtraceEvent";
+    value ipa(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -37,18 +40,22 @@ impl KvmAccessFaultFtraceEvent {
 }
 
 /// `perfetto.protos.KvmAckIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmAckIrqFtraceEvent {
-    #[pb(uint32, 1)] pub irqchip: Option<u32>,
-    #[pb(uint32, 2)] pub pin: Option<u32>,
+    pub irqchip: Option<u32>,
+    pub pin: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmAckIrqFtraceEventWriter, "perfetto.protos.KvmAckIrqFtraceEvent");
-impl KvmAckIrqFtraceEventWriter<'_> {
-    #[inline] pub fn irqchip(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn pin(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { KvmAckIrqFtraceEvent;
+    optional pin = 2 as Uint32;
+    optional irqchip = 1 as Uint32;
+}
+
+rt::writer! { KvmAckIrqFtraceEventWriter, "perfetto.protos.KvmAckIrqFtraceEvent";
+    value irqchip(u32) = 1 as uint32;
+    value pin(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -69,18 +76,22 @@ impl KvmAckIrqFtraceEvent {
 }
 
 /// `perfetto.protos.KvmAgeHvaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmAgeHvaFtraceEvent {
-    #[pb(uint64, 1)] pub end: Option<u64>,
-    #[pb(uint64, 2)] pub start: Option<u64>,
+    pub end: Option<u64>,
+    pub start: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmAgeHvaFtraceEventWriter, "perfetto.protos.KvmAgeHvaFtraceEvent");
-impl KvmAgeHvaFtraceEventWriter<'_> {
-    #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KvmAgeHvaFtraceEvent;
+    optional start = 2 as Uint64;
+    optional end = 1 as Uint64;
+}
+
+rt::writer! { KvmAgeHvaFtraceEventWriter, "perfetto.protos.KvmAgeHvaFtraceEvent";
+    value end(u64) = 1 as uint64;
+    value start(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -101,22 +112,28 @@ impl KvmAgeHvaFtraceEvent {
 }
 
 /// `perfetto.protos.KvmAgePageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmAgePageFtraceEvent {
-    #[pb(uint64, 1)] pub gfn: Option<u64>,
-    #[pb(uint64, 2)] pub hva: Option<u64>,
-    #[pb(uint32, 3)] pub level: Option<u32>,
-    #[pb(uint32, 4)] pub referenced: Option<u32>,
+    pub gfn: Option<u64>,
+    pub hva: Option<u64>,
+    pub level: Option<u32>,
+    pub referenced: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmAgePageFtraceEventWriter, "perfetto.protos.KvmAgePageFtraceEvent");
-impl KvmAgePageFtraceEventWriter<'_> {
-    #[inline] pub fn gfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn hva(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn referenced(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { KvmAgePageFtraceEvent;
+    optional referenced = 4 as Uint32;
+    optional level = 3 as Uint32;
+    optional hva = 2 as Uint64;
+    optional gfn = 1 as Uint64;
+}
+
+rt::writer! { KvmAgePageFtraceEventWriter, "perfetto.protos.KvmAgePageFtraceEvent";
+    value gfn(u64) = 1 as uint64;
+    value hva(u64) = 2 as uint64;
+    value level(u32) = 3 as uint32;
+    value referenced(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -141,16 +158,19 @@ impl KvmAgePageFtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmClearDebugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmArmClearDebugFtraceEvent {
-    #[pb(uint32, 1)] pub guest_debug: Option<u32>,
+    pub guest_debug: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmArmClearDebugFtraceEventWriter, "perfetto.protos.KvmArmClearDebugFtraceEvent");
-impl KvmArmClearDebugFtraceEventWriter<'_> {
-    #[inline] pub fn guest_debug(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { KvmArmClearDebugFtraceEvent;
+    optional guest_debug = 1 as Uint32;
+}
+
+rt::writer! { KvmArmClearDebugFtraceEventWriter, "perfetto.protos.KvmArmClearDebugFtraceEvent";
+    value guest_debug(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -170,18 +190,22 @@ impl KvmArmClearDebugFtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmArmSetDreg32FtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub value: Option<u32>,
+    pub name: Option<String>,
+    pub value: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmArmSetDreg32FtraceEventWriter, "perfetto.protos.KvmArmSetDreg32FtraceEvent");
-impl KvmArmSetDreg32FtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { KvmArmSetDreg32FtraceEvent;
+    optional value = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { KvmArmSetDreg32FtraceEventWriter, "perfetto.protos.KvmArmSetDreg32FtraceEvent";
+    value name(&str) = 1 as string;
+    value value(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -202,18 +226,22 @@ impl KvmArmSetDreg32FtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmArmSetRegsetFtraceEvent {
-    #[pb(int32, 1)] pub len: Option<i32>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub len: Option<i32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmArmSetRegsetFtraceEventWriter, "perfetto.protos.KvmArmSetRegsetFtraceEvent");
-impl KvmArmSetRegsetFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { KvmArmSetRegsetFtraceEvent;
+    optional name = 2 as Text;
+    optional len = 1 as Int32;
+}
+
+rt::writer! { KvmArmSetRegsetFtraceEventWriter, "perfetto.protos.KvmArmSetRegsetFtraceEvent";
+    value len(i32) = 1 as int32;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -234,18 +262,22 @@ impl KvmArmSetRegsetFtraceEvent {
 }
 
 /// `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmArmSetupDebugFtraceEvent {
-    #[pb(uint32, 1)] pub guest_debug: Option<u32>,
-    #[pb(uint64, 2)] pub vcpu: Option<u64>,
+    pub guest_debug: Option<u32>,
+    pub vcpu: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmArmSetupDebugFtraceEventWriter, "perfetto.protos.KvmArmSetupDebugFtraceEvent");
-impl KvmArmSetupDebugFtraceEventWriter<'_> {
-    #[inline] pub fn guest_debug(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vcpu(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KvmArmSetupDebugFtraceEvent;
+    optional vcpu = 2 as Uint64;
+    optional guest_debug = 1 as Uint32;
+}
+
+rt::writer! { KvmArmSetupDebugFtraceEventWriter, "perfetto.protos.KvmArmSetupDebugFtraceEvent";
+    value guest_debug(u32) = 1 as uint32;
+    value vcpu(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -266,16 +298,19 @@ impl KvmArmSetupDebugFtraceEvent {
 }
 
 /// `perfetto.protos.KvmEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmEntryFtraceEvent {
-    #[pb(uint64, 1)] pub vcpu_pc: Option<u64>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmEntryFtraceEventWriter, "perfetto.protos.KvmEntryFtraceEvent");
-impl KvmEntryFtraceEventWriter<'_> {
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { KvmEntryFtraceEvent;
+    optional vcpu_pc = 1 as Uint64;
+}
+
+rt::writer! { KvmEntryFtraceEventWriter, "perfetto.protos.KvmEntryFtraceEvent";
+    value vcpu_pc(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -295,20 +330,25 @@ impl KvmEntryFtraceEvent {
 }
 
 /// `perfetto.protos.KvmExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmExitFtraceEvent {
-    #[pb(uint32, 1)] pub esr_ec: Option<u32>,
-    #[pb(int32, 2)] pub ret: Option<i32>,
-    #[pb(uint64, 3)] pub vcpu_pc: Option<u64>,
+    pub esr_ec: Option<u32>,
+    pub ret: Option<i32>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmExitFtraceEventWriter, "perfetto.protos.KvmExitFtraceEvent");
-impl KvmExitFtraceEventWriter<'_> {
-    #[inline] pub fn esr_ec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { KvmExitFtraceEvent;
+    optional vcpu_pc = 3 as Uint64;
+    optional ret = 2 as Int32;
+    optional esr_ec = 1 as Uint32;
+}
+
+rt::writer! { KvmExitFtraceEventWriter, "perfetto.protos.KvmExitFtraceEvent";
+    value esr_ec(u32) = 1 as uint32;
+    value ret(i32) = 2 as int32;
+    value vcpu_pc(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -331,16 +371,19 @@ impl KvmExitFtraceEvent {
 }
 
 /// `perfetto.protos.KvmFpuFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmFpuFtraceEvent {
-    #[pb(uint32, 1)] pub load: Option<u32>,
+    pub load: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmFpuFtraceEventWriter, "perfetto.protos.KvmFpuFtraceEvent");
-impl KvmFpuFtraceEventWriter<'_> {
-    #[inline] pub fn load(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { KvmFpuFtraceEvent;
+    optional load = 1 as Uint32;
+}
+
+rt::writer! { KvmFpuFtraceEventWriter, "perfetto.protos.KvmFpuFtraceEvent";
+    value load(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -360,22 +403,28 @@ impl KvmFpuFtraceEvent {
 }
 
 /// `perfetto.protos.KvmGetTimerMapFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmGetTimerMapFtraceEvent {
-    #[pb(int32, 1)] pub direct_ptimer: Option<i32>,
-    #[pb(int32, 2)] pub direct_vtimer: Option<i32>,
-    #[pb(int32, 3)] pub emul_ptimer: Option<i32>,
-    #[pb(uint64, 4)] pub vcpu_id: Option<u64>,
+    pub direct_ptimer: Option<i32>,
+    pub direct_vtimer: Option<i32>,
+    pub emul_ptimer: Option<i32>,
+    pub vcpu_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmGetTimerMapFtraceEventWriter, "perfetto.protos.KvmGetTimerMapFtraceEvent");
-impl KvmGetTimerMapFtraceEventWriter<'_> {
-    #[inline] pub fn direct_ptimer(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn direct_vtimer(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn emul_ptimer(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { KvmGetTimerMapFtraceEvent;
+    optional vcpu_id = 4 as Uint64;
+    optional emul_ptimer = 3 as Int32;
+    optional direct_vtimer = 2 as Int32;
+    optional direct_ptimer = 1 as Int32;
+}
+
+rt::writer! { KvmGetTimerMapFtraceEventWriter, "perfetto.protos.KvmGetTimerMapFtraceEvent";
+    value direct_ptimer(i32) = 1 as int32;
+    value direct_vtimer(i32) = 2 as int32;
+    value emul_ptimer(i32) = 3 as int32;
+    value vcpu_id(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -400,22 +449,28 @@ impl KvmGetTimerMapFtraceEvent {
 }
 
 /// `perfetto.protos.KvmGuestFaultFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmGuestFaultFtraceEvent {
-    #[pb(uint64, 1)] pub hsr: Option<u64>,
-    #[pb(uint64, 2)] pub hxfar: Option<u64>,
-    #[pb(uint64, 3)] pub ipa: Option<u64>,
-    #[pb(uint64, 4)] pub vcpu_pc: Option<u64>,
+    pub hsr: Option<u64>,
+    pub hxfar: Option<u64>,
+    pub ipa: Option<u64>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmGuestFaultFtraceEventWriter, "perfetto.protos.KvmGuestFaultFtraceEvent");
-impl KvmGuestFaultFtraceEventWriter<'_> {
-    #[inline] pub fn hsr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn hxfar(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ipa(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { KvmGuestFaultFtraceEvent;
+    optional vcpu_pc = 4 as Uint64;
+    optional ipa = 3 as Uint64;
+    optional hxfar = 2 as Uint64;
+    optional hsr = 1 as Uint64;
+}
+
+rt::writer! { KvmGuestFaultFtraceEventWriter, "perfetto.protos.KvmGuestFaultFtraceEvent";
+    value hsr(u64) = 1 as uint64;
+    value hxfar(u64) = 2 as uint64;
+    value ipa(u64) = 3 as uint64;
+    value vcpu_pc(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -440,16 +495,19 @@ impl KvmGuestFaultFtraceEvent {
 }
 
 /// `perfetto.protos.KvmHandleSysRegFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmHandleSysRegFtraceEvent {
-    #[pb(uint64, 1)] pub hsr: Option<u64>,
+    pub hsr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmHandleSysRegFtraceEventWriter, "perfetto.protos.KvmHandleSysRegFtraceEvent");
-impl KvmHandleSysRegFtraceEventWriter<'_> {
-    #[inline] pub fn hsr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { KvmHandleSysRegFtraceEvent;
+    optional hsr = 1 as Uint64;
+}
+
+rt::writer! { KvmHandleSysRegFtraceEventWriter, "perfetto.protos.KvmHandleSysRegFtraceEvent";
+    value hsr(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -469,20 +527,25 @@ impl KvmHandleSysRegFtraceEvent {
 }
 
 /// `perfetto.protos.KvmHvcArm64FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmHvcArm64FtraceEvent {
-    #[pb(uint64, 1)] pub imm: Option<u64>,
-    #[pb(uint64, 2)] pub r0: Option<u64>,
-    #[pb(uint64, 3)] pub vcpu_pc: Option<u64>,
+    pub imm: Option<u64>,
+    pub r0: Option<u64>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmHvcArm64FtraceEventWriter, "perfetto.protos.KvmHvcArm64FtraceEvent");
-impl KvmHvcArm64FtraceEventWriter<'_> {
-    #[inline] pub fn imm(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn r0(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { KvmHvcArm64FtraceEvent;
+    optional vcpu_pc = 3 as Uint64;
+    optional r0 = 2 as Uint64;
+    optional imm = 1 as Uint64;
+}
+
+rt::writer! { KvmHvcArm64FtraceEventWriter, "perfetto.protos.KvmHvcArm64FtraceEvent";
+    value imm(u64) = 1 as uint64;
+    value r0(u64) = 2 as uint64;
+    value vcpu_pc(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -505,22 +568,28 @@ impl KvmHvcArm64FtraceEvent {
 }
 
 /// `perfetto.protos.KvmIrqLineFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmIrqLineFtraceEvent {
-    #[pb(int32, 1)] pub irq_num: Option<i32>,
-    #[pb(int32, 2)] pub level: Option<i32>,
-    #[pb(uint32, 3)] pub r#type: Option<u32>,
-    #[pb(int32, 4)] pub vcpu_idx: Option<i32>,
+    pub irq_num: Option<i32>,
+    pub level: Option<i32>,
+    pub r#type: Option<u32>,
+    pub vcpu_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmIrqLineFtraceEventWriter, "perfetto.protos.KvmIrqLineFtraceEvent");
-impl KvmIrqLineFtraceEventWriter<'_> {
-    #[inline] pub fn irq_num(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_idx(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { KvmIrqLineFtraceEvent;
+    optional vcpu_idx = 4 as Int32;
+    optional r#type = 3 as Uint32;
+    optional level = 2 as Int32;
+    optional irq_num = 1 as Int32;
+}
+
+rt::writer! { KvmIrqLineFtraceEventWriter, "perfetto.protos.KvmIrqLineFtraceEvent";
+    value irq_num(i32) = 1 as int32;
+    value level(i32) = 2 as int32;
+    value r#type(u32) = 3 as uint32;
+    value vcpu_idx(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -545,22 +614,28 @@ impl KvmIrqLineFtraceEvent {
 }
 
 /// `perfetto.protos.KvmMmioFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmMmioFtraceEvent {
-    #[pb(uint64, 1)] pub gpa: Option<u64>,
-    #[pb(uint32, 2)] pub len: Option<u32>,
-    #[pb(uint32, 3)] pub r#type: Option<u32>,
-    #[pb(uint64, 4)] pub val: Option<u64>,
+    pub gpa: Option<u64>,
+    pub len: Option<u32>,
+    pub r#type: Option<u32>,
+    pub val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmMmioFtraceEventWriter, "perfetto.protos.KvmMmioFtraceEvent");
-impl KvmMmioFtraceEventWriter<'_> {
-    #[inline] pub fn gpa(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn val(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { KvmMmioFtraceEvent;
+    optional val = 4 as Uint64;
+    optional r#type = 3 as Uint32;
+    optional len = 2 as Uint32;
+    optional gpa = 1 as Uint64;
+}
+
+rt::writer! { KvmMmioFtraceEventWriter, "perfetto.protos.KvmMmioFtraceEvent";
+    value gpa(u64) = 1 as uint64;
+    value len(u32) = 2 as uint32;
+    value r#type(u32) = 3 as uint32;
+    value val(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -585,20 +660,25 @@ impl KvmMmioFtraceEvent {
 }
 
 /// `perfetto.protos.KvmMmioEmulateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmMmioEmulateFtraceEvent {
-    #[pb(uint64, 1)] pub cpsr: Option<u64>,
-    #[pb(uint64, 2)] pub instr: Option<u64>,
-    #[pb(uint64, 3)] pub vcpu_pc: Option<u64>,
+    pub cpsr: Option<u64>,
+    pub instr: Option<u64>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmMmioEmulateFtraceEventWriter, "perfetto.protos.KvmMmioEmulateFtraceEvent");
-impl KvmMmioEmulateFtraceEventWriter<'_> {
-    #[inline] pub fn cpsr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn instr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { KvmMmioEmulateFtraceEvent;
+    optional vcpu_pc = 3 as Uint64;
+    optional instr = 2 as Uint64;
+    optional cpsr = 1 as Uint64;
+}
+
+rt::writer! { KvmMmioEmulateFtraceEventWriter, "perfetto.protos.KvmMmioEmulateFtraceEvent";
+    value cpsr(u64) = 1 as uint64;
+    value instr(u64) = 2 as uint64;
+    value vcpu_pc(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -621,18 +701,22 @@ impl KvmMmioEmulateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmSetGuestDebugFtraceEvent {
-    #[pb(uint32, 1)] pub guest_debug: Option<u32>,
-    #[pb(uint64, 2)] pub vcpu: Option<u64>,
+    pub guest_debug: Option<u32>,
+    pub vcpu: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmSetGuestDebugFtraceEventWriter, "perfetto.protos.KvmSetGuestDebugFtraceEvent");
-impl KvmSetGuestDebugFtraceEventWriter<'_> {
-    #[inline] pub fn guest_debug(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vcpu(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KvmSetGuestDebugFtraceEvent;
+    optional vcpu = 2 as Uint64;
+    optional guest_debug = 1 as Uint32;
+}
+
+rt::writer! { KvmSetGuestDebugFtraceEventWriter, "perfetto.protos.KvmSetGuestDebugFtraceEvent";
+    value guest_debug(u32) = 1 as uint32;
+    value vcpu(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -653,20 +737,25 @@ impl KvmSetGuestDebugFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmSetIrqFtraceEvent {
-    #[pb(uint32, 1)] pub gsi: Option<u32>,
-    #[pb(int32, 2)] pub irq_source_id: Option<i32>,
-    #[pb(int32, 3)] pub level: Option<i32>,
+    pub gsi: Option<u32>,
+    pub irq_source_id: Option<i32>,
+    pub level: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmSetIrqFtraceEventWriter, "perfetto.protos.KvmSetIrqFtraceEvent");
-impl KvmSetIrqFtraceEventWriter<'_> {
-    #[inline] pub fn gsi(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn irq_source_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { KvmSetIrqFtraceEvent;
+    optional level = 3 as Int32;
+    optional irq_source_id = 2 as Int32;
+    optional gsi = 1 as Uint32;
+}
+
+rt::writer! { KvmSetIrqFtraceEventWriter, "perfetto.protos.KvmSetIrqFtraceEvent";
+    value gsi(u32) = 1 as uint32;
+    value irq_source_id(i32) = 2 as int32;
+    value level(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -689,16 +778,19 @@ impl KvmSetIrqFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmSetSpteHvaFtraceEvent {
-    #[pb(uint64, 1)] pub hva: Option<u64>,
+    pub hva: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmSetSpteHvaFtraceEventWriter, "perfetto.protos.KvmSetSpteHvaFtraceEvent");
-impl KvmSetSpteHvaFtraceEventWriter<'_> {
-    #[inline] pub fn hva(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { KvmSetSpteHvaFtraceEvent;
+    optional hva = 1 as Uint64;
+}
+
+rt::writer! { KvmSetSpteHvaFtraceEventWriter, "perfetto.protos.KvmSetSpteHvaFtraceEvent";
+    value hva(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -718,18 +810,22 @@ impl KvmSetSpteHvaFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSetWayFlushFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmSetWayFlushFtraceEvent {
-    #[pb(uint32, 1)] pub cache: Option<u32>,
-    #[pb(uint64, 2)] pub vcpu_pc: Option<u64>,
+    pub cache: Option<u32>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmSetWayFlushFtraceEventWriter, "perfetto.protos.KvmSetWayFlushFtraceEvent");
-impl KvmSetWayFlushFtraceEventWriter<'_> {
-    #[inline] pub fn cache(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KvmSetWayFlushFtraceEvent;
+    optional vcpu_pc = 2 as Uint64;
+    optional cache = 1 as Uint32;
+}
+
+rt::writer! { KvmSetWayFlushFtraceEventWriter, "perfetto.protos.KvmSetWayFlushFtraceEvent";
+    value cache(u32) = 1 as uint32;
+    value vcpu_pc(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -750,30 +846,40 @@ impl KvmSetWayFlushFtraceEvent {
 }
 
 /// `perfetto.protos.KvmSysAccessFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmSysAccessFtraceEvent {
-    #[pb(uint32, 1)] pub CRm: Option<u32>,
-    #[pb(uint32, 2)] pub CRn: Option<u32>,
-    #[pb(uint32, 3)] pub Op0: Option<u32>,
-    #[pb(uint32, 4)] pub Op1: Option<u32>,
-    #[pb(uint32, 5)] pub Op2: Option<u32>,
-    #[pb(uint32, 6)] pub is_write: Option<u32>,
-    #[pb(string, 7)] pub name: Option<String>,
-    #[pb(uint64, 8)] pub vcpu_pc: Option<u64>,
+    pub CRm: Option<u32>,
+    pub CRn: Option<u32>,
+    pub Op0: Option<u32>,
+    pub Op1: Option<u32>,
+    pub Op2: Option<u32>,
+    pub is_write: Option<u32>,
+    pub name: Option<String>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmSysAccessFtraceEventWriter, "perfetto.protos.KvmSysAccessFtraceEvent");
-impl KvmSysAccessFtraceEventWriter<'_> {
-    #[inline] pub fn CRm(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn CRn(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn Op0(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn Op1(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn Op2(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn is_write(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+rt::owned! { KvmSysAccessFtraceEvent;
+    optional vcpu_pc = 8 as Uint64;
+    optional name = 7 as Text;
+    optional is_write = 6 as Uint32;
+    optional Op2 = 5 as Uint32;
+    optional Op1 = 4 as Uint32;
+    optional Op0 = 3 as Uint32;
+    optional CRn = 2 as Uint32;
+    optional CRm = 1 as Uint32;
+}
+
+rt::writer! { KvmSysAccessFtraceEventWriter, "perfetto.protos.KvmSysAccessFtraceEvent";
+    value CRm(u32) = 1 as uint32;
+    value CRn(u32) = 2 as uint32;
+    value Op0(u32) = 3 as uint32;
+    value Op1(u32) = 4 as uint32;
+    value Op2(u32) = 5 as uint32;
+    value is_write(u32) = 6 as uint32;
+    value name(&str) = 7 as string;
+    value vcpu_pc(u64) = 8 as uint64;
 }
 
 rt::reader! {
@@ -806,16 +912,19 @@ impl KvmSysAccessFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmTestAgeHvaFtraceEvent {
-    #[pb(uint64, 1)] pub hva: Option<u64>,
+    pub hva: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmTestAgeHvaFtraceEventWriter, "perfetto.protos.KvmTestAgeHvaFtraceEvent");
-impl KvmTestAgeHvaFtraceEventWriter<'_> {
-    #[inline] pub fn hva(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { KvmTestAgeHvaFtraceEvent;
+    optional hva = 1 as Uint64;
+}
+
+rt::writer! { KvmTestAgeHvaFtraceEventWriter, "perfetto.protos.KvmTestAgeHvaFtraceEvent";
+    value hva(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -835,18 +944,22 @@ impl KvmTestAgeHvaFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerEmulateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmTimerEmulateFtraceEvent {
-    #[pb(uint32, 1)] pub should_fire: Option<u32>,
-    #[pb(int32, 2)] pub timer_idx: Option<i32>,
+    pub should_fire: Option<u32>,
+    pub timer_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmTimerEmulateFtraceEventWriter, "perfetto.protos.KvmTimerEmulateFtraceEvent");
-impl KvmTimerEmulateFtraceEventWriter<'_> {
-    #[inline] pub fn should_fire(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { KvmTimerEmulateFtraceEvent;
+    optional timer_idx = 2 as Int32;
+    optional should_fire = 1 as Uint32;
+}
+
+rt::writer! { KvmTimerEmulateFtraceEventWriter, "perfetto.protos.KvmTimerEmulateFtraceEvent";
+    value should_fire(u32) = 1 as uint32;
+    value timer_idx(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -867,16 +980,19 @@ impl KvmTimerEmulateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmTimerHrtimerExpireFtraceEvent {
-    #[pb(int32, 1)] pub timer_idx: Option<i32>,
+    pub timer_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmTimerHrtimerExpireFtraceEventWriter, "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent");
-impl KvmTimerHrtimerExpireFtraceEventWriter<'_> {
-    #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { KvmTimerHrtimerExpireFtraceEvent;
+    optional timer_idx = 1 as Int32;
+}
+
+rt::writer! { KvmTimerHrtimerExpireFtraceEventWriter, "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent";
+    value timer_idx(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -896,20 +1012,25 @@ impl KvmTimerHrtimerExpireFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmTimerRestoreStateFtraceEvent {
-    #[pb(uint64, 1)] pub ctl: Option<u64>,
-    #[pb(uint64, 2)] pub cval: Option<u64>,
-    #[pb(int32, 3)] pub timer_idx: Option<i32>,
+    pub ctl: Option<u64>,
+    pub cval: Option<u64>,
+    pub timer_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmTimerRestoreStateFtraceEventWriter, "perfetto.protos.KvmTimerRestoreStateFtraceEvent");
-impl KvmTimerRestoreStateFtraceEventWriter<'_> {
-    #[inline] pub fn ctl(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn cval(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { KvmTimerRestoreStateFtraceEvent;
+    optional timer_idx = 3 as Int32;
+    optional cval = 2 as Uint64;
+    optional ctl = 1 as Uint64;
+}
+
+rt::writer! { KvmTimerRestoreStateFtraceEventWriter, "perfetto.protos.KvmTimerRestoreStateFtraceEvent";
+    value ctl(u64) = 1 as uint64;
+    value cval(u64) = 2 as uint64;
+    value timer_idx(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -932,20 +1053,25 @@ impl KvmTimerRestoreStateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmTimerSaveStateFtraceEvent {
-    #[pb(uint64, 1)] pub ctl: Option<u64>,
-    #[pb(uint64, 2)] pub cval: Option<u64>,
-    #[pb(int32, 3)] pub timer_idx: Option<i32>,
+    pub ctl: Option<u64>,
+    pub cval: Option<u64>,
+    pub timer_idx: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmTimerSaveStateFtraceEventWriter, "perfetto.protos.KvmTimerSaveStateFtraceEvent");
-impl KvmTimerSaveStateFtraceEventWriter<'_> {
-    #[inline] pub fn ctl(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn cval(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { KvmTimerSaveStateFtraceEvent;
+    optional timer_idx = 3 as Int32;
+    optional cval = 2 as Uint64;
+    optional ctl = 1 as Uint64;
+}
+
+rt::writer! { KvmTimerSaveStateFtraceEventWriter, "perfetto.protos.KvmTimerSaveStateFtraceEvent";
+    value ctl(u64) = 1 as uint64;
+    value cval(u64) = 2 as uint64;
+    value timer_idx(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -968,20 +1094,25 @@ impl KvmTimerSaveStateFtraceEvent {
 }
 
 /// `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmTimerUpdateIrqFtraceEvent {
-    #[pb(uint32, 1)] pub irq: Option<u32>,
-    #[pb(int32, 2)] pub level: Option<i32>,
-    #[pb(uint64, 3)] pub vcpu_id: Option<u64>,
+    pub irq: Option<u32>,
+    pub level: Option<i32>,
+    pub vcpu_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmTimerUpdateIrqFtraceEventWriter, "perfetto.protos.KvmTimerUpdateIrqFtraceEvent");
-impl KvmTimerUpdateIrqFtraceEventWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { KvmTimerUpdateIrqFtraceEvent;
+    optional vcpu_id = 3 as Uint64;
+    optional level = 2 as Int32;
+    optional irq = 1 as Uint32;
+}
+
+rt::writer! { KvmTimerUpdateIrqFtraceEventWriter, "perfetto.protos.KvmTimerUpdateIrqFtraceEvent";
+    value irq(u32) = 1 as uint32;
+    value level(i32) = 2 as int32;
+    value vcpu_id(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1004,20 +1135,25 @@ impl KvmTimerUpdateIrqFtraceEvent {
 }
 
 /// `perfetto.protos.KvmToggleCacheFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmToggleCacheFtraceEvent {
-    #[pb(uint32, 1)] pub now: Option<u32>,
-    #[pb(uint64, 2)] pub vcpu_pc: Option<u64>,
-    #[pb(uint32, 3)] pub was: Option<u32>,
+    pub now: Option<u32>,
+    pub vcpu_pc: Option<u64>,
+    pub was: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmToggleCacheFtraceEventWriter, "perfetto.protos.KvmToggleCacheFtraceEvent");
-impl KvmToggleCacheFtraceEventWriter<'_> {
-    #[inline] pub fn now(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn was(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { KvmToggleCacheFtraceEvent;
+    optional was = 3 as Uint32;
+    optional vcpu_pc = 2 as Uint64;
+    optional now = 1 as Uint32;
+}
+
+rt::writer! { KvmToggleCacheFtraceEventWriter, "perfetto.protos.KvmToggleCacheFtraceEvent";
+    value now(u32) = 1 as uint32;
+    value vcpu_pc(u64) = 2 as uint64;
+    value was(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -1040,18 +1176,22 @@ impl KvmToggleCacheFtraceEvent {
 }
 
 /// `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmUnmapHvaRangeFtraceEvent {
-    #[pb(uint64, 1)] pub end: Option<u64>,
-    #[pb(uint64, 2)] pub start: Option<u64>,
+    pub end: Option<u64>,
+    pub start: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmUnmapHvaRangeFtraceEventWriter, "perfetto.protos.KvmUnmapHvaRangeFtraceEvent");
-impl KvmUnmapHvaRangeFtraceEventWriter<'_> {
-    #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KvmUnmapHvaRangeFtraceEvent;
+    optional start = 2 as Uint64;
+    optional end = 1 as Uint64;
+}
+
+rt::writer! { KvmUnmapHvaRangeFtraceEventWriter, "perfetto.protos.KvmUnmapHvaRangeFtraceEvent";
+    value end(u64) = 1 as uint64;
+    value start(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -1072,16 +1212,19 @@ impl KvmUnmapHvaRangeFtraceEvent {
 }
 
 /// `perfetto.protos.KvmUserspaceExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmUserspaceExitFtraceEvent {
-    #[pb(uint32, 1)] pub reason: Option<u32>,
+    pub reason: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmUserspaceExitFtraceEventWriter, "perfetto.protos.KvmUserspaceExitFtraceEvent");
-impl KvmUserspaceExitFtraceEventWriter<'_> {
-    #[inline] pub fn reason(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { KvmUserspaceExitFtraceEvent;
+    optional reason = 1 as Uint32;
+}
+
+rt::writer! { KvmUserspaceExitFtraceEventWriter, "perfetto.protos.KvmUserspaceExitFtraceEvent";
+    value reason(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -1101,20 +1244,25 @@ impl KvmUserspaceExitFtraceEvent {
 }
 
 /// `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmVcpuWakeupFtraceEvent {
-    #[pb(uint64, 1)] pub ns: Option<u64>,
-    #[pb(uint32, 2)] pub valid: Option<u32>,
-    #[pb(uint32, 3)] pub waited: Option<u32>,
+    pub ns: Option<u64>,
+    pub valid: Option<u32>,
+    pub waited: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmVcpuWakeupFtraceEventWriter, "perfetto.protos.KvmVcpuWakeupFtraceEvent");
-impl KvmVcpuWakeupFtraceEventWriter<'_> {
-    #[inline] pub fn ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn valid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn waited(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { KvmVcpuWakeupFtraceEvent;
+    optional waited = 3 as Uint32;
+    optional valid = 2 as Uint32;
+    optional ns = 1 as Uint64;
+}
+
+rt::writer! { KvmVcpuWakeupFtraceEventWriter, "perfetto.protos.KvmVcpuWakeupFtraceEvent";
+    value ns(u64) = 1 as uint64;
+    value valid(u32) = 2 as uint32;
+    value waited(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -1137,18 +1285,22 @@ impl KvmVcpuWakeupFtraceEvent {
 }
 
 /// `perfetto.protos.KvmWfxArm64FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KvmWfxArm64FtraceEvent {
-    #[pb(uint32, 1)] pub is_wfe: Option<u32>,
-    #[pb(uint64, 2)] pub vcpu_pc: Option<u64>,
+    pub is_wfe: Option<u32>,
+    pub vcpu_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KvmWfxArm64FtraceEventWriter, "perfetto.protos.KvmWfxArm64FtraceEvent");
-impl KvmWfxArm64FtraceEventWriter<'_> {
-    #[inline] pub fn is_wfe(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { KvmWfxArm64FtraceEvent;
+    optional vcpu_pc = 2 as Uint64;
+    optional is_wfe = 1 as Uint32;
+}
+
+rt::writer! { KvmWfxArm64FtraceEventWriter, "perfetto.protos.KvmWfxArm64FtraceEvent";
+    value is_wfe(u32) = 1 as uint32;
+    value vcpu_pc(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -1169,22 +1321,28 @@ impl KvmWfxArm64FtraceEvent {
 }
 
 /// `perfetto.protos.TrapRegFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrapRegFtraceEvent {
-    #[pb(string, 1)] pub r#fn: Option<String>,
-    #[pb(uint32, 2)] pub is_write: Option<u32>,
-    #[pb(int32, 3)] pub reg: Option<i32>,
-    #[pb(uint64, 4)] pub write_value: Option<u64>,
+    pub r#fn: Option<String>,
+    pub is_write: Option<u32>,
+    pub reg: Option<i32>,
+    pub write_value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrapRegFtraceEventWriter, "perfetto.protos.TrapRegFtraceEvent");
-impl TrapRegFtraceEventWriter<'_> {
-    #[inline] pub fn r#fn(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn is_write(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn reg(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn write_value(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { TrapRegFtraceEvent;
+    optional write_value = 4 as Uint64;
+    optional reg = 3 as Int32;
+    optional is_write = 2 as Uint32;
+    optional r#fn = 1 as Text;
+}
+
+rt::writer! { TrapRegFtraceEventWriter, "perfetto.protos.TrapRegFtraceEvent";
+    value r#fn(&str) = 1 as string;
+    value is_write(u32) = 2 as uint32;
+    value reg(i32) = 3 as int32;
+    value write_value(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -1209,20 +1367,25 @@ impl TrapRegFtraceEvent {
 }
 
 /// `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VgicUpdateIrqPendingFtraceEvent {
-    #[pb(uint32, 1)] pub irq: Option<u32>,
-    #[pb(uint32, 2)] pub level: Option<u32>,
-    #[pb(uint64, 3)] pub vcpu_id: Option<u64>,
+    pub irq: Option<u32>,
+    pub level: Option<u32>,
+    pub vcpu_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VgicUpdateIrqPendingFtraceEventWriter, "perfetto.protos.VgicUpdateIrqPendingFtraceEvent");
-impl VgicUpdateIrqPendingFtraceEventWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn level(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn vcpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { VgicUpdateIrqPendingFtraceEvent;
+    optional vcpu_id = 3 as Uint64;
+    optional level = 2 as Uint32;
+    optional irq = 1 as Uint32;
+}
+
+rt::writer! { VgicUpdateIrqPendingFtraceEventWriter, "perfetto.protos.VgicUpdateIrqPendingFtraceEvent";
+    value irq(u32) = 1 as uint32;
+    value level(u32) = 2 as uint32;
+    value vcpu_id(u64) = 3 as uint64;
 }
 
 rt::reader! {

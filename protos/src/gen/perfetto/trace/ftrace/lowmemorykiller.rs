@@ -9,24 +9,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LowmemoryKillFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LowmemoryKillFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int64, 3)] pub pagecache_size: Option<i64>,
-    #[pb(int64, 4)] pub pagecache_limit: Option<i64>,
-    #[pb(int64, 5)] pub free: Option<i64>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub pagecache_size: Option<i64>,
+    pub pagecache_limit: Option<i64>,
+    pub free: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LowmemoryKillFtraceEventWriter, "perfetto.protos.LowmemoryKillFtraceEvent");
-impl LowmemoryKillFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pagecache_size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pagecache_limit(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn free(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
+rt::owned! { LowmemoryKillFtraceEvent;
+    optional free = 5 as Int64;
+    optional pagecache_limit = 4 as Int64;
+    optional pagecache_size = 3 as Int64;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { LowmemoryKillFtraceEventWriter, "perfetto.protos.LowmemoryKillFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value pagecache_size(i64) = 3 as int64;
+    value pagecache_limit(i64) = 4 as int64;
+    value free(i64) = 5 as int64;
 }
 
 rt::reader! {

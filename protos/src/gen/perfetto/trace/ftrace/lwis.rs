@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LwisTracingMarkWriteFtraceEvent {
-    #[pb(string, 1)] pub lwis_name: Option<String>,
-    #[pb(uint32, 2)] pub r#type: Option<u32>,
-    #[pb(int32, 3)] pub pid: Option<i32>,
-    #[pb(string, 4)] pub func_name: Option<String>,
-    #[pb(int64, 5)] pub value: Option<i64>,
+    pub lwis_name: Option<String>,
+    pub r#type: Option<u32>,
+    pub pid: Option<i32>,
+    pub func_name: Option<String>,
+    pub value: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LwisTracingMarkWriteFtraceEventWriter, "perfetto.protos.LwisTracingMarkWriteFtraceEvent");
-impl LwisTracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn lwis_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn func_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
+rt::owned! { LwisTracingMarkWriteFtraceEvent;
+    optional value = 5 as Int64;
+    optional func_name = 4 as Text;
+    optional pid = 3 as Int32;
+    optional r#type = 2 as Uint32;
+    optional lwis_name = 1 as Text;
+}
+
+rt::writer! { LwisTracingMarkWriteFtraceEventWriter, "perfetto.protos.LwisTracingMarkWriteFtraceEvent";
+    value lwis_name(&str) = 1 as string;
+    value r#type(u32) = 2 as uint32;
+    value pid(i32) = 3 as int32;
+    value func_name(&str) = 4 as string;
+    value value(i64) = 5 as int64;
 }
 
 rt::reader! {

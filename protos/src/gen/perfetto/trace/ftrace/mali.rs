@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliTracingMarkWriteFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(uint32, 3)] pub r#type: Option<u32>,
-    #[pb(int32, 4)] pub value: Option<i32>,
+    pub name: Option<String>,
+    pub pid: Option<i32>,
+    pub r#type: Option<u32>,
+    pub value: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliTracingMarkWriteFtraceEventWriter, "perfetto.protos.MaliTracingMarkWriteFtraceEvent");
-impl MaliTracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { MaliTracingMarkWriteFtraceEvent;
+    optional value = 4 as Int32;
+    optional r#type = 3 as Uint32;
+    optional pid = 2 as Int32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { MaliTracingMarkWriteFtraceEventWriter, "perfetto.protos.MaliTracingMarkWriteFtraceEvent";
+    value name(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value r#type(u32) = 3 as uint32;
+    value value(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -48,24 +54,31 @@ impl MaliTracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUCQSSETFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint64, 2)] pub info_val1: Option<u64>,
-    #[pb(uint64, 3)] pub info_val2: Option<u64>,
-    #[pb(uint32, 4)] pub kctx_id: Option<u32>,
-    #[pb(int32, 5)] pub kctx_tgid: Option<i32>,
+    pub id: Option<u32>,
+    pub info_val1: Option<u64>,
+    pub info_val2: Option<u64>,
+    pub kctx_id: Option<u32>,
+    pub kctx_tgid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliKCPUCQSSETFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent");
-impl MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { MaliMaliKCPUCQSSETFtraceEvent;
+    optional kctx_tgid = 5 as Int32;
+    optional kctx_id = 4 as Uint32;
+    optional info_val2 = 3 as Uint64;
+    optional info_val1 = 2 as Uint64;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { MaliMaliKCPUCQSSETFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value info_val1(u64) = 2 as uint64;
+    value info_val2(u64) = 3 as uint64;
+    value kctx_id(u32) = 4 as uint32;
+    value kctx_tgid(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -92,24 +105,31 @@ impl MaliMaliKCPUCQSSETFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUCQSWAITSTARTFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint64, 2)] pub info_val1: Option<u64>,
-    #[pb(uint64, 3)] pub info_val2: Option<u64>,
-    #[pb(uint32, 4)] pub kctx_id: Option<u32>,
-    #[pb(int32, 5)] pub kctx_tgid: Option<i32>,
+    pub id: Option<u32>,
+    pub info_val1: Option<u64>,
+    pub info_val2: Option<u64>,
+    pub kctx_id: Option<u32>,
+    pub kctx_tgid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliKCPUCQSWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent");
-impl MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { MaliMaliKCPUCQSWAITSTARTFtraceEvent;
+    optional kctx_tgid = 5 as Int32;
+    optional kctx_id = 4 as Uint32;
+    optional info_val2 = 3 as Uint64;
+    optional info_val1 = 2 as Uint64;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { MaliMaliKCPUCQSWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value info_val1(u64) = 2 as uint64;
+    value info_val2(u64) = 3 as uint64;
+    value kctx_id(u32) = 4 as uint32;
+    value kctx_tgid(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -136,24 +156,31 @@ impl MaliMaliKCPUCQSWAITSTARTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUCQSWAITENDFtraceEvent {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(uint64, 2)] pub info_val1: Option<u64>,
-    #[pb(uint64, 3)] pub info_val2: Option<u64>,
-    #[pb(uint32, 4)] pub kctx_id: Option<u32>,
-    #[pb(int32, 5)] pub kctx_tgid: Option<i32>,
+    pub id: Option<u32>,
+    pub info_val1: Option<u64>,
+    pub info_val2: Option<u64>,
+    pub kctx_id: Option<u32>,
+    pub kctx_tgid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliKCPUCQSWAITENDFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent");
-impl MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { MaliMaliKCPUCQSWAITENDFtraceEvent;
+    optional kctx_tgid = 5 as Int32;
+    optional kctx_id = 4 as Uint32;
+    optional info_val2 = 3 as Uint64;
+    optional info_val1 = 2 as Uint64;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { MaliMaliKCPUCQSWAITENDFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent";
+    value id(u32) = 1 as uint32;
+    value info_val1(u64) = 2 as uint64;
+    value info_val2(u64) = 3 as uint64;
+    value kctx_id(u32) = 4 as uint32;
+    value kctx_tgid(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -180,24 +207,31 @@ impl MaliMaliKCPUCQSWAITENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUFENCESIGNALFtraceEvent {
-    #[pb(uint64, 1)] pub info_val1: Option<u64>,
-    #[pb(uint64, 2)] pub info_val2: Option<u64>,
-    #[pb(int32, 3)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 4)] pub kctx_id: Option<u32>,
-    #[pb(uint32, 5)] pub id: Option<u32>,
+    pub info_val1: Option<u64>,
+    pub info_val2: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliKCPUFENCESIGNALFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent");
-impl MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
-    #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { MaliMaliKCPUFENCESIGNALFtraceEvent;
+    optional id = 5 as Uint32;
+    optional kctx_id = 4 as Uint32;
+    optional kctx_tgid = 3 as Int32;
+    optional info_val2 = 2 as Uint64;
+    optional info_val1 = 1 as Uint64;
+}
+
+rt::writer! { MaliMaliKCPUFENCESIGNALFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent";
+    value info_val1(u64) = 1 as uint64;
+    value info_val2(u64) = 2 as uint64;
+    value kctx_tgid(i32) = 3 as int32;
+    value kctx_id(u32) = 4 as uint32;
+    value id(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -224,24 +258,31 @@ impl MaliMaliKCPUFENCESIGNALFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
-    #[pb(uint64, 1)] pub info_val1: Option<u64>,
-    #[pb(uint64, 2)] pub info_val2: Option<u64>,
-    #[pb(int32, 3)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 4)] pub kctx_id: Option<u32>,
-    #[pb(uint32, 5)] pub id: Option<u32>,
+    pub info_val1: Option<u64>,
+    pub info_val2: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent");
-impl MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
-    #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { MaliMaliKCPUFENCEWAITSTARTFtraceEvent;
+    optional id = 5 as Uint32;
+    optional kctx_id = 4 as Uint32;
+    optional kctx_tgid = 3 as Int32;
+    optional info_val2 = 2 as Uint64;
+    optional info_val1 = 1 as Uint64;
+}
+
+rt::writer! { MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent";
+    value info_val1(u64) = 1 as uint64;
+    value info_val2(u64) = 2 as uint64;
+    value kctx_tgid(i32) = 3 as int32;
+    value kctx_id(u32) = 4 as uint32;
+    value id(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -268,24 +309,31 @@ impl MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliKCPUFENCEWAITENDFtraceEvent {
-    #[pb(uint64, 1)] pub info_val1: Option<u64>,
-    #[pb(uint64, 2)] pub info_val2: Option<u64>,
-    #[pb(int32, 3)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 4)] pub kctx_id: Option<u32>,
-    #[pb(uint32, 5)] pub id: Option<u32>,
+    pub info_val1: Option<u64>,
+    pub info_val2: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliKCPUFENCEWAITENDFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent");
-impl MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
-    #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { MaliMaliKCPUFENCEWAITENDFtraceEvent;
+    optional id = 5 as Uint32;
+    optional kctx_id = 4 as Uint32;
+    optional kctx_tgid = 3 as Int32;
+    optional info_val2 = 2 as Uint64;
+    optional info_val1 = 1 as Uint64;
+}
+
+rt::writer! { MaliMaliKCPUFENCEWAITENDFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent";
+    value info_val1(u64) = 1 as uint64;
+    value info_val2(u64) = 2 as uint64;
+    value kctx_tgid(i32) = 3 as int32;
+    value kctx_id(u32) = 4 as uint32;
+    value id(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -312,20 +360,25 @@ impl MaliMaliKCPUFENCEWAITENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliCSFINTERRUPTSTARTFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliCSFINTERRUPTSTARTFtraceEventWriter, "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent");
-impl MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliCSFINTERRUPTSTARTFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliCSFINTERRUPTSTARTFtraceEventWriter, "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -348,20 +401,25 @@ impl MaliMaliCSFINTERRUPTSTARTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliCSFINTERRUPTENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliCSFINTERRUPTENDFtraceEventWriter, "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent");
-impl MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliCSFINTERRUPTENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliCSFINTERRUPTENDFtraceEventWriter, "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -384,20 +442,25 @@ impl MaliMaliCSFINTERRUPTENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent");
-impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -420,20 +483,25 @@ impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent");
-impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -456,20 +524,25 @@ impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent");
-impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -492,20 +565,25 @@ impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent");
-impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -528,20 +606,25 @@ impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent");
-impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -564,20 +647,25 @@ impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent");
-impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -600,20 +688,25 @@ impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent");
-impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -636,20 +729,25 @@ impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent");
-impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -672,20 +770,25 @@ impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUINSLEEPFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUINSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent");
-impl MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUINSLEEPFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUINSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -708,20 +811,25 @@ impl MaliMaliPMMCUINSLEEPFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUOFFFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent");
-impl MaliMaliPMMCUOFFFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUOFFFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -744,20 +852,25 @@ impl MaliMaliPMMCUOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONFtraceEvent");
-impl MaliMaliPMMCUONFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -780,20 +893,25 @@ impl MaliMaliPMMCUONFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent");
-impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -816,20 +934,25 @@ impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent");
-impl MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONGLBREINITPENDFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -852,20 +975,25 @@ impl MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONHALTFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent");
-impl MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONHALTFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -888,20 +1016,25 @@ impl MaliMaliPMMCUONHALTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent");
-impl MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONHWCNTDISABLEFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -924,20 +1057,25 @@ impl MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent");
-impl MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONHWCNTENABLEFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -960,20 +1098,25 @@ impl MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONPENDHALTFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONPENDHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent");
-impl MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONPENDHALTFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONPENDHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -996,20 +1139,25 @@ impl MaliMaliPMMCUONPENDHALTFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONPENDSLEEPFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONPENDSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent");
-impl MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONPENDSLEEPFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONPENDSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1032,20 +1180,25 @@ impl MaliMaliPMMCUONPENDSLEEPFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent");
-impl MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUONSLEEPINITIATEFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1068,20 +1221,25 @@ impl MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUPENDOFFFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent");
-impl MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUPENDOFFFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1104,20 +1262,25 @@ impl MaliMaliPMMCUPENDOFFFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUPENDONRELOADFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUPENDONRELOADFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent");
-impl MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUPENDONRELOADFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUPENDONRELOADFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1140,20 +1303,25 @@ impl MaliMaliPMMCUPENDONRELOADFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCUPOWERDOWNFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCUPOWERDOWNFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent");
-impl MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCUPOWERDOWNFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCUPOWERDOWNFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1176,20 +1344,25 @@ impl MaliMaliPMMCUPOWERDOWNFtraceEvent {
 }
 
 /// `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliMaliPMMCURESETWAITFtraceEvent {
-    #[pb(int32, 1)] pub kctx_tgid: Option<i32>,
-    #[pb(uint32, 2)] pub kctx_id: Option<u32>,
-    #[pb(uint64, 3)] pub info_val: Option<u64>,
+    pub kctx_tgid: Option<i32>,
+    pub kctx_id: Option<u32>,
+    pub info_val: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliMaliPMMCURESETWAITFtraceEventWriter, "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent");
-impl MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
-    #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MaliMaliPMMCURESETWAITFtraceEvent;
+    optional info_val = 3 as Uint64;
+    optional kctx_id = 2 as Uint32;
+    optional kctx_tgid = 1 as Int32;
+}
+
+rt::writer! { MaliMaliPMMCURESETWAITFtraceEventWriter, "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent";
+    value kctx_tgid(i32) = 1 as int32;
+    value kctx_id(u32) = 2 as uint32;
+    value info_val(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -1212,20 +1385,25 @@ impl MaliMaliPMMCURESETWAITFtraceEvent {
 }
 
 /// `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MaliGpuPowerStateFtraceEvent {
-    #[pb(uint64, 1)] pub change_ns: Option<u64>,
-    #[pb(int32, 2)] pub from_state: Option<i32>,
-    #[pb(int32, 3)] pub to_state: Option<i32>,
+    pub change_ns: Option<u64>,
+    pub from_state: Option<i32>,
+    pub to_state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MaliGpuPowerStateFtraceEventWriter, "perfetto.protos.MaliGpuPowerStateFtraceEvent");
-impl MaliGpuPowerStateFtraceEventWriter<'_> {
-    #[inline] pub fn change_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn from_state(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn to_state(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { MaliGpuPowerStateFtraceEvent;
+    optional to_state = 3 as Int32;
+    optional from_state = 2 as Int32;
+    optional change_ns = 1 as Uint64;
+}
+
+rt::writer! { MaliGpuPowerStateFtraceEventWriter, "perfetto.protos.MaliGpuPowerStateFtraceEvent";
+    value change_ns(u64) = 1 as uint64;
+    value from_state(i32) = 2 as int32;
+    value to_state(i32) = 3 as int32;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MdpCmdKickoffFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCmdKickoffFtraceEvent {
-    #[pb(uint32, 1)] pub ctl_num: Option<u32>,
-    #[pb(int32, 2)] pub kickoff_cnt: Option<i32>,
+    pub ctl_num: Option<u32>,
+    pub kickoff_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCmdKickoffFtraceEventWriter, "perfetto.protos.MdpCmdKickoffFtraceEvent");
-impl MdpCmdKickoffFtraceEventWriter<'_> {
-    #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kickoff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { MdpCmdKickoffFtraceEvent;
+    optional kickoff_cnt = 2 as Int32;
+    optional ctl_num = 1 as Uint32;
+}
+
+rt::writer! { MdpCmdKickoffFtraceEventWriter, "perfetto.protos.MdpCmdKickoffFtraceEvent";
+    value ctl_num(u32) = 1 as uint32;
+    value kickoff_cnt(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -40,22 +44,28 @@ impl MdpCmdKickoffFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCommitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCommitFtraceEvent {
-    #[pb(uint32, 1)] pub num: Option<u32>,
-    #[pb(uint32, 2)] pub play_cnt: Option<u32>,
-    #[pb(uint32, 3)] pub clk_rate: Option<u32>,
-    #[pb(uint64, 4)] pub bandwidth: Option<u64>,
+    pub num: Option<u32>,
+    pub play_cnt: Option<u32>,
+    pub clk_rate: Option<u32>,
+    pub bandwidth: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCommitFtraceEventWriter, "perfetto.protos.MdpCommitFtraceEvent");
-impl MdpCommitFtraceEventWriter<'_> {
-    #[inline] pub fn num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn play_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn clk_rate(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn bandwidth(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { MdpCommitFtraceEvent;
+    optional bandwidth = 4 as Uint64;
+    optional clk_rate = 3 as Uint32;
+    optional play_cnt = 2 as Uint32;
+    optional num = 1 as Uint32;
+}
+
+rt::writer! { MdpCommitFtraceEventWriter, "perfetto.protos.MdpCommitFtraceEvent";
+    value num(u32) = 1 as uint32;
+    value play_cnt(u32) = 2 as uint32;
+    value clk_rate(u32) = 3 as uint32;
+    value bandwidth(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -80,22 +90,28 @@ impl MdpCommitFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetOtFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpPerfSetOtFtraceEvent {
-    #[pb(uint32, 1)] pub pnum: Option<u32>,
-    #[pb(uint32, 2)] pub xin_id: Option<u32>,
-    #[pb(uint32, 3)] pub rd_lim: Option<u32>,
-    #[pb(uint32, 4)] pub is_vbif_rt: Option<u32>,
+    pub pnum: Option<u32>,
+    pub xin_id: Option<u32>,
+    pub rd_lim: Option<u32>,
+    pub is_vbif_rt: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpPerfSetOtFtraceEventWriter, "perfetto.protos.MdpPerfSetOtFtraceEvent");
-impl MdpPerfSetOtFtraceEventWriter<'_> {
-    #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn xin_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn rd_lim(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn is_vbif_rt(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { MdpPerfSetOtFtraceEvent;
+    optional is_vbif_rt = 4 as Uint32;
+    optional rd_lim = 3 as Uint32;
+    optional xin_id = 2 as Uint32;
+    optional pnum = 1 as Uint32;
+}
+
+rt::writer! { MdpPerfSetOtFtraceEventWriter, "perfetto.protos.MdpPerfSetOtFtraceEvent";
+    value pnum(u32) = 1 as uint32;
+    value xin_id(u32) = 2 as uint32;
+    value rd_lim(u32) = 3 as uint32;
+    value is_vbif_rt(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -120,46 +136,64 @@ impl MdpPerfSetOtFtraceEvent {
 }
 
 /// `perfetto.protos.MdpSsppChangeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpSsppChangeFtraceEvent {
-    #[pb(uint32, 1)] pub num: Option<u32>,
-    #[pb(uint32, 2)] pub play_cnt: Option<u32>,
-    #[pb(uint32, 3)] pub mixer: Option<u32>,
-    #[pb(uint32, 4)] pub stage: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
-    #[pb(uint32, 6)] pub format: Option<u32>,
-    #[pb(uint32, 7)] pub img_w: Option<u32>,
-    #[pb(uint32, 8)] pub img_h: Option<u32>,
-    #[pb(uint32, 9)] pub src_x: Option<u32>,
-    #[pb(uint32, 10)] pub src_y: Option<u32>,
-    #[pb(uint32, 11)] pub src_w: Option<u32>,
-    #[pb(uint32, 12)] pub src_h: Option<u32>,
-    #[pb(uint32, 13)] pub dst_x: Option<u32>,
-    #[pb(uint32, 14)] pub dst_y: Option<u32>,
-    #[pb(uint32, 15)] pub dst_w: Option<u32>,
-    #[pb(uint32, 16)] pub dst_h: Option<u32>,
+    pub num: Option<u32>,
+    pub play_cnt: Option<u32>,
+    pub mixer: Option<u32>,
+    pub stage: Option<u32>,
+    pub flags: Option<u32>,
+    pub format: Option<u32>,
+    pub img_w: Option<u32>,
+    pub img_h: Option<u32>,
+    pub src_x: Option<u32>,
+    pub src_y: Option<u32>,
+    pub src_w: Option<u32>,
+    pub src_h: Option<u32>,
+    pub dst_x: Option<u32>,
+    pub dst_y: Option<u32>,
+    pub dst_w: Option<u32>,
+    pub dst_h: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpSsppChangeFtraceEventWriter, "perfetto.protos.MdpSsppChangeFtraceEvent");
-impl MdpSsppChangeFtraceEventWriter<'_> {
-    #[inline] pub fn num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn play_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mixer(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn stage(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn format(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn img_w(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn img_h(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn src_x(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn src_y(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn src_w(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn src_h(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn dst_x(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn dst_y(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn dst_w(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn dst_h(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
+rt::owned! { MdpSsppChangeFtraceEvent;
+    optional dst_h = 16 as Uint32;
+    optional dst_w = 15 as Uint32;
+    optional dst_y = 14 as Uint32;
+    optional dst_x = 13 as Uint32;
+    optional src_h = 12 as Uint32;
+    optional src_w = 11 as Uint32;
+    optional src_y = 10 as Uint32;
+    optional src_x = 9 as Uint32;
+    optional img_h = 8 as Uint32;
+    optional img_w = 7 as Uint32;
+    optional format = 6 as Uint32;
+    optional flags = 5 as Uint32;
+    optional stage = 4 as Uint32;
+    optional mixer = 3 as Uint32;
+    optional play_cnt = 2 as Uint32;
+    optional num = 1 as Uint32;
+}
+
+rt::writer! { MdpSsppChangeFtraceEventWriter, "perfetto.protos.MdpSsppChangeFtraceEvent";
+    value num(u32) = 1 as uint32;
+    value play_cnt(u32) = 2 as uint32;
+    value mixer(u32) = 3 as uint32;
+    value stage(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
+    value format(u32) = 6 as uint32;
+    value img_w(u32) = 7 as uint32;
+    value img_h(u32) = 8 as uint32;
+    value src_x(u32) = 9 as uint32;
+    value src_y(u32) = 10 as uint32;
+    value src_w(u32) = 11 as uint32;
+    value src_h(u32) = 12 as uint32;
+    value dst_x(u32) = 13 as uint32;
+    value dst_y(u32) = 14 as uint32;
+    value dst_w(u32) = 15 as uint32;
+    value dst_h(u32) = 16 as uint32;
 }
 
 rt::reader! {
@@ -208,20 +242,25 @@ impl MdpSsppChangeFtraceEvent {
 }
 
 /// `perfetto.protos.TracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingMarkWriteFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub trace_name: Option<String>,
-    #[pb(uint32, 3)] pub trace_begin: Option<u32>,
+    pub pid: Option<i32>,
+    pub trace_name: Option<String>,
+    pub trace_begin: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingMarkWriteFtraceEventWriter, "perfetto.protos.TracingMarkWriteFtraceEvent");
-impl TracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { TracingMarkWriteFtraceEvent;
+    optional trace_begin = 3 as Uint32;
+    optional trace_name = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { TracingMarkWriteFtraceEventWriter, "perfetto.protos.TracingMarkWriteFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value trace_name(&str) = 2 as string;
+    value trace_begin(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -244,22 +283,28 @@ impl TracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCmdPingpongDoneFtraceEvent {
-    #[pb(uint32, 1)] pub ctl_num: Option<u32>,
-    #[pb(uint32, 2)] pub intf_num: Option<u32>,
-    #[pb(uint32, 3)] pub pp_num: Option<u32>,
-    #[pb(int32, 4)] pub koff_cnt: Option<i32>,
+    pub ctl_num: Option<u32>,
+    pub intf_num: Option<u32>,
+    pub pp_num: Option<u32>,
+    pub koff_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCmdPingpongDoneFtraceEventWriter, "perfetto.protos.MdpCmdPingpongDoneFtraceEvent");
-impl MdpCmdPingpongDoneFtraceEventWriter<'_> {
-    #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn intf_num(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pp_num(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn koff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { MdpCmdPingpongDoneFtraceEvent;
+    optional koff_cnt = 4 as Int32;
+    optional pp_num = 3 as Uint32;
+    optional intf_num = 2 as Uint32;
+    optional ctl_num = 1 as Uint32;
+}
+
+rt::writer! { MdpCmdPingpongDoneFtraceEventWriter, "perfetto.protos.MdpCmdPingpongDoneFtraceEvent";
+    value ctl_num(u32) = 1 as uint32;
+    value intf_num(u32) = 2 as uint32;
+    value pp_num(u32) = 3 as uint32;
+    value koff_cnt(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -284,30 +329,40 @@ impl MdpCmdPingpongDoneFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCompareBwFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCompareBwFtraceEvent {
-    #[pb(uint64, 1)] pub new_ab: Option<u64>,
-    #[pb(uint64, 2)] pub new_ib: Option<u64>,
-    #[pb(uint64, 3)] pub new_wb: Option<u64>,
-    #[pb(uint64, 4)] pub old_ab: Option<u64>,
-    #[pb(uint64, 5)] pub old_ib: Option<u64>,
-    #[pb(uint64, 6)] pub old_wb: Option<u64>,
-    #[pb(uint32, 7)] pub params_changed: Option<u32>,
-    #[pb(uint32, 8)] pub update_bw: Option<u32>,
+    pub new_ab: Option<u64>,
+    pub new_ib: Option<u64>,
+    pub new_wb: Option<u64>,
+    pub old_ab: Option<u64>,
+    pub old_ib: Option<u64>,
+    pub old_wb: Option<u64>,
+    pub params_changed: Option<u32>,
+    pub update_bw: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCompareBwFtraceEventWriter, "perfetto.protos.MdpCompareBwFtraceEvent");
-impl MdpCompareBwFtraceEventWriter<'_> {
-    #[inline] pub fn new_ab(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn new_ib(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn new_wb(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn old_ab(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn old_ib(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn old_wb(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn params_changed(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn update_bw(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { MdpCompareBwFtraceEvent;
+    optional update_bw = 8 as Uint32;
+    optional params_changed = 7 as Uint32;
+    optional old_wb = 6 as Uint64;
+    optional old_ib = 5 as Uint64;
+    optional old_ab = 4 as Uint64;
+    optional new_wb = 3 as Uint64;
+    optional new_ib = 2 as Uint64;
+    optional new_ab = 1 as Uint64;
+}
+
+rt::writer! { MdpCompareBwFtraceEventWriter, "perfetto.protos.MdpCompareBwFtraceEvent";
+    value new_ab(u64) = 1 as uint64;
+    value new_ib(u64) = 2 as uint64;
+    value new_wb(u64) = 3 as uint64;
+    value old_ab(u64) = 4 as uint64;
+    value old_ib(u64) = 5 as uint64;
+    value old_wb(u64) = 6 as uint64;
+    value params_changed(u32) = 7 as uint32;
+    value update_bw(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -340,24 +395,31 @@ impl MdpCompareBwFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpPerfSetPanicLutsFtraceEvent {
-    #[pb(uint32, 1)] pub pnum: Option<u32>,
-    #[pb(uint32, 2)] pub fmt: Option<u32>,
-    #[pb(uint32, 3)] pub mode: Option<u32>,
-    #[pb(uint32, 4)] pub panic_lut: Option<u32>,
-    #[pb(uint32, 5)] pub robust_lut: Option<u32>,
+    pub pnum: Option<u32>,
+    pub fmt: Option<u32>,
+    pub mode: Option<u32>,
+    pub panic_lut: Option<u32>,
+    pub robust_lut: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpPerfSetPanicLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetPanicLutsFtraceEvent");
-impl MdpPerfSetPanicLutsFtraceEventWriter<'_> {
-    #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fmt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn panic_lut(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn robust_lut(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { MdpPerfSetPanicLutsFtraceEvent;
+    optional robust_lut = 5 as Uint32;
+    optional panic_lut = 4 as Uint32;
+    optional mode = 3 as Uint32;
+    optional fmt = 2 as Uint32;
+    optional pnum = 1 as Uint32;
+}
+
+rt::writer! { MdpPerfSetPanicLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetPanicLutsFtraceEvent";
+    value pnum(u32) = 1 as uint32;
+    value fmt(u32) = 2 as uint32;
+    value mode(u32) = 3 as uint32;
+    value panic_lut(u32) = 4 as uint32;
+    value robust_lut(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -384,46 +446,64 @@ impl MdpPerfSetPanicLutsFtraceEvent {
 }
 
 /// `perfetto.protos.MdpSsppSetFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpSsppSetFtraceEvent {
-    #[pb(uint32, 1)] pub num: Option<u32>,
-    #[pb(uint32, 2)] pub play_cnt: Option<u32>,
-    #[pb(uint32, 3)] pub mixer: Option<u32>,
-    #[pb(uint32, 4)] pub stage: Option<u32>,
-    #[pb(uint32, 5)] pub flags: Option<u32>,
-    #[pb(uint32, 6)] pub format: Option<u32>,
-    #[pb(uint32, 7)] pub img_w: Option<u32>,
-    #[pb(uint32, 8)] pub img_h: Option<u32>,
-    #[pb(uint32, 9)] pub src_x: Option<u32>,
-    #[pb(uint32, 10)] pub src_y: Option<u32>,
-    #[pb(uint32, 11)] pub src_w: Option<u32>,
-    #[pb(uint32, 12)] pub src_h: Option<u32>,
-    #[pb(uint32, 13)] pub dst_x: Option<u32>,
-    #[pb(uint32, 14)] pub dst_y: Option<u32>,
-    #[pb(uint32, 15)] pub dst_w: Option<u32>,
-    #[pb(uint32, 16)] pub dst_h: Option<u32>,
+    pub num: Option<u32>,
+    pub play_cnt: Option<u32>,
+    pub mixer: Option<u32>,
+    pub stage: Option<u32>,
+    pub flags: Option<u32>,
+    pub format: Option<u32>,
+    pub img_w: Option<u32>,
+    pub img_h: Option<u32>,
+    pub src_x: Option<u32>,
+    pub src_y: Option<u32>,
+    pub src_w: Option<u32>,
+    pub src_h: Option<u32>,
+    pub dst_x: Option<u32>,
+    pub dst_y: Option<u32>,
+    pub dst_w: Option<u32>,
+    pub dst_h: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpSsppSetFtraceEventWriter, "perfetto.protos.MdpSsppSetFtraceEvent");
-impl MdpSsppSetFtraceEventWriter<'_> {
-    #[inline] pub fn num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn play_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mixer(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn stage(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn format(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn img_w(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn img_h(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn src_x(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn src_y(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn src_w(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn src_h(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn dst_x(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn dst_y(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn dst_w(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn dst_h(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
+rt::owned! { MdpSsppSetFtraceEvent;
+    optional dst_h = 16 as Uint32;
+    optional dst_w = 15 as Uint32;
+    optional dst_y = 14 as Uint32;
+    optional dst_x = 13 as Uint32;
+    optional src_h = 12 as Uint32;
+    optional src_w = 11 as Uint32;
+    optional src_y = 10 as Uint32;
+    optional src_x = 9 as Uint32;
+    optional img_h = 8 as Uint32;
+    optional img_w = 7 as Uint32;
+    optional format = 6 as Uint32;
+    optional flags = 5 as Uint32;
+    optional stage = 4 as Uint32;
+    optional mixer = 3 as Uint32;
+    optional play_cnt = 2 as Uint32;
+    optional num = 1 as Uint32;
+}
+
+rt::writer! { MdpSsppSetFtraceEventWriter, "perfetto.protos.MdpSsppSetFtraceEvent";
+    value num(u32) = 1 as uint32;
+    value play_cnt(u32) = 2 as uint32;
+    value mixer(u32) = 3 as uint32;
+    value stage(u32) = 4 as uint32;
+    value flags(u32) = 5 as uint32;
+    value format(u32) = 6 as uint32;
+    value img_w(u32) = 7 as uint32;
+    value img_h(u32) = 8 as uint32;
+    value src_x(u32) = 9 as uint32;
+    value src_y(u32) = 10 as uint32;
+    value src_w(u32) = 11 as uint32;
+    value src_h(u32) = 12 as uint32;
+    value dst_x(u32) = 13 as uint32;
+    value dst_y(u32) = 14 as uint32;
+    value dst_w(u32) = 15 as uint32;
+    value dst_h(u32) = 16 as uint32;
 }
 
 rt::reader! {
@@ -472,18 +552,22 @@ impl MdpSsppSetFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCmdReadptrDoneFtraceEvent {
-    #[pb(uint32, 1)] pub ctl_num: Option<u32>,
-    #[pb(int32, 2)] pub koff_cnt: Option<i32>,
+    pub ctl_num: Option<u32>,
+    pub koff_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCmdReadptrDoneFtraceEventWriter, "perfetto.protos.MdpCmdReadptrDoneFtraceEvent");
-impl MdpCmdReadptrDoneFtraceEventWriter<'_> {
-    #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn koff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { MdpCmdReadptrDoneFtraceEvent;
+    optional koff_cnt = 2 as Int32;
+    optional ctl_num = 1 as Uint32;
+}
+
+rt::writer! { MdpCmdReadptrDoneFtraceEventWriter, "perfetto.protos.MdpCmdReadptrDoneFtraceEvent";
+    value ctl_num(u32) = 1 as uint32;
+    value koff_cnt(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -504,20 +588,25 @@ impl MdpCmdReadptrDoneFtraceEvent {
 }
 
 /// `perfetto.protos.MdpMisrCrcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpMisrCrcFtraceEvent {
-    #[pb(uint32, 1)] pub block_id: Option<u32>,
-    #[pb(uint32, 2)] pub vsync_cnt: Option<u32>,
-    #[pb(uint32, 3)] pub crc: Option<u32>,
+    pub block_id: Option<u32>,
+    pub vsync_cnt: Option<u32>,
+    pub crc: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpMisrCrcFtraceEventWriter, "perfetto.protos.MdpMisrCrcFtraceEvent");
-impl MdpMisrCrcFtraceEventWriter<'_> {
-    #[inline] pub fn block_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vsync_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn crc(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { MdpMisrCrcFtraceEvent;
+    optional crc = 3 as Uint32;
+    optional vsync_cnt = 2 as Uint32;
+    optional block_id = 1 as Uint32;
+}
+
+rt::writer! { MdpMisrCrcFtraceEventWriter, "perfetto.protos.MdpMisrCrcFtraceEvent";
+    value block_id(u32) = 1 as uint32;
+    value vsync_cnt(u32) = 2 as uint32;
+    value crc(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -540,28 +629,37 @@ impl MdpMisrCrcFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpPerfSetQosLutsFtraceEvent {
-    #[pb(uint32, 1)] pub pnum: Option<u32>,
-    #[pb(uint32, 2)] pub fmt: Option<u32>,
-    #[pb(uint32, 3)] pub intf: Option<u32>,
-    #[pb(uint32, 4)] pub rot: Option<u32>,
-    #[pb(uint32, 5)] pub fl: Option<u32>,
-    #[pb(uint32, 6)] pub lut: Option<u32>,
-    #[pb(uint32, 7)] pub linear: Option<u32>,
+    pub pnum: Option<u32>,
+    pub fmt: Option<u32>,
+    pub intf: Option<u32>,
+    pub rot: Option<u32>,
+    pub fl: Option<u32>,
+    pub lut: Option<u32>,
+    pub linear: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpPerfSetQosLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetQosLutsFtraceEvent");
-impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
-    #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fmt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn intf(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn rot(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn fl(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn lut(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn linear(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+rt::owned! { MdpPerfSetQosLutsFtraceEvent;
+    optional linear = 7 as Uint32;
+    optional lut = 6 as Uint32;
+    optional fl = 5 as Uint32;
+    optional rot = 4 as Uint32;
+    optional intf = 3 as Uint32;
+    optional fmt = 2 as Uint32;
+    optional pnum = 1 as Uint32;
+}
+
+rt::writer! { MdpPerfSetQosLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetQosLutsFtraceEvent";
+    value pnum(u32) = 1 as uint32;
+    value fmt(u32) = 2 as uint32;
+    value intf(u32) = 3 as uint32;
+    value rot(u32) = 4 as uint32;
+    value fl(u32) = 5 as uint32;
+    value lut(u32) = 6 as uint32;
+    value linear(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -592,20 +690,25 @@ impl MdpPerfSetQosLutsFtraceEvent {
 }
 
 /// `perfetto.protos.MdpTraceCounterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpTraceCounterFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub counter_name: Option<String>,
-    #[pb(int32, 3)] pub value: Option<i32>,
+    pub pid: Option<i32>,
+    pub counter_name: Option<String>,
+    pub value: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpTraceCounterFtraceEventWriter, "perfetto.protos.MdpTraceCounterFtraceEvent");
-impl MdpTraceCounterFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn counter_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { MdpTraceCounterFtraceEvent;
+    optional value = 3 as Int32;
+    optional counter_name = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { MdpTraceCounterFtraceEventWriter, "perfetto.protos.MdpTraceCounterFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value counter_name(&str) = 2 as string;
+    value value(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -628,16 +731,19 @@ impl MdpTraceCounterFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCmdReleaseBwFtraceEvent {
-    #[pb(uint32, 1)] pub ctl_num: Option<u32>,
+    pub ctl_num: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCmdReleaseBwFtraceEventWriter, "perfetto.protos.MdpCmdReleaseBwFtraceEvent");
-impl MdpCmdReleaseBwFtraceEventWriter<'_> {
-    #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { MdpCmdReleaseBwFtraceEvent;
+    optional ctl_num = 1 as Uint32;
+}
+
+rt::writer! { MdpCmdReleaseBwFtraceEventWriter, "perfetto.protos.MdpCmdReleaseBwFtraceEvent";
+    value ctl_num(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -657,16 +763,19 @@ impl MdpCmdReleaseBwFtraceEvent {
 }
 
 /// `perfetto.protos.MdpMixerUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpMixerUpdateFtraceEvent {
-    #[pb(uint32, 1)] pub mixer_num: Option<u32>,
+    pub mixer_num: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpMixerUpdateFtraceEventWriter, "perfetto.protos.MdpMixerUpdateFtraceEvent");
-impl MdpMixerUpdateFtraceEventWriter<'_> {
-    #[inline] pub fn mixer_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { MdpMixerUpdateFtraceEvent;
+    optional mixer_num = 1 as Uint32;
+}
+
+rt::writer! { MdpMixerUpdateFtraceEventWriter, "perfetto.protos.MdpMixerUpdateFtraceEvent";
+    value mixer_num(u32) = 1 as uint32;
 }
 
 rt::reader! {
@@ -686,30 +795,40 @@ impl MdpMixerUpdateFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpPerfSetWmLevelsFtraceEvent {
-    #[pb(uint32, 1)] pub pnum: Option<u32>,
-    #[pb(uint32, 2)] pub use_space: Option<u32>,
-    #[pb(uint32, 3)] pub priority_bytes: Option<u32>,
-    #[pb(uint32, 4)] pub wm0: Option<u32>,
-    #[pb(uint32, 5)] pub wm1: Option<u32>,
-    #[pb(uint32, 6)] pub wm2: Option<u32>,
-    #[pb(uint32, 7)] pub mb_cnt: Option<u32>,
-    #[pb(uint32, 8)] pub mb_size: Option<u32>,
+    pub pnum: Option<u32>,
+    pub use_space: Option<u32>,
+    pub priority_bytes: Option<u32>,
+    pub wm0: Option<u32>,
+    pub wm1: Option<u32>,
+    pub wm2: Option<u32>,
+    pub mb_cnt: Option<u32>,
+    pub mb_size: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpPerfSetWmLevelsFtraceEventWriter, "perfetto.protos.MdpPerfSetWmLevelsFtraceEvent");
-impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
-    #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn use_space(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn priority_bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn wm0(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn wm1(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn wm2(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn mb_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn mb_size(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+rt::owned! { MdpPerfSetWmLevelsFtraceEvent;
+    optional mb_size = 8 as Uint32;
+    optional mb_cnt = 7 as Uint32;
+    optional wm2 = 6 as Uint32;
+    optional wm1 = 5 as Uint32;
+    optional wm0 = 4 as Uint32;
+    optional priority_bytes = 3 as Uint32;
+    optional use_space = 2 as Uint32;
+    optional pnum = 1 as Uint32;
+}
+
+rt::writer! { MdpPerfSetWmLevelsFtraceEventWriter, "perfetto.protos.MdpPerfSetWmLevelsFtraceEvent";
+    value pnum(u32) = 1 as uint32;
+    value use_space(u32) = 2 as uint32;
+    value priority_bytes(u32) = 3 as uint32;
+    value wm0(u32) = 4 as uint32;
+    value wm1(u32) = 5 as uint32;
+    value wm2(u32) = 6 as uint32;
+    value mb_cnt(u32) = 7 as uint32;
+    value mb_size(u32) = 8 as uint32;
 }
 
 rt::reader! {
@@ -742,18 +861,22 @@ impl MdpPerfSetWmLevelsFtraceEvent {
 }
 
 /// `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpVideoUnderrunDoneFtraceEvent {
-    #[pb(uint32, 1)] pub ctl_num: Option<u32>,
-    #[pb(uint32, 2)] pub underrun_cnt: Option<u32>,
+    pub ctl_num: Option<u32>,
+    pub underrun_cnt: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpVideoUnderrunDoneFtraceEventWriter, "perfetto.protos.MdpVideoUnderrunDoneFtraceEvent");
-impl MdpVideoUnderrunDoneFtraceEventWriter<'_> {
-    #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn underrun_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { MdpVideoUnderrunDoneFtraceEvent;
+    optional underrun_cnt = 2 as Uint32;
+    optional ctl_num = 1 as Uint32;
+}
+
+rt::writer! { MdpVideoUnderrunDoneFtraceEventWriter, "perfetto.protos.MdpVideoUnderrunDoneFtraceEvent";
+    value ctl_num(u32) = 1 as uint32;
+    value underrun_cnt(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -774,18 +897,22 @@ impl MdpVideoUnderrunDoneFtraceEvent {
 }
 
 /// `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpCmdWaitPingpongFtraceEvent {
-    #[pb(uint32, 1)] pub ctl_num: Option<u32>,
-    #[pb(int32, 2)] pub kickoff_cnt: Option<i32>,
+    pub ctl_num: Option<u32>,
+    pub kickoff_cnt: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpCmdWaitPingpongFtraceEventWriter, "perfetto.protos.MdpCmdWaitPingpongFtraceEvent");
-impl MdpCmdWaitPingpongFtraceEventWriter<'_> {
-    #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn kickoff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { MdpCmdWaitPingpongFtraceEvent;
+    optional kickoff_cnt = 2 as Int32;
+    optional ctl_num = 1 as Uint32;
+}
+
+rt::writer! { MdpCmdWaitPingpongFtraceEventWriter, "perfetto.protos.MdpCmdWaitPingpongFtraceEvent";
+    value ctl_num(u32) = 1 as uint32;
+    value kickoff_cnt(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -806,34 +933,46 @@ impl MdpCmdWaitPingpongFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpPerfPrefillCalcFtraceEvent {
-    #[pb(uint32, 1)] pub pnum: Option<u32>,
-    #[pb(uint32, 2)] pub latency_buf: Option<u32>,
-    #[pb(uint32, 3)] pub ot: Option<u32>,
-    #[pb(uint32, 4)] pub y_buf: Option<u32>,
-    #[pb(uint32, 5)] pub y_scaler: Option<u32>,
-    #[pb(uint32, 6)] pub pp_lines: Option<u32>,
-    #[pb(uint32, 7)] pub pp_bytes: Option<u32>,
-    #[pb(uint32, 8)] pub post_sc: Option<u32>,
-    #[pb(uint32, 9)] pub fbc_bytes: Option<u32>,
-    #[pb(uint32, 10)] pub prefill_bytes: Option<u32>,
+    pub pnum: Option<u32>,
+    pub latency_buf: Option<u32>,
+    pub ot: Option<u32>,
+    pub y_buf: Option<u32>,
+    pub y_scaler: Option<u32>,
+    pub pp_lines: Option<u32>,
+    pub pp_bytes: Option<u32>,
+    pub post_sc: Option<u32>,
+    pub fbc_bytes: Option<u32>,
+    pub prefill_bytes: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpPerfPrefillCalcFtraceEventWriter, "perfetto.protos.MdpPerfPrefillCalcFtraceEvent");
-impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
-    #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn latency_buf(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ot(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn y_buf(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn y_scaler(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn pp_lines(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn pp_bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn post_sc(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn fbc_bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn prefill_bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+rt::owned! { MdpPerfPrefillCalcFtraceEvent;
+    optional prefill_bytes = 10 as Uint32;
+    optional fbc_bytes = 9 as Uint32;
+    optional post_sc = 8 as Uint32;
+    optional pp_bytes = 7 as Uint32;
+    optional pp_lines = 6 as Uint32;
+    optional y_scaler = 5 as Uint32;
+    optional y_buf = 4 as Uint32;
+    optional ot = 3 as Uint32;
+    optional latency_buf = 2 as Uint32;
+    optional pnum = 1 as Uint32;
+}
+
+rt::writer! { MdpPerfPrefillCalcFtraceEventWriter, "perfetto.protos.MdpPerfPrefillCalcFtraceEvent";
+    value pnum(u32) = 1 as uint32;
+    value latency_buf(u32) = 2 as uint32;
+    value ot(u32) = 3 as uint32;
+    value y_buf(u32) = 4 as uint32;
+    value y_scaler(u32) = 5 as uint32;
+    value pp_lines(u32) = 6 as uint32;
+    value pp_bytes(u32) = 7 as uint32;
+    value post_sc(u32) = 8 as uint32;
+    value fbc_bytes(u32) = 9 as uint32;
+    value prefill_bytes(u32) = 10 as uint32;
 }
 
 rt::reader! {
@@ -870,20 +1009,25 @@ impl MdpPerfPrefillCalcFtraceEvent {
 }
 
 /// `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MdpPerfUpdateBusFtraceEvent {
-    #[pb(int32, 1)] pub client: Option<i32>,
-    #[pb(uint64, 2)] pub ab_quota: Option<u64>,
-    #[pb(uint64, 3)] pub ib_quota: Option<u64>,
+    pub client: Option<i32>,
+    pub ab_quota: Option<u64>,
+    pub ib_quota: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MdpPerfUpdateBusFtraceEventWriter, "perfetto.protos.MdpPerfUpdateBusFtraceEvent");
-impl MdpPerfUpdateBusFtraceEventWriter<'_> {
-    #[inline] pub fn client(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ab_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn ib_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MdpPerfUpdateBusFtraceEvent;
+    optional ib_quota = 3 as Uint64;
+    optional ab_quota = 2 as Uint64;
+    optional client = 1 as Int32;
+}
+
+rt::writer! { MdpPerfUpdateBusFtraceEventWriter, "perfetto.protos.MdpPerfUpdateBusFtraceEvent";
+    value client(i32) = 1 as int32;
+    value ab_quota(u64) = 2 as uint64;
+    value ib_quota(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -906,16 +1050,19 @@ impl MdpPerfUpdateBusFtraceEvent {
 }
 
 /// `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RotatorBwAoAsContextFtraceEvent {
-    #[pb(uint32, 1)] pub state: Option<u32>,
+    pub state: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RotatorBwAoAsContextFtraceEventWriter, "perfetto.protos.RotatorBwAoAsContextFtraceEvent");
-impl RotatorBwAoAsContextFtraceEventWriter<'_> {
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { RotatorBwAoAsContextFtraceEvent;
+    optional state = 1 as Uint32;
+}
+
+rt::writer! { RotatorBwAoAsContextFtraceEventWriter, "perfetto.protos.RotatorBwAoAsContextFtraceEvent";
+    value state(u32) = 1 as uint32;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmEventRecordFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmEventRecordFtraceEvent {
-    #[pb(uint32, 1)] pub avg_lat: Option<u32>,
-    #[pb(uint32, 2)] pub count: Option<u32>,
-    #[pb(uint32, 3)] pub max_lat: Option<u32>,
-    #[pb(uint32, 4)] pub r#type: Option<u32>,
+    pub avg_lat: Option<u32>,
+    pub count: Option<u32>,
+    pub max_lat: Option<u32>,
+    pub r#type: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmEventRecordFtraceEventWriter, "perfetto.protos.MmEventRecordFtraceEvent");
-impl MmEventRecordFtraceEventWriter<'_> {
-    #[inline] pub fn avg_lat(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn max_lat(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { MmEventRecordFtraceEvent;
+    optional r#type = 4 as Uint32;
+    optional max_lat = 3 as Uint32;
+    optional count = 2 as Uint32;
+    optional avg_lat = 1 as Uint32;
+}
+
+rt::writer! { MmEventRecordFtraceEventWriter, "perfetto.protos.MmEventRecordFtraceEvent";
+    value avg_lat(u32) = 1 as uint32;
+    value count(u32) = 2 as uint32;
+    value max_lat(u32) = 3 as uint32;
+    value r#type(u32) = 4 as uint32;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.NetifReceiveSkbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NetifReceiveSkbFtraceEvent {
-    #[pb(uint32, 1)] pub len: Option<u32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(uint64, 3)] pub skbaddr: Option<u64>,
+    pub len: Option<u32>,
+    pub name: Option<String>,
+    pub skbaddr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NetifReceiveSkbFtraceEventWriter, "perfetto.protos.NetifReceiveSkbFtraceEvent");
-impl NetifReceiveSkbFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { NetifReceiveSkbFtraceEvent;
+    optional skbaddr = 3 as Uint64;
+    optional name = 2 as Text;
+    optional len = 1 as Uint32;
+}
+
+rt::writer! { NetifReceiveSkbFtraceEventWriter, "perfetto.protos.NetifReceiveSkbFtraceEvent";
+    value len(u32) = 1 as uint32;
+    value name(&str) = 2 as string;
+    value skbaddr(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -44,22 +49,28 @@ impl NetifReceiveSkbFtraceEvent {
 }
 
 /// `perfetto.protos.NetDevXmitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NetDevXmitFtraceEvent {
-    #[pb(uint32, 1)] pub len: Option<u32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(int32, 3)] pub rc: Option<i32>,
-    #[pb(uint64, 4)] pub skbaddr: Option<u64>,
+    pub len: Option<u32>,
+    pub name: Option<String>,
+    pub rc: Option<i32>,
+    pub skbaddr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NetDevXmitFtraceEventWriter, "perfetto.protos.NetDevXmitFtraceEvent");
-impl NetDevXmitFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn rc(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { NetDevXmitFtraceEvent;
+    optional skbaddr = 4 as Uint64;
+    optional rc = 3 as Int32;
+    optional name = 2 as Text;
+    optional len = 1 as Uint32;
+}
+
+rt::writer! { NetDevXmitFtraceEventWriter, "perfetto.protos.NetDevXmitFtraceEvent";
+    value len(u32) = 1 as uint32;
+    value name(&str) = 2 as string;
+    value rc(i32) = 3 as int32;
+    value skbaddr(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -84,52 +95,73 @@ impl NetDevXmitFtraceEvent {
 }
 
 /// `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NapiGroReceiveEntryFtraceEvent {
-    #[pb(uint32, 1)] pub data_len: Option<u32>,
-    #[pb(uint32, 2)] pub gso_size: Option<u32>,
-    #[pb(uint32, 3)] pub gso_type: Option<u32>,
-    #[pb(uint32, 4)] pub hash: Option<u32>,
-    #[pb(uint32, 5)] pub ip_summed: Option<u32>,
-    #[pb(uint32, 6)] pub l4_hash: Option<u32>,
-    #[pb(uint32, 7)] pub len: Option<u32>,
-    #[pb(int32, 8)] pub mac_header: Option<i32>,
-    #[pb(uint32, 9)] pub mac_header_valid: Option<u32>,
-    #[pb(string, 10)] pub name: Option<String>,
-    #[pb(uint32, 11)] pub napi_id: Option<u32>,
-    #[pb(uint32, 12)] pub nr_frags: Option<u32>,
-    #[pb(uint32, 13)] pub protocol: Option<u32>,
-    #[pb(uint32, 14)] pub queue_mapping: Option<u32>,
-    #[pb(uint64, 15)] pub skbaddr: Option<u64>,
-    #[pb(uint32, 16)] pub truesize: Option<u32>,
-    #[pb(uint32, 17)] pub vlan_proto: Option<u32>,
-    #[pb(uint32, 18)] pub vlan_tagged: Option<u32>,
-    #[pb(uint32, 19)] pub vlan_tci: Option<u32>,
+    pub data_len: Option<u32>,
+    pub gso_size: Option<u32>,
+    pub gso_type: Option<u32>,
+    pub hash: Option<u32>,
+    pub ip_summed: Option<u32>,
+    pub l4_hash: Option<u32>,
+    pub len: Option<u32>,
+    pub mac_header: Option<i32>,
+    pub mac_header_valid: Option<u32>,
+    pub name: Option<String>,
+    pub napi_id: Option<u32>,
+    pub nr_frags: Option<u32>,
+    pub protocol: Option<u32>,
+    pub queue_mapping: Option<u32>,
+    pub skbaddr: Option<u64>,
+    pub truesize: Option<u32>,
+    pub vlan_proto: Option<u32>,
+    pub vlan_tagged: Option<u32>,
+    pub vlan_tci: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NapiGroReceiveEntryFtraceEventWriter, "perfetto.protos.NapiGroReceiveEntryFtraceEvent");
-impl NapiGroReceiveEntryFtraceEventWriter<'_> {
-    #[inline] pub fn data_len(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn gso_size(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn gso_type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn hash(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ip_summed(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn l4_hash(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn mac_header(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn mac_header_valid(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
-    #[inline] pub fn napi_id(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn nr_frags(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn queue_mapping(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
-    #[inline] pub fn truesize(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    #[inline] pub fn vlan_proto(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
-    #[inline] pub fn vlan_tagged(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    #[inline] pub fn vlan_tci(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
+rt::owned! { NapiGroReceiveEntryFtraceEvent;
+    optional vlan_tci = 19 as Uint32;
+    optional vlan_tagged = 18 as Uint32;
+    optional vlan_proto = 17 as Uint32;
+    optional truesize = 16 as Uint32;
+    optional skbaddr = 15 as Uint64;
+    optional queue_mapping = 14 as Uint32;
+    optional protocol = 13 as Uint32;
+    optional nr_frags = 12 as Uint32;
+    optional napi_id = 11 as Uint32;
+    optional name = 10 as Text;
+    optional mac_header_valid = 9 as Uint32;
+    optional mac_header = 8 as Int32;
+    optional len = 7 as Uint32;
+    optional l4_hash = 6 as Uint32;
+    optional ip_summed = 5 as Uint32;
+    optional hash = 4 as Uint32;
+    optional gso_type = 3 as Uint32;
+    optional gso_size = 2 as Uint32;
+    optional data_len = 1 as Uint32;
+}
+
+rt::writer! { NapiGroReceiveEntryFtraceEventWriter, "perfetto.protos.NapiGroReceiveEntryFtraceEvent";
+    value data_len(u32) = 1 as uint32;
+    value gso_size(u32) = 2 as uint32;
+    value gso_type(u32) = 3 as uint32;
+    value hash(u32) = 4 as uint32;
+    value ip_summed(u32) = 5 as uint32;
+    value l4_hash(u32) = 6 as uint32;
+    value len(u32) = 7 as uint32;
+    value mac_header(i32) = 8 as int32;
+    value mac_header_valid(u32) = 9 as uint32;
+    value name(&str) = 10 as string;
+    value napi_id(u32) = 11 as uint32;
+    value nr_frags(u32) = 12 as uint32;
+    value protocol(u32) = 13 as uint32;
+    value queue_mapping(u32) = 14 as uint32;
+    value skbaddr(u64) = 15 as uint64;
+    value truesize(u32) = 16 as uint32;
+    value vlan_proto(u32) = 17 as uint32;
+    value vlan_tagged(u32) = 18 as uint32;
+    value vlan_tci(u32) = 19 as uint32;
 }
 
 rt::reader! {
@@ -184,16 +216,19 @@ impl NapiGroReceiveEntryFtraceEvent {
 }
 
 /// `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct NapiGroReceiveExitFtraceEvent {
-    #[pb(int32, 1)] pub ret: Option<i32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(NapiGroReceiveExitFtraceEventWriter, "perfetto.protos.NapiGroReceiveExitFtraceEvent");
-impl NapiGroReceiveExitFtraceEventWriter<'_> {
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { NapiGroReceiveExitFtraceEvent;
+    optional ret = 1 as Int32;
+}
+
+rt::writer! { NapiGroReceiveExitFtraceEventWriter, "perfetto.protos.NapiGroReceiveExitFtraceEvent";
+    value ret(i32) = 1 as int32;
 }
 
 rt::reader! {

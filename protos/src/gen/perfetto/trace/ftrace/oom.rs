@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct OomScoreAdjUpdateFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub oom_score_adj: Option<i32>,
-    #[pb(int32, 3)] pub pid: Option<i32>,
+    pub comm: Option<String>,
+    pub oom_score_adj: Option<i32>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(OomScoreAdjUpdateFtraceEventWriter, "perfetto.protos.OomScoreAdjUpdateFtraceEvent");
-impl OomScoreAdjUpdateFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn oom_score_adj(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { OomScoreAdjUpdateFtraceEvent;
+    optional pid = 3 as Int32;
+    optional oom_score_adj = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { OomScoreAdjUpdateFtraceEventWriter, "perfetto.protos.OomScoreAdjUpdateFtraceEvent";
+    value comm(&str) = 1 as string;
+    value oom_score_adj(i32) = 2 as int32;
+    value pid(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -44,16 +49,19 @@ impl OomScoreAdjUpdateFtraceEvent {
 }
 
 /// `perfetto.protos.MarkVictimFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MarkVictimFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MarkVictimFtraceEventWriter, "perfetto.protos.MarkVictimFtraceEvent");
-impl MarkVictimFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { MarkVictimFtraceEvent;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { MarkVictimFtraceEventWriter, "perfetto.protos.MarkVictimFtraceEvent";
+    value pid(i32) = 1 as int32;
 }
 
 rt::reader! {

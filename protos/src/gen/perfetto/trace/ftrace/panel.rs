@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DsiCmdFifoStatusFtraceEvent {
-    #[pb(uint32, 1)] pub header: Option<u32>,
-    #[pb(uint32, 2)] pub payload: Option<u32>,
+    pub header: Option<u32>,
+    pub payload: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DsiCmdFifoStatusFtraceEvent");
-impl DsiCmdFifoStatusFtraceEventWriter<'_> {
-    #[inline] pub fn header(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn payload(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { DsiCmdFifoStatusFtraceEvent;
+    optional payload = 2 as Uint32;
+    optional header = 1 as Uint32;
+}
+
+rt::writer! { DsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DsiCmdFifoStatusFtraceEvent";
+    value header(u32) = 1 as uint32;
+    value payload(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -40,22 +44,22 @@ impl DsiCmdFifoStatusFtraceEvent {
 }
 
 /// `perfetto.protos.DsiRxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DsiRxFtraceEvent {
-    #[pb(uint32, 1)] pub cmd: Option<u32>,
-    #[pb(bytes, 3)] pub rx_buf: Option<Vec<u8>>,
+    pub cmd: Option<u32>,
+    pub rx_buf: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DsiRxFtraceEventWriter, "perfetto.protos.DsiRxFtraceEvent");
-impl DsiRxFtraceEventWriter<'_> {
-    #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn rx_buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn rx_buf_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
+rt::owned! { DsiRxFtraceEvent;
+    optional rx_buf = 3 as Bytes;
+    optional cmd = 1 as Uint32;
+}
+
+rt::writer! { DsiRxFtraceEventWriter, "perfetto.protos.DsiRxFtraceEvent";
+    value cmd(u32) = 1 as uint32;
+    bytes rx_buf = 3, rx_buf_gather;
 }
 
 rt::reader! {
@@ -76,24 +80,25 @@ impl DsiRxFtraceEvent {
 }
 
 /// `perfetto.protos.DsiTxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DsiTxFtraceEvent {
-    #[pb(uint32, 1)] pub last: Option<u32>,
-    #[pb(uint32, 3)] pub r#type: Option<u32>,
-    #[pb(bytes, 4)] pub tx_buf: Option<Vec<u8>>,
+    pub last: Option<u32>,
+    pub r#type: Option<u32>,
+    pub tx_buf: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DsiTxFtraceEventWriter, "perfetto.protos.DsiTxFtraceEvent");
-impl DsiTxFtraceEventWriter<'_> {
-    #[inline] pub fn last(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn tx_buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<4>(&mut self.s, value); self }
-    #[inline] pub fn tx_buf_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<4>(&mut self.s, parts);
-        self
-    }
+rt::owned! { DsiTxFtraceEvent;
+    optional tx_buf = 4 as Bytes;
+    optional r#type = 3 as Uint32;
+    optional last = 1 as Uint32;
+}
+
+rt::writer! { DsiTxFtraceEventWriter, "perfetto.protos.DsiTxFtraceEvent";
+    value last(u32) = 1 as uint32;
+    value r#type(u32) = 3 as uint32;
+    bytes tx_buf = 4, tx_buf_gather;
 }
 
 rt::reader! {
@@ -116,26 +121,34 @@ impl DsiTxFtraceEvent {
 }
 
 /// `perfetto.protos.PanelWriteGenericFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PanelWriteGenericFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub trace_name: Option<String>,
-    #[pb(uint32, 3)] pub trace_begin: Option<u32>,
-    #[pb(string, 4)] pub name: Option<String>,
-    #[pb(uint32, 5)] pub r#type: Option<u32>,
-    #[pb(int32, 6)] pub value: Option<i32>,
+    pub pid: Option<i32>,
+    pub trace_name: Option<String>,
+    pub trace_begin: Option<u32>,
+    pub name: Option<String>,
+    pub r#type: Option<u32>,
+    pub value: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PanelWriteGenericFtraceEventWriter, "perfetto.protos.PanelWriteGenericFtraceEvent");
-impl PanelWriteGenericFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { PanelWriteGenericFtraceEvent;
+    optional value = 6 as Int32;
+    optional r#type = 5 as Uint32;
+    optional name = 4 as Text;
+    optional trace_begin = 3 as Uint32;
+    optional trace_name = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { PanelWriteGenericFtraceEventWriter, "perfetto.protos.PanelWriteGenericFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value trace_name(&str) = 2 as string;
+    value trace_begin(u32) = 3 as uint32;
+    value name(&str) = 4 as string;
+    value r#type(u32) = 5 as uint32;
+    value value(i32) = 6 as int32;
 }
 
 rt::reader! {
@@ -164,18 +177,22 @@ impl PanelWriteGenericFtraceEvent {
 }
 
 /// `perfetto.protos.GramCollisionFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GramCollisionFtraceEvent {
-    #[pb(int32, 1)] pub panel_index: Option<i32>,
-    #[pb(uint32, 2)] pub collision_cnt: Option<u32>,
+    pub panel_index: Option<i32>,
+    pub collision_cnt: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GramCollisionFtraceEventWriter, "perfetto.protos.GramCollisionFtraceEvent");
-impl GramCollisionFtraceEventWriter<'_> {
-    #[inline] pub fn panel_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn collision_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { GramCollisionFtraceEvent;
+    optional collision_cnt = 2 as Uint32;
+    optional panel_index = 1 as Int32;
+}
+
+rt::writer! { GramCollisionFtraceEventWriter, "perfetto.protos.GramCollisionFtraceEvent";
+    value panel_index(i32) = 1 as int32;
+    value collision_cnt(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -196,34 +213,46 @@ impl GramCollisionFtraceEvent {
 }
 
 /// `perfetto.protos.PanelSettingsFullFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PanelSettingsFullFtraceEvent {
-    #[pb(int32, 1)] pub panel_index: Option<i32>,
-    #[pb(uint32, 2)] pub hbm: Option<u32>,
-    #[pb(uint32, 3)] pub irc: Option<u32>,
-    #[pb(uint32, 4)] pub h_pwm: Option<u32>,
-    #[pb(uint32, 5)] pub fi_auto: Option<u32>,
-    #[pb(uint32, 6)] pub fi_manual: Option<u32>,
-    #[pb(uint32, 7)] pub early_exit: Option<u32>,
-    #[pb(uint32, 8)] pub min_rr: Option<u32>,
-    #[pb(uint32, 9)] pub max_rr: Option<u32>,
-    #[pb(uint32, 10)] pub te_freq: Option<u32>,
+    pub panel_index: Option<i32>,
+    pub hbm: Option<u32>,
+    pub irc: Option<u32>,
+    pub h_pwm: Option<u32>,
+    pub fi_auto: Option<u32>,
+    pub fi_manual: Option<u32>,
+    pub early_exit: Option<u32>,
+    pub min_rr: Option<u32>,
+    pub max_rr: Option<u32>,
+    pub te_freq: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PanelSettingsFullFtraceEventWriter, "perfetto.protos.PanelSettingsFullFtraceEvent");
-impl PanelSettingsFullFtraceEventWriter<'_> {
-    #[inline] pub fn panel_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn hbm(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn irc(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn h_pwm(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn fi_auto(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn fi_manual(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn early_exit(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn min_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn max_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn te_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+rt::owned! { PanelSettingsFullFtraceEvent;
+    optional te_freq = 10 as Uint32;
+    optional max_rr = 9 as Uint32;
+    optional min_rr = 8 as Uint32;
+    optional early_exit = 7 as Uint32;
+    optional fi_manual = 6 as Uint32;
+    optional fi_auto = 5 as Uint32;
+    optional h_pwm = 4 as Uint32;
+    optional irc = 3 as Uint32;
+    optional hbm = 2 as Uint32;
+    optional panel_index = 1 as Int32;
+}
+
+rt::writer! { PanelSettingsFullFtraceEventWriter, "perfetto.protos.PanelSettingsFullFtraceEvent";
+    value panel_index(i32) = 1 as int32;
+    value hbm(u32) = 2 as uint32;
+    value irc(u32) = 3 as uint32;
+    value h_pwm(u32) = 4 as uint32;
+    value fi_auto(u32) = 5 as uint32;
+    value fi_manual(u32) = 6 as uint32;
+    value early_exit(u32) = 7 as uint32;
+    value min_rr(u32) = 8 as uint32;
+    value max_rr(u32) = 9 as uint32;
+    value te_freq(u32) = 10 as uint32;
 }
 
 rt::reader! {
@@ -260,24 +289,31 @@ impl PanelSettingsFullFtraceEvent {
 }
 
 /// `perfetto.protos.PanelSettingsLiteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PanelSettingsLiteFtraceEvent {
-    #[pb(int32, 1)] pub panel_index: Option<i32>,
-    #[pb(uint32, 2)] pub vrr: Option<u32>,
-    #[pb(uint32, 3)] pub min_rr: Option<u32>,
-    #[pb(uint32, 4)] pub max_rr: Option<u32>,
-    #[pb(uint32, 5)] pub te_freq: Option<u32>,
+    pub panel_index: Option<i32>,
+    pub vrr: Option<u32>,
+    pub min_rr: Option<u32>,
+    pub max_rr: Option<u32>,
+    pub te_freq: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PanelSettingsLiteFtraceEventWriter, "perfetto.protos.PanelSettingsLiteFtraceEvent");
-impl PanelSettingsLiteFtraceEventWriter<'_> {
-    #[inline] pub fn panel_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vrr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn min_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn max_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn te_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { PanelSettingsLiteFtraceEvent;
+    optional te_freq = 5 as Uint32;
+    optional max_rr = 4 as Uint32;
+    optional min_rr = 3 as Uint32;
+    optional vrr = 2 as Uint32;
+    optional panel_index = 1 as Int32;
+}
+
+rt::writer! { PanelSettingsLiteFtraceEventWriter, "perfetto.protos.PanelSettingsLiteFtraceEvent";
+    value panel_index(i32) = 1 as int32;
+    value vrr(u32) = 2 as uint32;
+    value min_rr(u32) = 3 as uint32;
+    value max_rr(u32) = 4 as uint32;
+    value te_freq(u32) = 5 as uint32;
 }
 
 rt::reader! {

@@ -9,60 +9,85 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedSwitchWithCtrsFtraceEvent {
-    #[pb(int32, 1)] pub old_pid: Option<i32>,
-    #[pb(int32, 2)] pub new_pid: Option<i32>,
-    #[pb(uint64, 3)] pub cctr: Option<u64>,
-    #[pb(uint64, 4)] pub ctr0: Option<u64>,
-    #[pb(uint64, 5)] pub ctr1: Option<u64>,
-    #[pb(uint64, 6)] pub ctr2: Option<u64>,
-    #[pb(uint64, 7)] pub ctr3: Option<u64>,
-    #[pb(uint32, 8)] pub lctr0: Option<u32>,
-    #[pb(uint32, 9)] pub lctr1: Option<u32>,
-    #[pb(uint64, 10)] pub ctr4: Option<u64>,
-    #[pb(uint64, 11)] pub ctr5: Option<u64>,
-    #[pb(string, 12)] pub prev_comm: Option<String>,
-    #[pb(int32, 13)] pub prev_pid: Option<i32>,
-    #[pb(uint32, 14)] pub cyc: Option<u32>,
-    #[pb(uint32, 15)] pub inst: Option<u32>,
-    #[pb(uint32, 16)] pub stallbm: Option<u32>,
-    #[pb(uint32, 17)] pub l3dm: Option<u32>,
-    #[pb(int32, 18)] pub next_pid: Option<i32>,
-    #[pb(string, 19)] pub next_comm: Option<String>,
-    #[pb(int64, 20)] pub prev_state: Option<i64>,
-    #[pb(uint64, 21)] pub amu0: Option<u64>,
-    #[pb(uint64, 22)] pub amu1: Option<u64>,
-    #[pb(uint64, 23)] pub amu2: Option<u64>,
+    pub old_pid: Option<i32>,
+    pub new_pid: Option<i32>,
+    pub cctr: Option<u64>,
+    pub ctr0: Option<u64>,
+    pub ctr1: Option<u64>,
+    pub ctr2: Option<u64>,
+    pub ctr3: Option<u64>,
+    pub lctr0: Option<u32>,
+    pub lctr1: Option<u32>,
+    pub ctr4: Option<u64>,
+    pub ctr5: Option<u64>,
+    pub prev_comm: Option<String>,
+    pub prev_pid: Option<i32>,
+    pub cyc: Option<u32>,
+    pub inst: Option<u32>,
+    pub stallbm: Option<u32>,
+    pub l3dm: Option<u32>,
+    pub next_pid: Option<i32>,
+    pub next_comm: Option<String>,
+    pub prev_state: Option<i64>,
+    pub amu0: Option<u64>,
+    pub amu1: Option<u64>,
+    pub amu2: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedSwitchWithCtrsFtraceEventWriter, "perfetto.protos.SchedSwitchWithCtrsFtraceEvent");
-impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
-    #[inline] pub fn old_pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn new_pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cctr(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn ctr0(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn ctr1(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn ctr2(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn ctr3(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn lctr0(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn lctr1(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn ctr4(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn ctr5(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn prev_comm(&mut self, value: &str) -> &mut Self { rt::string::<12>(&mut self.s, value); self }
-    #[inline] pub fn prev_pid(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
-    #[inline] pub fn cyc(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn inst(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn stallbm(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    #[inline] pub fn l3dm(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
-    #[inline] pub fn next_pid(&mut self, value: i32) -> &mut Self { rt::int32::<18>(&mut self.s, value); self }
-    #[inline] pub fn next_comm(&mut self, value: &str) -> &mut Self { rt::string::<19>(&mut self.s, value); self }
-    #[inline] pub fn prev_state(&mut self, value: i64) -> &mut Self { rt::int64::<20>(&mut self.s, value); self }
-    #[inline] pub fn amu0(&mut self, value: u64) -> &mut Self { rt::uint64::<21>(&mut self.s, value); self }
-    #[inline] pub fn amu1(&mut self, value: u64) -> &mut Self { rt::uint64::<22>(&mut self.s, value); self }
-    #[inline] pub fn amu2(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
+rt::owned! { SchedSwitchWithCtrsFtraceEvent;
+    optional amu2 = 23 as Uint64;
+    optional amu1 = 22 as Uint64;
+    optional amu0 = 21 as Uint64;
+    optional prev_state = 20 as Int64;
+    optional next_comm = 19 as Text;
+    optional next_pid = 18 as Int32;
+    optional l3dm = 17 as Uint32;
+    optional stallbm = 16 as Uint32;
+    optional inst = 15 as Uint32;
+    optional cyc = 14 as Uint32;
+    optional prev_pid = 13 as Int32;
+    optional prev_comm = 12 as Text;
+    optional ctr5 = 11 as Uint64;
+    optional ctr4 = 10 as Uint64;
+    optional lctr1 = 9 as Uint32;
+    optional lctr0 = 8 as Uint32;
+    optional ctr3 = 7 as Uint64;
+    optional ctr2 = 6 as Uint64;
+    optional ctr1 = 5 as Uint64;
+    optional ctr0 = 4 as Uint64;
+    optional cctr = 3 as Uint64;
+    optional new_pid = 2 as Int32;
+    optional old_pid = 1 as Int32;
+}
+
+rt::writer! { SchedSwitchWithCtrsFtraceEventWriter, "perfetto.protos.SchedSwitchWithCtrsFtraceEvent";
+    value old_pid(i32) = 1 as int32;
+    value new_pid(i32) = 2 as int32;
+    value cctr(u64) = 3 as uint64;
+    value ctr0(u64) = 4 as uint64;
+    value ctr1(u64) = 5 as uint64;
+    value ctr2(u64) = 6 as uint64;
+    value ctr3(u64) = 7 as uint64;
+    value lctr0(u32) = 8 as uint32;
+    value lctr1(u32) = 9 as uint32;
+    value ctr4(u64) = 10 as uint64;
+    value ctr5(u64) = 11 as uint64;
+    value prev_comm(&str) = 12 as string;
+    value prev_pid(i32) = 13 as int32;
+    value cyc(u32) = 14 as uint32;
+    value inst(u32) = 15 as uint32;
+    value stallbm(u32) = 16 as uint32;
+    value l3dm(u32) = 17 as uint32;
+    value next_pid(i32) = 18 as int32;
+    value next_comm(&str) = 19 as string;
+    value prev_state(i64) = 20 as int64;
+    value amu0(u64) = 21 as uint64;
+    value amu1(u64) = 22 as uint64;
+    value amu2(u64) = 23 as uint64;
 }
 
 rt::reader! {

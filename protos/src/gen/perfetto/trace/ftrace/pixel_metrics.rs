@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.LongIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LongIrqFtraceEvent {
-    #[pb(int32, 1)] pub irq: Option<i32>,
-    #[pb(uint32, 2)] pub latency: Option<u32>,
-    #[pb(uint32, 3)] pub count: Option<u32>,
+    pub irq: Option<i32>,
+    pub latency: Option<u32>,
+    pub count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LongIrqFtraceEventWriter, "perfetto.protos.LongIrqFtraceEvent");
-impl LongIrqFtraceEventWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn latency(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { LongIrqFtraceEvent;
+    optional count = 3 as Uint32;
+    optional latency = 2 as Uint32;
+    optional irq = 1 as Int32;
+}
+
+rt::writer! { LongIrqFtraceEventWriter, "perfetto.protos.LongIrqFtraceEvent";
+    value irq(i32) = 1 as int32;
+    value latency(u32) = 2 as uint32;
+    value count(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -44,20 +49,25 @@ impl LongIrqFtraceEvent {
 }
 
 /// `perfetto.protos.LongSoftirqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LongSoftirqFtraceEvent {
-    #[pb(int32, 1)] pub vec_nr: Option<i32>,
-    #[pb(uint32, 2)] pub latency: Option<u32>,
-    #[pb(uint32, 3)] pub count: Option<u32>,
+    pub vec_nr: Option<i32>,
+    pub latency: Option<u32>,
+    pub count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LongSoftirqFtraceEventWriter, "perfetto.protos.LongSoftirqFtraceEvent");
-impl LongSoftirqFtraceEventWriter<'_> {
-    #[inline] pub fn vec_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn latency(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { LongSoftirqFtraceEvent;
+    optional count = 3 as Uint32;
+    optional latency = 2 as Uint32;
+    optional vec_nr = 1 as Int32;
+}
+
+rt::writer! { LongSoftirqFtraceEventWriter, "perfetto.protos.LongSoftirqFtraceEvent";
+    value vec_nr(i32) = 1 as int32;
+    value latency(u32) = 2 as uint32;
+    value count(u32) = 3 as uint32;
 }
 
 rt::reader! {

@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PixelMmKswapdWakeFtraceEvent {
-    #[pb(int32, 1)] pub whatever: Option<i32>,
+    pub whatever: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PixelMmKswapdWakeFtraceEventWriter, "perfetto.protos.PixelMmKswapdWakeFtraceEvent");
-impl PixelMmKswapdWakeFtraceEventWriter<'_> {
-    #[inline] pub fn whatever(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { PixelMmKswapdWakeFtraceEvent;
+    optional whatever = 1 as Int32;
+}
+
+rt::writer! { PixelMmKswapdWakeFtraceEventWriter, "perfetto.protos.PixelMmKswapdWakeFtraceEvent";
+    value whatever(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -37,28 +40,28 @@ impl PixelMmKswapdWakeFtraceEvent {
 }
 
 /// `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PixelMmKswapdDoneFtraceEvent {
-    #[pb(uint64, 1)] pub delta_nr_scanned: Option<u64>,
-    #[pb(uint64, 2)] pub delta_nr_reclaimed: Option<u64>,
-    #[pb(uint64, 3)] pub delta_nr_allocated: Option<u64>,
-    #[pb(uint64, 4)] pub duration_ns: Option<u64>,
+    pub delta_nr_scanned: Option<u64>,
+    pub delta_nr_reclaimed: Option<u64>,
+    pub delta_nr_allocated: Option<u64>,
+    pub duration_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PixelMmKswapdDoneFtraceEventWriter, "perfetto.protos.PixelMmKswapdDoneFtraceEvent");
-impl PixelMmKswapdDoneFtraceEventWriter<'_> {
-    #[inline] pub fn delta_nr_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn delta_nr_reclaimed(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn delta_nr_allocated(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { PixelMmKswapdDoneFtraceEvent;
+    optional duration_ns = 4 as Uint64;
+    optional delta_nr_allocated = 3 as Uint64;
+    optional delta_nr_reclaimed = 2 as Uint64;
+    optional delta_nr_scanned = 1 as Uint64;
+}
+
+rt::writer! { PixelMmKswapdDoneFtraceEventWriter, "perfetto.protos.PixelMmKswapdDoneFtraceEvent";
+    value delta_nr_scanned(u64) = 1 as uint64;
+    value delta_nr_reclaimed(u64) = 2 as uint64;
+    value delta_nr_allocated(u64) = 3 as uint64;
+    value duration_ns(u64) = 4 as uint64;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CpuFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuFrequencyFtraceEvent {
-    #[pb(uint32, 1)] pub state: Option<u32>,
-    #[pb(uint32, 2)] pub cpu_id: Option<u32>,
+    pub state: Option<u32>,
+    pub cpu_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuFrequencyFtraceEventWriter, "perfetto.protos.CpuFrequencyFtraceEvent");
-impl CpuFrequencyFtraceEventWriter<'_> {
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { CpuFrequencyFtraceEvent;
+    optional cpu_id = 2 as Uint32;
+    optional state = 1 as Uint32;
+}
+
+rt::writer! { CpuFrequencyFtraceEventWriter, "perfetto.protos.CpuFrequencyFtraceEvent";
+    value state(u32) = 1 as uint32;
+    value cpu_id(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -40,20 +44,25 @@ impl CpuFrequencyFtraceEvent {
 }
 
 /// `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuFrequencyLimitsFtraceEvent {
-    #[pb(uint32, 1)] pub min_freq: Option<u32>,
-    #[pb(uint32, 2)] pub max_freq: Option<u32>,
-    #[pb(uint32, 3)] pub cpu_id: Option<u32>,
+    pub min_freq: Option<u32>,
+    pub max_freq: Option<u32>,
+    pub cpu_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuFrequencyLimitsFtraceEventWriter, "perfetto.protos.CpuFrequencyLimitsFtraceEvent");
-impl CpuFrequencyLimitsFtraceEventWriter<'_> {
-    #[inline] pub fn min_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn max_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { CpuFrequencyLimitsFtraceEvent;
+    optional cpu_id = 3 as Uint32;
+    optional max_freq = 2 as Uint32;
+    optional min_freq = 1 as Uint32;
+}
+
+rt::writer! { CpuFrequencyLimitsFtraceEventWriter, "perfetto.protos.CpuFrequencyLimitsFtraceEvent";
+    value min_freq(u32) = 1 as uint32;
+    value max_freq(u32) = 2 as uint32;
+    value cpu_id(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -76,18 +85,22 @@ impl CpuFrequencyLimitsFtraceEvent {
 }
 
 /// `perfetto.protos.CpuIdleFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuIdleFtraceEvent {
-    #[pb(uint32, 1)] pub state: Option<u32>,
-    #[pb(uint32, 2)] pub cpu_id: Option<u32>,
+    pub state: Option<u32>,
+    pub cpu_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuIdleFtraceEventWriter, "perfetto.protos.CpuIdleFtraceEvent");
-impl CpuIdleFtraceEventWriter<'_> {
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { CpuIdleFtraceEvent;
+    optional cpu_id = 2 as Uint32;
+    optional state = 1 as Uint32;
+}
+
+rt::writer! { CpuIdleFtraceEventWriter, "perfetto.protos.CpuIdleFtraceEvent";
+    value state(u32) = 1 as uint32;
+    value cpu_id(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -108,20 +121,25 @@ impl CpuIdleFtraceEvent {
 }
 
 /// `perfetto.protos.ClockEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClockEnableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub state: Option<u64>,
-    #[pb(uint64, 3)] pub cpu_id: Option<u64>,
+    pub name: Option<String>,
+    pub state: Option<u64>,
+    pub cpu_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClockEnableFtraceEventWriter, "perfetto.protos.ClockEnableFtraceEvent");
-impl ClockEnableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn cpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { ClockEnableFtraceEvent;
+    optional cpu_id = 3 as Uint64;
+    optional state = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ClockEnableFtraceEventWriter, "perfetto.protos.ClockEnableFtraceEvent";
+    value name(&str) = 1 as string;
+    value state(u64) = 2 as uint64;
+    value cpu_id(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -144,20 +162,25 @@ impl ClockEnableFtraceEvent {
 }
 
 /// `perfetto.protos.ClockDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClockDisableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub state: Option<u64>,
-    #[pb(uint64, 3)] pub cpu_id: Option<u64>,
+    pub name: Option<String>,
+    pub state: Option<u64>,
+    pub cpu_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClockDisableFtraceEventWriter, "perfetto.protos.ClockDisableFtraceEvent");
-impl ClockDisableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn cpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { ClockDisableFtraceEvent;
+    optional cpu_id = 3 as Uint64;
+    optional state = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ClockDisableFtraceEventWriter, "perfetto.protos.ClockDisableFtraceEvent";
+    value name(&str) = 1 as string;
+    value state(u64) = 2 as uint64;
+    value cpu_id(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -180,20 +203,25 @@ impl ClockDisableFtraceEvent {
 }
 
 /// `perfetto.protos.ClockSetRateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClockSetRateFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub state: Option<u64>,
-    #[pb(uint64, 3)] pub cpu_id: Option<u64>,
+    pub name: Option<String>,
+    pub state: Option<u64>,
+    pub cpu_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ClockSetRateFtraceEventWriter, "perfetto.protos.ClockSetRateFtraceEvent");
-impl ClockSetRateFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn cpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { ClockSetRateFtraceEvent;
+    optional cpu_id = 3 as Uint64;
+    optional state = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ClockSetRateFtraceEventWriter, "perfetto.protos.ClockSetRateFtraceEvent";
+    value name(&str) = 1 as string;
+    value state(u64) = 2 as uint64;
+    value cpu_id(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -216,20 +244,25 @@ impl ClockSetRateFtraceEvent {
 }
 
 /// `perfetto.protos.SuspendResumeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SuspendResumeFtraceEvent {
-    #[pb(string, 1)] pub action: Option<String>,
-    #[pb(int32, 2)] pub val: Option<i32>,
-    #[pb(uint32, 3)] pub start: Option<u32>,
+    pub action: Option<String>,
+    pub val: Option<i32>,
+    pub start: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SuspendResumeFtraceEventWriter, "perfetto.protos.SuspendResumeFtraceEvent");
-impl SuspendResumeFtraceEventWriter<'_> {
-    #[inline] pub fn action(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn val(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { SuspendResumeFtraceEvent;
+    optional start = 3 as Uint32;
+    optional val = 2 as Int32;
+    optional action = 1 as Text;
+}
+
+rt::writer! { SuspendResumeFtraceEventWriter, "perfetto.protos.SuspendResumeFtraceEvent";
+    value action(&str) = 1 as string;
+    value val(i32) = 2 as int32;
+    value start(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -252,18 +285,22 @@ impl SuspendResumeFtraceEvent {
 }
 
 /// `perfetto.protos.GpuFrequencyFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuFrequencyFtraceEvent {
-    #[pb(uint32, 1)] pub gpu_id: Option<u32>,
-    #[pb(uint32, 2)] pub state: Option<u32>,
+    pub gpu_id: Option<u32>,
+    pub state: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuFrequencyFtraceEventWriter, "perfetto.protos.GpuFrequencyFtraceEvent");
-impl GpuFrequencyFtraceEventWriter<'_> {
-    #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { GpuFrequencyFtraceEvent;
+    optional state = 2 as Uint32;
+    optional gpu_id = 1 as Uint32;
+}
+
+rt::writer! { GpuFrequencyFtraceEventWriter, "perfetto.protos.GpuFrequencyFtraceEvent";
+    value gpu_id(u32) = 1 as uint32;
+    value state(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -284,18 +321,22 @@ impl GpuFrequencyFtraceEvent {
 }
 
 /// `perfetto.protos.WakeupSourceActivateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WakeupSourceActivateFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub state: Option<u64>,
+    pub name: Option<String>,
+    pub state: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WakeupSourceActivateFtraceEventWriter, "perfetto.protos.WakeupSourceActivateFtraceEvent");
-impl WakeupSourceActivateFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { WakeupSourceActivateFtraceEvent;
+    optional state = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { WakeupSourceActivateFtraceEventWriter, "perfetto.protos.WakeupSourceActivateFtraceEvent";
+    value name(&str) = 1 as string;
+    value state(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -316,18 +357,22 @@ impl WakeupSourceActivateFtraceEvent {
 }
 
 /// `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WakeupSourceDeactivateFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub state: Option<u64>,
+    pub name: Option<String>,
+    pub state: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WakeupSourceDeactivateFtraceEventWriter, "perfetto.protos.WakeupSourceDeactivateFtraceEvent");
-impl WakeupSourceDeactivateFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { WakeupSourceDeactivateFtraceEvent;
+    optional state = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { WakeupSourceDeactivateFtraceEventWriter, "perfetto.protos.WakeupSourceDeactivateFtraceEvent";
+    value name(&str) = 1 as string;
+    value state(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -348,27 +393,31 @@ impl WakeupSourceDeactivateFtraceEvent {
 }
 
 /// `perfetto.protos.GpuWorkPeriodFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuWorkPeriodFtraceEvent {
-    #[pb(uint32, 1)] pub gpu_id: Option<u32>,
-    #[pb(uint32, 2)] pub uid: Option<u32>,
-    #[pb(uint64, 3)] pub start_time_ns: Option<u64>,
-    #[pb(uint64, 4)] pub end_time_ns: Option<u64>,
-    #[pb(uint64, 5)] pub total_active_duration_ns: Option<u64>,
+    pub gpu_id: Option<u32>,
+    pub uid: Option<u32>,
+    pub start_time_ns: Option<u64>,
+    pub end_time_ns: Option<u64>,
+    pub total_active_duration_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuWorkPeriodFtraceEventWriter, "perfetto.protos.GpuWorkPeriodFtraceEvent");
-impl GpuWorkPeriodFtraceEventWriter<'_> {
-    #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn start_time_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn end_time_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn total_active_duration_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
+rt::owned! { GpuWorkPeriodFtraceEvent;
+    optional total_active_duration_ns = 5 as Uint64;
+    optional end_time_ns = 4 as Uint64;
+    optional start_time_ns = 3 as Uint64;
+    optional uid = 2 as Uint32;
+    optional gpu_id = 1 as Uint32;
+}
+
+rt::writer! { GpuWorkPeriodFtraceEventWriter, "perfetto.protos.GpuWorkPeriodFtraceEvent";
+    value gpu_id(u32) = 1 as uint32;
+    value uid(u32) = 2 as uint32;
+    value start_time_ns(u64) = 3 as uint64;
+    value end_time_ns(u64) = 4 as uint64;
+    value total_active_duration_ns(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -395,24 +444,31 @@ impl GpuWorkPeriodFtraceEvent {
 }
 
 /// `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DevicePmCallbackStartFtraceEvent {
-    #[pb(string, 1)] pub device: Option<String>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(string, 3)] pub parent: Option<String>,
-    #[pb(string, 4)] pub pm_ops: Option<String>,
-    #[pb(int32, 5)] pub event: Option<i32>,
+    pub device: Option<String>,
+    pub driver: Option<String>,
+    pub parent: Option<String>,
+    pub pm_ops: Option<String>,
+    pub event: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DevicePmCallbackStartFtraceEventWriter, "perfetto.protos.DevicePmCallbackStartFtraceEvent");
-impl DevicePmCallbackStartFtraceEventWriter<'_> {
-    #[inline] pub fn device(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn parent(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn pm_ops(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn event(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { DevicePmCallbackStartFtraceEvent;
+    optional event = 5 as Int32;
+    optional pm_ops = 4 as Text;
+    optional parent = 3 as Text;
+    optional driver = 2 as Text;
+    optional device = 1 as Text;
+}
+
+rt::writer! { DevicePmCallbackStartFtraceEventWriter, "perfetto.protos.DevicePmCallbackStartFtraceEvent";
+    value device(&str) = 1 as string;
+    value driver(&str) = 2 as string;
+    value parent(&str) = 3 as string;
+    value pm_ops(&str) = 4 as string;
+    value event(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -439,20 +495,25 @@ impl DevicePmCallbackStartFtraceEvent {
 }
 
 /// `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DevicePmCallbackEndFtraceEvent {
-    #[pb(string, 1)] pub device: Option<String>,
-    #[pb(string, 2)] pub driver: Option<String>,
-    #[pb(int32, 3)] pub error: Option<i32>,
+    pub device: Option<String>,
+    pub driver: Option<String>,
+    pub error: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DevicePmCallbackEndFtraceEventWriter, "perfetto.protos.DevicePmCallbackEndFtraceEvent");
-impl DevicePmCallbackEndFtraceEventWriter<'_> {
-    #[inline] pub fn device(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { DevicePmCallbackEndFtraceEvent;
+    optional error = 3 as Int32;
+    optional driver = 2 as Text;
+    optional device = 1 as Text;
+}
+
+rt::writer! { DevicePmCallbackEndFtraceEventWriter, "perfetto.protos.DevicePmCallbackEndFtraceEvent";
+    value device(&str) = 1 as string;
+    value driver(&str) = 2 as string;
+    value error(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -475,18 +536,22 @@ impl DevicePmCallbackEndFtraceEvent {
 }
 
 /// `perfetto.protos.GpuPowerStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuPowerStateFtraceEvent {
-    #[pb(int32, 1)] pub old_state: Option<i32>,
-    #[pb(int32, 2)] pub new_state: Option<i32>,
+    pub old_state: Option<i32>,
+    pub new_state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuPowerStateFtraceEventWriter, "perfetto.protos.GpuPowerStateFtraceEvent");
-impl GpuPowerStateFtraceEventWriter<'_> {
-    #[inline] pub fn old_state(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn new_state(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { GpuPowerStateFtraceEvent;
+    optional new_state = 2 as Int32;
+    optional old_state = 1 as Int32;
+}
+
+rt::writer! { GpuPowerStateFtraceEventWriter, "perfetto.protos.GpuPowerStateFtraceEvent";
+    value old_state(i32) = 1 as int32;
+    value new_state(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -507,20 +572,25 @@ impl GpuPowerStateFtraceEvent {
 }
 
 /// `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PsciDomainIdleExitFtraceEvent {
-    #[pb(uint32, 1)] pub cpu_id: Option<u32>,
-    #[pb(uint32, 2)] pub state: Option<u32>,
-    #[pb(uint32, 3)] pub s2idle: Option<u32>,
+    pub cpu_id: Option<u32>,
+    pub state: Option<u32>,
+    pub s2idle: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PsciDomainIdleExitFtraceEventWriter, "perfetto.protos.PsciDomainIdleExitFtraceEvent");
-impl PsciDomainIdleExitFtraceEventWriter<'_> {
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn s2idle(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { PsciDomainIdleExitFtraceEvent;
+    optional s2idle = 3 as Uint32;
+    optional state = 2 as Uint32;
+    optional cpu_id = 1 as Uint32;
+}
+
+rt::writer! { PsciDomainIdleExitFtraceEventWriter, "perfetto.protos.PsciDomainIdleExitFtraceEvent";
+    value cpu_id(u32) = 1 as uint32;
+    value state(u32) = 2 as uint32;
+    value s2idle(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -543,20 +613,25 @@ impl PsciDomainIdleExitFtraceEvent {
 }
 
 /// `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PsciDomainIdleEnterFtraceEvent {
-    #[pb(uint32, 1)] pub cpu_id: Option<u32>,
-    #[pb(uint32, 2)] pub state: Option<u32>,
-    #[pb(uint32, 3)] pub s2idle: Option<u32>,
+    pub cpu_id: Option<u32>,
+    pub state: Option<u32>,
+    pub s2idle: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PsciDomainIdleEnterFtraceEventWriter, "perfetto.protos.PsciDomainIdleEnterFtraceEvent");
-impl PsciDomainIdleEnterFtraceEventWriter<'_> {
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn s2idle(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { PsciDomainIdleEnterFtraceEvent;
+    optional s2idle = 3 as Uint32;
+    optional state = 2 as Uint32;
+    optional cpu_id = 1 as Uint32;
+}
+
+rt::writer! { PsciDomainIdleEnterFtraceEventWriter, "perfetto.protos.PsciDomainIdleEnterFtraceEvent";
+    value cpu_id(u32) = 1 as uint32;
+    value state(u32) = 2 as uint32;
+    value s2idle(u32) = 3 as uint32;
 }
 
 rt::reader! {

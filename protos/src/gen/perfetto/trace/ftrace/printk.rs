@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ConsoleFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ConsoleFtraceEvent {
-    #[pb(string, 1)] pub msg: Option<String>,
+    pub msg: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ConsoleFtraceEventWriter, "perfetto.protos.ConsoleFtraceEvent");
-impl ConsoleFtraceEventWriter<'_> {
-    #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { ConsoleFtraceEvent;
+    optional msg = 1 as Text;
+}
+
+rt::writer! { ConsoleFtraceEventWriter, "perfetto.protos.ConsoleFtraceEvent";
+    value msg(&str) = 1 as string;
 }
 
 rt::reader! {

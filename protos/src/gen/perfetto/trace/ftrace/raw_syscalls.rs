@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SysEnterFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysEnterFtraceEvent {
-    #[pb(int64, 1)] pub id: Option<i64>,
-    #[pb(uint64, 2, repeated)] pub args: Vec<u64>,
+    pub id: Option<i64>,
+    pub args: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysEnterFtraceEventWriter, "perfetto.protos.SysEnterFtraceEvent");
-impl SysEnterFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn args(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SysEnterFtraceEvent;
+    unpacked args = 2 as Uint64;
+    optional id = 1 as Int64;
+}
+
+rt::writer! { SysEnterFtraceEventWriter, "perfetto.protos.SysEnterFtraceEvent";
+    value id(i64) = 1 as int64;
+    value args(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -42,18 +46,22 @@ impl SysEnterFtraceEvent {
 }
 
 /// `perfetto.protos.SysExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysExitFtraceEvent {
-    #[pb(int64, 1)] pub id: Option<i64>,
-    #[pb(int64, 2)] pub ret: Option<i64>,
+    pub id: Option<i64>,
+    pub ret: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysExitFtraceEventWriter, "perfetto.protos.SysExitFtraceEvent");
-impl SysExitFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+rt::owned! { SysExitFtraceEvent;
+    optional ret = 2 as Int64;
+    optional id = 1 as Int64;
+}
+
+rt::writer! { SysExitFtraceEventWriter, "perfetto.protos.SysExitFtraceEvent";
+    value id(i64) = 1 as int64;
+    value ret(i64) = 2 as int64;
 }
 
 rt::reader! {

@@ -8,16 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.RegulatorDisableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorDisableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorDisableFtraceEventWriter, "perfetto.protos.RegulatorDisableFtraceEvent");
-impl RegulatorDisableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { RegulatorDisableFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorDisableFtraceEventWriter, "perfetto.protos.RegulatorDisableFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -37,16 +40,19 @@ impl RegulatorDisableFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorDisableCompleteFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorDisableCompleteFtraceEventWriter, "perfetto.protos.RegulatorDisableCompleteFtraceEvent");
-impl RegulatorDisableCompleteFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { RegulatorDisableCompleteFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorDisableCompleteFtraceEventWriter, "perfetto.protos.RegulatorDisableCompleteFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -66,16 +72,19 @@ impl RegulatorDisableCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorEnableFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorEnableFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorEnableFtraceEventWriter, "perfetto.protos.RegulatorEnableFtraceEvent");
-impl RegulatorEnableFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { RegulatorEnableFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorEnableFtraceEventWriter, "perfetto.protos.RegulatorEnableFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -95,16 +104,19 @@ impl RegulatorEnableFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorEnableCompleteFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorEnableCompleteFtraceEventWriter, "perfetto.protos.RegulatorEnableCompleteFtraceEvent");
-impl RegulatorEnableCompleteFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { RegulatorEnableCompleteFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorEnableCompleteFtraceEventWriter, "perfetto.protos.RegulatorEnableCompleteFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -124,16 +136,19 @@ impl RegulatorEnableCompleteFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorEnableDelayFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorEnableDelayFtraceEventWriter, "perfetto.protos.RegulatorEnableDelayFtraceEvent");
-impl RegulatorEnableDelayFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { RegulatorEnableDelayFtraceEvent;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorEnableDelayFtraceEventWriter, "perfetto.protos.RegulatorEnableDelayFtraceEvent";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {
@@ -153,20 +168,25 @@ impl RegulatorEnableDelayFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorSetVoltageFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(int32, 2)] pub min: Option<i32>,
-    #[pb(int32, 3)] pub max: Option<i32>,
+    pub name: Option<String>,
+    pub min: Option<i32>,
+    pub max: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorSetVoltageFtraceEventWriter, "perfetto.protos.RegulatorSetVoltageFtraceEvent");
-impl RegulatorSetVoltageFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn min(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn max(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { RegulatorSetVoltageFtraceEvent;
+    optional max = 3 as Int32;
+    optional min = 2 as Int32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorSetVoltageFtraceEventWriter, "perfetto.protos.RegulatorSetVoltageFtraceEvent";
+    value name(&str) = 1 as string;
+    value min(i32) = 2 as int32;
+    value max(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -189,18 +209,22 @@ impl RegulatorSetVoltageFtraceEvent {
 }
 
 /// `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RegulatorSetVoltageCompleteFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub val: Option<u32>,
+    pub name: Option<String>,
+    pub val: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RegulatorSetVoltageCompleteFtraceEventWriter, "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent");
-impl RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn val(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { RegulatorSetVoltageCompleteFtraceEvent;
+    optional val = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RegulatorSetVoltageCompleteFtraceEventWriter, "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent";
+    value name(&str) = 1 as string;
+    value val(u32) = 2 as uint32;
 }
 
 rt::reader! {

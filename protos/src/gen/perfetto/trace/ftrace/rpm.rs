@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.RpmStatusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RpmStatusFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(int32, 2)] pub status: Option<i32>,
+    pub name: Option<String>,
+    pub status: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RpmStatusFtraceEventWriter, "perfetto.protos.RpmStatusFtraceEvent");
-impl RpmStatusFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { RpmStatusFtraceEvent;
+    optional status = 2 as Int32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { RpmStatusFtraceEventWriter, "perfetto.protos.RpmStatusFtraceEvent";
+    value name(&str) = 1 as string;
+    value status(i32) = 2 as int32;
 }
 
 rt::reader! {

@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SamsungTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SamsungTracingMarkWriteFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub trace_name: Option<String>,
-    #[pb(uint32, 3)] pub trace_begin: Option<u32>,
-    #[pb(uint32, 4)] pub trace_type: Option<u32>,
-    #[pb(int32, 5)] pub value: Option<i32>,
+    pub pid: Option<i32>,
+    pub trace_name: Option<String>,
+    pub trace_begin: Option<u32>,
+    pub trace_type: Option<u32>,
+    pub value: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SamsungTracingMarkWriteFtraceEventWriter, "perfetto.protos.SamsungTracingMarkWriteFtraceEvent");
-impl SamsungTracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn trace_type(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { SamsungTracingMarkWriteFtraceEvent;
+    optional value = 5 as Int32;
+    optional trace_type = 4 as Uint32;
+    optional trace_begin = 3 as Uint32;
+    optional trace_name = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { SamsungTracingMarkWriteFtraceEventWriter, "perfetto.protos.SamsungTracingMarkWriteFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value trace_name(&str) = 2 as string;
+    value trace_begin(u32) = 3 as uint32;
+    value trace_type(u32) = 4 as uint32;
+    value value(i32) = 5 as int32;
 }
 
 rt::reader! {

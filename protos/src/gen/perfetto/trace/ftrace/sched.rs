@@ -8,28 +8,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SchedSwitchFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedSwitchFtraceEvent {
-    #[pb(string, 1)] pub prev_comm: Option<String>,
-    #[pb(int32, 2)] pub prev_pid: Option<i32>,
-    #[pb(int32, 3)] pub prev_prio: Option<i32>,
-    #[pb(int64, 4)] pub prev_state: Option<i64>,
-    #[pb(string, 5)] pub next_comm: Option<String>,
-    #[pb(int32, 6)] pub next_pid: Option<i32>,
-    #[pb(int32, 7)] pub next_prio: Option<i32>,
+    pub prev_comm: Option<String>,
+    pub prev_pid: Option<i32>,
+    pub prev_prio: Option<i32>,
+    pub prev_state: Option<i64>,
+    pub next_comm: Option<String>,
+    pub next_pid: Option<i32>,
+    pub next_prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedSwitchFtraceEventWriter, "perfetto.protos.SchedSwitchFtraceEvent");
-impl SchedSwitchFtraceEventWriter<'_> {
-    #[inline] pub fn prev_comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn prev_pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prev_prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn prev_state(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn next_comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn next_pid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn next_prio(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { SchedSwitchFtraceEvent;
+    optional next_prio = 7 as Int32;
+    optional next_pid = 6 as Int32;
+    optional next_comm = 5 as Text;
+    optional prev_state = 4 as Int64;
+    optional prev_prio = 3 as Int32;
+    optional prev_pid = 2 as Int32;
+    optional prev_comm = 1 as Text;
+}
+
+rt::writer! { SchedSwitchFtraceEventWriter, "perfetto.protos.SchedSwitchFtraceEvent";
+    value prev_comm(&str) = 1 as string;
+    value prev_pid(i32) = 2 as int32;
+    value prev_prio(i32) = 3 as int32;
+    value prev_state(i64) = 4 as int64;
+    value next_comm(&str) = 5 as string;
+    value next_pid(i32) = 6 as int32;
+    value next_prio(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -60,24 +69,31 @@ impl SchedSwitchFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakeupFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedWakeupFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub prio: Option<i32>,
-    #[pb(int32, 4)] pub success: Option<i32>,
-    #[pb(int32, 5)] pub target_cpu: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
+    pub success: Option<i32>,
+    pub target_cpu: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedWakeupFtraceEventWriter, "perfetto.protos.SchedWakeupFtraceEvent");
-impl SchedWakeupFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn success(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn target_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { SchedWakeupFtraceEvent;
+    optional target_cpu = 5 as Int32;
+    optional success = 4 as Int32;
+    optional prio = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedWakeupFtraceEventWriter, "perfetto.protos.SchedWakeupFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value prio(i32) = 3 as int32;
+    value success(i32) = 4 as int32;
+    value target_cpu(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -104,20 +120,25 @@ impl SchedWakeupFtraceEvent {
 }
 
 /// `perfetto.protos.SchedBlockedReasonFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedBlockedReasonFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(uint64, 2)] pub caller: Option<u64>,
-    #[pb(uint32, 3)] pub io_wait: Option<u32>,
+    pub pid: Option<i32>,
+    pub caller: Option<u64>,
+    pub io_wait: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedBlockedReasonFtraceEventWriter, "perfetto.protos.SchedBlockedReasonFtraceEvent");
-impl SchedBlockedReasonFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn caller(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn io_wait(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { SchedBlockedReasonFtraceEvent;
+    optional io_wait = 3 as Uint32;
+    optional caller = 2 as Uint64;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { SchedBlockedReasonFtraceEventWriter, "perfetto.protos.SchedBlockedReasonFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value caller(u64) = 2 as uint64;
+    value io_wait(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -140,20 +161,25 @@ impl SchedBlockedReasonFtraceEvent {
 }
 
 /// `perfetto.protos.SchedCpuHotplugFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedCpuHotplugFtraceEvent {
-    #[pb(int32, 1)] pub affected_cpu: Option<i32>,
-    #[pb(int32, 2)] pub error: Option<i32>,
-    #[pb(int32, 3)] pub status: Option<i32>,
+    pub affected_cpu: Option<i32>,
+    pub error: Option<i32>,
+    pub status: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedCpuHotplugFtraceEventWriter, "perfetto.protos.SchedCpuHotplugFtraceEvent");
-impl SchedCpuHotplugFtraceEventWriter<'_> {
-    #[inline] pub fn affected_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { SchedCpuHotplugFtraceEvent;
+    optional status = 3 as Int32;
+    optional error = 2 as Int32;
+    optional affected_cpu = 1 as Int32;
+}
+
+rt::writer! { SchedCpuHotplugFtraceEventWriter, "perfetto.protos.SchedCpuHotplugFtraceEvent";
+    value affected_cpu(i32) = 1 as int32;
+    value error(i32) = 2 as int32;
+    value status(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -176,24 +202,31 @@ impl SchedCpuHotplugFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedWakingFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub prio: Option<i32>,
-    #[pb(int32, 4)] pub success: Option<i32>,
-    #[pb(int32, 5)] pub target_cpu: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
+    pub success: Option<i32>,
+    pub target_cpu: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedWakingFtraceEventWriter, "perfetto.protos.SchedWakingFtraceEvent");
-impl SchedWakingFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn success(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn target_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { SchedWakingFtraceEvent;
+    optional target_cpu = 5 as Int32;
+    optional success = 4 as Int32;
+    optional prio = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedWakingFtraceEventWriter, "perfetto.protos.SchedWakingFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value prio(i32) = 3 as int32;
+    value success(i32) = 4 as int32;
+    value target_cpu(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -220,24 +253,31 @@ impl SchedWakingFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakeupNewFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedWakeupNewFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub prio: Option<i32>,
-    #[pb(int32, 4)] pub success: Option<i32>,
-    #[pb(int32, 5)] pub target_cpu: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
+    pub success: Option<i32>,
+    pub target_cpu: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedWakeupNewFtraceEventWriter, "perfetto.protos.SchedWakeupNewFtraceEvent");
-impl SchedWakeupNewFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn success(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn target_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { SchedWakeupNewFtraceEvent;
+    optional target_cpu = 5 as Int32;
+    optional success = 4 as Int32;
+    optional prio = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedWakeupNewFtraceEventWriter, "perfetto.protos.SchedWakeupNewFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value prio(i32) = 3 as int32;
+    value success(i32) = 4 as int32;
+    value target_cpu(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -264,20 +304,25 @@ impl SchedWakeupNewFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessExecFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedProcessExecFtraceEvent {
-    #[pb(string, 1)] pub filename: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub old_pid: Option<i32>,
+    pub filename: Option<String>,
+    pub pid: Option<i32>,
+    pub old_pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedProcessExecFtraceEventWriter, "perfetto.protos.SchedProcessExecFtraceEvent");
-impl SchedProcessExecFtraceEventWriter<'_> {
-    #[inline] pub fn filename(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn old_pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { SchedProcessExecFtraceEvent;
+    optional old_pid = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional filename = 1 as Text;
+}
+
+rt::writer! { SchedProcessExecFtraceEventWriter, "perfetto.protos.SchedProcessExecFtraceEvent";
+    value filename(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value old_pid(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -300,22 +345,28 @@ impl SchedProcessExecFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedProcessExitFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub tgid: Option<i32>,
-    #[pb(int32, 4)] pub prio: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub tgid: Option<i32>,
+    pub prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedProcessExitFtraceEventWriter, "perfetto.protos.SchedProcessExitFtraceEvent");
-impl SchedProcessExitFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { SchedProcessExitFtraceEvent;
+    optional prio = 4 as Int32;
+    optional tgid = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedProcessExitFtraceEventWriter, "perfetto.protos.SchedProcessExitFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value tgid(i32) = 3 as int32;
+    value prio(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -340,22 +391,28 @@ impl SchedProcessExitFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessForkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedProcessForkFtraceEvent {
-    #[pb(string, 1)] pub parent_comm: Option<String>,
-    #[pb(int32, 2)] pub parent_pid: Option<i32>,
-    #[pb(string, 3)] pub child_comm: Option<String>,
-    #[pb(int32, 4)] pub child_pid: Option<i32>,
+    pub parent_comm: Option<String>,
+    pub parent_pid: Option<i32>,
+    pub child_comm: Option<String>,
+    pub child_pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedProcessForkFtraceEventWriter, "perfetto.protos.SchedProcessForkFtraceEvent");
-impl SchedProcessForkFtraceEventWriter<'_> {
-    #[inline] pub fn parent_comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn parent_pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn child_comm(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn child_pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { SchedProcessForkFtraceEvent;
+    optional child_pid = 4 as Int32;
+    optional child_comm = 3 as Text;
+    optional parent_pid = 2 as Int32;
+    optional parent_comm = 1 as Text;
+}
+
+rt::writer! { SchedProcessForkFtraceEventWriter, "perfetto.protos.SchedProcessForkFtraceEvent";
+    value parent_comm(&str) = 1 as string;
+    value parent_pid(i32) = 2 as int32;
+    value child_comm(&str) = 3 as string;
+    value child_pid(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -380,20 +437,25 @@ impl SchedProcessForkFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessFreeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedProcessFreeFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub prio: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedProcessFreeFtraceEventWriter, "perfetto.protos.SchedProcessFreeFtraceEvent");
-impl SchedProcessFreeFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { SchedProcessFreeFtraceEvent;
+    optional prio = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedProcessFreeFtraceEventWriter, "perfetto.protos.SchedProcessFreeFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value prio(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -416,18 +478,22 @@ impl SchedProcessFreeFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessHangFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedProcessHangFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedProcessHangFtraceEventWriter, "perfetto.protos.SchedProcessHangFtraceEvent");
-impl SchedProcessHangFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { SchedProcessHangFtraceEvent;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedProcessHangFtraceEventWriter, "perfetto.protos.SchedProcessHangFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -448,20 +514,25 @@ impl SchedProcessHangFtraceEvent {
 }
 
 /// `perfetto.protos.SchedProcessWaitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedProcessWaitFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub prio: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedProcessWaitFtraceEventWriter, "perfetto.protos.SchedProcessWaitFtraceEvent");
-impl SchedProcessWaitFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { SchedProcessWaitFtraceEvent;
+    optional prio = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedProcessWaitFtraceEventWriter, "perfetto.protos.SchedProcessWaitFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value prio(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -484,22 +555,28 @@ impl SchedProcessWaitFtraceEvent {
 }
 
 /// `perfetto.protos.SchedPiSetprioFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedPiSetprioFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub newprio: Option<i32>,
-    #[pb(int32, 3)] pub oldprio: Option<i32>,
-    #[pb(int32, 4)] pub pid: Option<i32>,
+    pub comm: Option<String>,
+    pub newprio: Option<i32>,
+    pub oldprio: Option<i32>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedPiSetprioFtraceEventWriter, "perfetto.protos.SchedPiSetprioFtraceEvent");
-impl SchedPiSetprioFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn newprio(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn oldprio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { SchedPiSetprioFtraceEvent;
+    optional pid = 4 as Int32;
+    optional oldprio = 3 as Int32;
+    optional newprio = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedPiSetprioFtraceEventWriter, "perfetto.protos.SchedPiSetprioFtraceEvent";
+    value comm(&str) = 1 as string;
+    value newprio(i32) = 2 as int32;
+    value oldprio(i32) = 3 as int32;
+    value pid(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -524,44 +601,61 @@ impl SchedPiSetprioFtraceEvent {
 }
 
 /// `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedCpuUtilCfsFtraceEvent {
-    #[pb(int32, 1)] pub active: Option<i32>,
-    #[pb(uint64, 2)] pub capacity: Option<u64>,
-    #[pb(uint64, 3)] pub capacity_orig: Option<u64>,
-    #[pb(uint32, 4)] pub cpu: Option<u32>,
-    #[pb(uint64, 5)] pub cpu_importance: Option<u64>,
-    #[pb(uint64, 6)] pub cpu_util: Option<u64>,
-    #[pb(uint32, 7)] pub exit_lat: Option<u32>,
-    #[pb(uint64, 8)] pub group_capacity: Option<u64>,
-    #[pb(uint32, 9)] pub grp_overutilized: Option<u32>,
-    #[pb(uint32, 10)] pub idle_cpu: Option<u32>,
-    #[pb(uint32, 11)] pub nr_running: Option<u32>,
-    #[pb(int64, 12)] pub spare_cap: Option<i64>,
-    #[pb(uint32, 13)] pub task_fits: Option<u32>,
-    #[pb(uint64, 14)] pub wake_group_util: Option<u64>,
-    #[pb(uint64, 15)] pub wake_util: Option<u64>,
+    pub active: Option<i32>,
+    pub capacity: Option<u64>,
+    pub capacity_orig: Option<u64>,
+    pub cpu: Option<u32>,
+    pub cpu_importance: Option<u64>,
+    pub cpu_util: Option<u64>,
+    pub exit_lat: Option<u32>,
+    pub group_capacity: Option<u64>,
+    pub grp_overutilized: Option<u32>,
+    pub idle_cpu: Option<u32>,
+    pub nr_running: Option<u32>,
+    pub spare_cap: Option<i64>,
+    pub task_fits: Option<u32>,
+    pub wake_group_util: Option<u64>,
+    pub wake_util: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedCpuUtilCfsFtraceEventWriter, "perfetto.protos.SchedCpuUtilCfsFtraceEvent");
-impl SchedCpuUtilCfsFtraceEventWriter<'_> {
-    #[inline] pub fn active(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn capacity(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn capacity_orig(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn cpu_importance(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn cpu_util(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn exit_lat(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn group_capacity(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn grp_overutilized(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn idle_cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn nr_running(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn spare_cap(&mut self, value: i64) -> &mut Self { rt::int64::<12>(&mut self.s, value); self }
-    #[inline] pub fn task_fits(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn wake_group_util(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
-    #[inline] pub fn wake_util(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
+rt::owned! { SchedCpuUtilCfsFtraceEvent;
+    optional wake_util = 15 as Uint64;
+    optional wake_group_util = 14 as Uint64;
+    optional task_fits = 13 as Uint32;
+    optional spare_cap = 12 as Int64;
+    optional nr_running = 11 as Uint32;
+    optional idle_cpu = 10 as Uint32;
+    optional grp_overutilized = 9 as Uint32;
+    optional group_capacity = 8 as Uint64;
+    optional exit_lat = 7 as Uint32;
+    optional cpu_util = 6 as Uint64;
+    optional cpu_importance = 5 as Uint64;
+    optional cpu = 4 as Uint32;
+    optional capacity_orig = 3 as Uint64;
+    optional capacity = 2 as Uint64;
+    optional active = 1 as Int32;
+}
+
+rt::writer! { SchedCpuUtilCfsFtraceEventWriter, "perfetto.protos.SchedCpuUtilCfsFtraceEvent";
+    value active(i32) = 1 as int32;
+    value capacity(u64) = 2 as uint64;
+    value capacity_orig(u64) = 3 as uint64;
+    value cpu(u32) = 4 as uint32;
+    value cpu_importance(u64) = 5 as uint64;
+    value cpu_util(u64) = 6 as uint64;
+    value exit_lat(u32) = 7 as uint32;
+    value group_capacity(u64) = 8 as uint64;
+    value grp_overutilized(u32) = 9 as uint32;
+    value idle_cpu(u32) = 10 as uint32;
+    value nr_running(u32) = 11 as uint32;
+    value spare_cap(i64) = 12 as int64;
+    value task_fits(u32) = 13 as uint32;
+    value wake_group_util(u64) = 14 as uint64;
+    value wake_util(u64) = 15 as uint64;
 }
 
 rt::reader! {
@@ -608,28 +702,37 @@ impl SchedCpuUtilCfsFtraceEvent {
 }
 
 /// `perfetto.protos.SchedMigrateTaskFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedMigrateTaskFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(int32, 3)] pub prio: Option<i32>,
-    #[pb(int32, 4)] pub orig_cpu: Option<i32>,
-    #[pb(int32, 5)] pub dest_cpu: Option<i32>,
-    #[pb(int32, 6)] pub running: Option<i32>,
-    #[pb(uint32, 7)] pub load: Option<u32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub prio: Option<i32>,
+    pub orig_cpu: Option<i32>,
+    pub dest_cpu: Option<i32>,
+    pub running: Option<i32>,
+    pub load: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedMigrateTaskFtraceEventWriter, "perfetto.protos.SchedMigrateTaskFtraceEvent");
-impl SchedMigrateTaskFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn orig_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn dest_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn running(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn load(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+rt::owned! { SchedMigrateTaskFtraceEvent;
+    optional load = 7 as Uint32;
+    optional running = 6 as Int32;
+    optional dest_cpu = 5 as Int32;
+    optional orig_cpu = 4 as Int32;
+    optional prio = 3 as Int32;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedMigrateTaskFtraceEventWriter, "perfetto.protos.SchedMigrateTaskFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value prio(i32) = 3 as int32;
+    value orig_cpu(i32) = 4 as int32;
+    value dest_cpu(i32) = 5 as int32;
+    value running(i32) = 6 as int32;
+    value load(u32) = 7 as uint32;
 }
 
 rt::reader! {
@@ -660,24 +763,31 @@ impl SchedMigrateTaskFtraceEvent {
 }
 
 /// `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedWakeupTaskAttrFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(uint64, 2)] pub cpu_affinity: Option<u64>,
-    #[pb(uint64, 3)] pub task_util: Option<u64>,
-    #[pb(uint64, 4)] pub uclamp_min: Option<u64>,
-    #[pb(uint64, 5)] pub vruntime: Option<u64>,
+    pub pid: Option<i32>,
+    pub cpu_affinity: Option<u64>,
+    pub task_util: Option<u64>,
+    pub uclamp_min: Option<u64>,
+    pub vruntime: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedWakeupTaskAttrFtraceEventWriter, "perfetto.protos.SchedWakeupTaskAttrFtraceEvent");
-impl SchedWakeupTaskAttrFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cpu_affinity(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn task_util(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn uclamp_min(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn vruntime(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { SchedWakeupTaskAttrFtraceEvent;
+    optional vruntime = 5 as Uint64;
+    optional uclamp_min = 4 as Uint64;
+    optional task_util = 3 as Uint64;
+    optional cpu_affinity = 2 as Uint64;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { SchedWakeupTaskAttrFtraceEventWriter, "perfetto.protos.SchedWakeupTaskAttrFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value cpu_affinity(u64) = 2 as uint64;
+    value task_util(u64) = 3 as uint64;
+    value uclamp_min(u64) = 4 as uint64;
+    value vruntime(u64) = 5 as uint64;
 }
 
 rt::reader! {
@@ -704,22 +814,28 @@ impl SchedWakeupTaskAttrFtraceEvent {
 }
 
 /// `perfetto.protos.SchedGroupTrackerFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchedGroupTrackerFtraceEvent {
-    #[pb(string, 1)] pub comm: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(string, 3)] pub group: Option<String>,
-    #[pb(int32, 4)] pub group_num: Option<i32>,
+    pub comm: Option<String>,
+    pub pid: Option<i32>,
+    pub group: Option<String>,
+    pub group_num: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SchedGroupTrackerFtraceEventWriter, "perfetto.protos.SchedGroupTrackerFtraceEvent");
-impl SchedGroupTrackerFtraceEventWriter<'_> {
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn group_num(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { SchedGroupTrackerFtraceEvent;
+    optional group_num = 4 as Int32;
+    optional group = 3 as Text;
+    optional pid = 2 as Int32;
+    optional comm = 1 as Text;
+}
+
+rt::writer! { SchedGroupTrackerFtraceEventWriter, "perfetto.protos.SchedGroupTrackerFtraceEvent";
+    value comm(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value group(&str) = 3 as string;
+    value group_num(i32) = 4 as int32;
 }
 
 rt::reader! {

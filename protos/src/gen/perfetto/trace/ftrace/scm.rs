@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ScmCallStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScmCallStartFtraceEvent {
-    #[pb(uint32, 1)] pub arginfo: Option<u32>,
-    #[pb(uint64, 2)] pub x0: Option<u64>,
-    #[pb(uint64, 3)] pub x5: Option<u64>,
+    pub arginfo: Option<u32>,
+    pub x0: Option<u64>,
+    pub x5: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScmCallStartFtraceEventWriter, "perfetto.protos.ScmCallStartFtraceEvent");
-impl ScmCallStartFtraceEventWriter<'_> {
-    #[inline] pub fn arginfo(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn x0(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn x5(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { ScmCallStartFtraceEvent;
+    optional x5 = 3 as Uint64;
+    optional x0 = 2 as Uint64;
+    optional arginfo = 1 as Uint32;
+}
+
+rt::writer! { ScmCallStartFtraceEventWriter, "perfetto.protos.ScmCallStartFtraceEvent";
+    value arginfo(u32) = 1 as uint32;
+    value x0(u64) = 2 as uint64;
+    value x5(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -44,14 +49,17 @@ impl ScmCallStartFtraceEvent {
 }
 
 /// `perfetto.protos.ScmCallEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScmCallEndFtraceEvent {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScmCallEndFtraceEventWriter, "perfetto.protos.ScmCallEndFtraceEvent");
-impl ScmCallEndFtraceEventWriter<'_> {}
+rt::owned! { ScmCallEndFtraceEvent;
+}
+
+rt::writer! { ScmCallEndFtraceEventWriter, "perfetto.protos.ScmCallEndFtraceEvent";
+}
 
 rt::reader! {
     "perfetto.protos.ScmCallEndFtraceEvent": ScmCallEndFtraceEventReader, ScmCallEndFtraceEventField, ScmCallEndFtraceEventTable;

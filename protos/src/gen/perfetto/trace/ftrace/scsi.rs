@@ -8,44 +8,55 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScsiDispatchCmdErrorFtraceEvent {
-    #[pb(uint32, 1)] pub host_no: Option<u32>,
-    #[pb(uint32, 2)] pub channel: Option<u32>,
-    #[pb(uint32, 3)] pub id: Option<u32>,
-    #[pb(uint32, 4)] pub lun: Option<u32>,
-    #[pb(int32, 5)] pub rtn: Option<i32>,
-    #[pb(uint32, 6)] pub opcode: Option<u32>,
-    #[pb(uint32, 7)] pub cmd_len: Option<u32>,
-    #[pb(uint32, 8)] pub data_sglen: Option<u32>,
-    #[pb(uint32, 9)] pub prot_sglen: Option<u32>,
-    #[pb(uint32, 10)] pub prot_op: Option<u32>,
-    #[pb(int32, 12)] pub driver_tag: Option<i32>,
-    #[pb(int32, 13)] pub scheduler_tag: Option<i32>,
-    #[pb(bytes, 14)] pub cmnd: Option<Vec<u8>>,
+    pub host_no: Option<u32>,
+    pub channel: Option<u32>,
+    pub id: Option<u32>,
+    pub lun: Option<u32>,
+    pub rtn: Option<i32>,
+    pub opcode: Option<u32>,
+    pub cmd_len: Option<u32>,
+    pub data_sglen: Option<u32>,
+    pub prot_sglen: Option<u32>,
+    pub prot_op: Option<u32>,
+    pub driver_tag: Option<i32>,
+    pub scheduler_tag: Option<i32>,
+    pub cmnd: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScsiDispatchCmdErrorFtraceEventWriter, "perfetto.protos.ScsiDispatchCmdErrorFtraceEvent");
-impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
-    #[inline] pub fn host_no(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn channel(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn lun(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn rtn(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn cmd_len(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn data_sglen(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn prot_sglen(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn prot_op(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn driver_tag(&mut self, value: i32) -> &mut Self { rt::int32::<12>(&mut self.s, value); self }
-    #[inline] pub fn scheduler_tag(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
-    #[inline] pub fn cmnd(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<14>(&mut self.s, value); self }
-    #[inline] pub fn cmnd_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<14>(&mut self.s, parts);
-        self
-    }
+rt::owned! { ScsiDispatchCmdErrorFtraceEvent;
+    optional cmnd = 14 as Bytes;
+    optional scheduler_tag = 13 as Int32;
+    optional driver_tag = 12 as Int32;
+    optional prot_op = 10 as Uint32;
+    optional prot_sglen = 9 as Uint32;
+    optional data_sglen = 8 as Uint32;
+    optional cmd_len = 7 as Uint32;
+    optional opcode = 6 as Uint32;
+    optional rtn = 5 as Int32;
+    optional lun = 4 as Uint32;
+    optional id = 3 as Uint32;
+    optional channel = 2 as Uint32;
+    optional host_no = 1 as Uint32;
+}
+
+rt::writer! { ScsiDispatchCmdErrorFtraceEventWriter, "perfetto.protos.ScsiDispatchCmdErrorFtraceEvent";
+    value host_no(u32) = 1 as uint32;
+    value channel(u32) = 2 as uint32;
+    value id(u32) = 3 as uint32;
+    value lun(u32) = 4 as uint32;
+    value rtn(i32) = 5 as int32;
+    value opcode(u32) = 6 as uint32;
+    value cmd_len(u32) = 7 as uint32;
+    value data_sglen(u32) = 8 as uint32;
+    value prot_sglen(u32) = 9 as uint32;
+    value prot_op(u32) = 10 as uint32;
+    value driver_tag(i32) = 12 as int32;
+    value scheduler_tag(i32) = 13 as int32;
+    bytes cmnd = 14, cmnd_gather;
 }
 
 rt::reader! {
@@ -88,50 +99,64 @@ impl ScsiDispatchCmdErrorFtraceEvent {
 }
 
 /// `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScsiDispatchCmdTimeoutFtraceEvent {
-    #[pb(uint32, 1)] pub host_no: Option<u32>,
-    #[pb(uint32, 2)] pub channel: Option<u32>,
-    #[pb(uint32, 3)] pub id: Option<u32>,
-    #[pb(uint32, 4)] pub lun: Option<u32>,
-    #[pb(int32, 5)] pub result: Option<i32>,
-    #[pb(uint32, 6)] pub opcode: Option<u32>,
-    #[pb(uint32, 7)] pub cmd_len: Option<u32>,
-    #[pb(uint32, 8)] pub data_sglen: Option<u32>,
-    #[pb(uint32, 9)] pub prot_sglen: Option<u32>,
-    #[pb(uint32, 10)] pub prot_op: Option<u32>,
-    #[pb(int32, 12)] pub driver_tag: Option<i32>,
-    #[pb(int32, 13)] pub scheduler_tag: Option<i32>,
-    #[pb(uint32, 14)] pub sense_key: Option<u32>,
-    #[pb(uint32, 15)] pub asc: Option<u32>,
-    #[pb(uint32, 16)] pub ascq: Option<u32>,
-    #[pb(bytes, 17)] pub cmnd: Option<Vec<u8>>,
+    pub host_no: Option<u32>,
+    pub channel: Option<u32>,
+    pub id: Option<u32>,
+    pub lun: Option<u32>,
+    pub result: Option<i32>,
+    pub opcode: Option<u32>,
+    pub cmd_len: Option<u32>,
+    pub data_sglen: Option<u32>,
+    pub prot_sglen: Option<u32>,
+    pub prot_op: Option<u32>,
+    pub driver_tag: Option<i32>,
+    pub scheduler_tag: Option<i32>,
+    pub sense_key: Option<u32>,
+    pub asc: Option<u32>,
+    pub ascq: Option<u32>,
+    pub cmnd: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScsiDispatchCmdTimeoutFtraceEventWriter, "perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent");
-impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
-    #[inline] pub fn host_no(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn channel(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn lun(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn result(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn cmd_len(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn data_sglen(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn prot_sglen(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn prot_op(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn driver_tag(&mut self, value: i32) -> &mut Self { rt::int32::<12>(&mut self.s, value); self }
-    #[inline] pub fn scheduler_tag(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
-    #[inline] pub fn sense_key(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn asc(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn ascq(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    #[inline] pub fn cmnd(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<17>(&mut self.s, value); self }
-    #[inline] pub fn cmnd_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<17>(&mut self.s, parts);
-        self
-    }
+rt::owned! { ScsiDispatchCmdTimeoutFtraceEvent;
+    optional cmnd = 17 as Bytes;
+    optional ascq = 16 as Uint32;
+    optional asc = 15 as Uint32;
+    optional sense_key = 14 as Uint32;
+    optional scheduler_tag = 13 as Int32;
+    optional driver_tag = 12 as Int32;
+    optional prot_op = 10 as Uint32;
+    optional prot_sglen = 9 as Uint32;
+    optional data_sglen = 8 as Uint32;
+    optional cmd_len = 7 as Uint32;
+    optional opcode = 6 as Uint32;
+    optional result = 5 as Int32;
+    optional lun = 4 as Uint32;
+    optional id = 3 as Uint32;
+    optional channel = 2 as Uint32;
+    optional host_no = 1 as Uint32;
+}
+
+rt::writer! { ScsiDispatchCmdTimeoutFtraceEventWriter, "perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent";
+    value host_no(u32) = 1 as uint32;
+    value channel(u32) = 2 as uint32;
+    value id(u32) = 3 as uint32;
+    value lun(u32) = 4 as uint32;
+    value result(i32) = 5 as int32;
+    value opcode(u32) = 6 as uint32;
+    value cmd_len(u32) = 7 as uint32;
+    value data_sglen(u32) = 8 as uint32;
+    value prot_sglen(u32) = 9 as uint32;
+    value prot_op(u32) = 10 as uint32;
+    value driver_tag(i32) = 12 as int32;
+    value scheduler_tag(i32) = 13 as int32;
+    value sense_key(u32) = 14 as uint32;
+    value asc(u32) = 15 as uint32;
+    value ascq(u32) = 16 as uint32;
+    bytes cmnd = 17, cmnd_gather;
 }
 
 rt::reader! {
@@ -180,16 +205,19 @@ impl ScsiDispatchCmdTimeoutFtraceEvent {
 }
 
 /// `perfetto.protos.ScsiEhWakeupFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScsiEhWakeupFtraceEvent {
-    #[pb(uint32, 1)] pub host_no: Option<u32>,
+    pub host_no: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScsiEhWakeupFtraceEventWriter, "perfetto.protos.ScsiEhWakeupFtraceEvent");
-impl ScsiEhWakeupFtraceEventWriter<'_> {
-    #[inline] pub fn host_no(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { ScsiEhWakeupFtraceEvent;
+    optional host_no = 1 as Uint32;
+}
+
+rt::writer! { ScsiEhWakeupFtraceEventWriter, "perfetto.protos.ScsiEhWakeupFtraceEvent";
+    value host_no(u32) = 1 as uint32;
 }
 
 rt::reader! {

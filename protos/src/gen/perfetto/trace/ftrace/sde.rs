@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SdeTracingMarkWriteFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub trace_name: Option<String>,
-    #[pb(uint32, 3)] pub trace_type: Option<u32>,
-    #[pb(int32, 4)] pub value: Option<i32>,
-    #[pb(uint32, 5)] pub trace_begin: Option<u32>,
+    pub pid: Option<i32>,
+    pub trace_name: Option<String>,
+    pub trace_type: Option<u32>,
+    pub value: Option<i32>,
+    pub trace_begin: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SdeTracingMarkWriteFtraceEventWriter, "perfetto.protos.SdeTracingMarkWriteFtraceEvent");
-impl SdeTracingMarkWriteFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn trace_type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { SdeTracingMarkWriteFtraceEvent;
+    optional trace_begin = 5 as Uint32;
+    optional value = 4 as Int32;
+    optional trace_type = 3 as Uint32;
+    optional trace_name = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { SdeTracingMarkWriteFtraceEventWriter, "perfetto.protos.SdeTracingMarkWriteFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value trace_name(&str) = 2 as string;
+    value trace_type(u32) = 3 as uint32;
+    value value(i32) = 4 as int32;
+    value trace_begin(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,50 +59,70 @@ impl SdeTracingMarkWriteFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SdeSdeEvtlogFtraceEvent {
-    #[pb(string, 1)] pub evtlog_tag: Option<String>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(uint32, 3)] pub tag_id: Option<u32>,
-    #[pb(uint32, 4)] pub d00: Option<u32>,
-    #[pb(uint32, 5)] pub d01: Option<u32>,
-    #[pb(uint32, 6)] pub d02: Option<u32>,
-    #[pb(uint32, 7)] pub d03: Option<u32>,
-    #[pb(uint32, 8)] pub d04: Option<u32>,
-    #[pb(uint32, 9)] pub d05: Option<u32>,
-    #[pb(uint32, 10)] pub d06: Option<u32>,
-    #[pb(uint32, 11)] pub d07: Option<u32>,
-    #[pb(uint32, 12)] pub d08: Option<u32>,
-    #[pb(uint32, 13)] pub d09: Option<u32>,
-    #[pb(uint32, 14)] pub d10: Option<u32>,
-    #[pb(uint32, 15)] pub d11: Option<u32>,
-    #[pb(uint32, 16)] pub d12: Option<u32>,
-    #[pb(uint32, 17)] pub d13: Option<u32>,
-    #[pb(uint32, 18)] pub d14: Option<u32>,
+    pub evtlog_tag: Option<String>,
+    pub pid: Option<i32>,
+    pub tag_id: Option<u32>,
+    pub d00: Option<u32>,
+    pub d01: Option<u32>,
+    pub d02: Option<u32>,
+    pub d03: Option<u32>,
+    pub d04: Option<u32>,
+    pub d05: Option<u32>,
+    pub d06: Option<u32>,
+    pub d07: Option<u32>,
+    pub d08: Option<u32>,
+    pub d09: Option<u32>,
+    pub d10: Option<u32>,
+    pub d11: Option<u32>,
+    pub d12: Option<u32>,
+    pub d13: Option<u32>,
+    pub d14: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SdeSdeEvtlogFtraceEventWriter, "perfetto.protos.SdeSdeEvtlogFtraceEvent");
-impl SdeSdeEvtlogFtraceEventWriter<'_> {
-    #[inline] pub fn evtlog_tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn tag_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn d00(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn d01(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn d02(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn d03(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn d04(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn d05(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn d06(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn d07(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn d08(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn d09(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    #[inline] pub fn d10(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
-    #[inline] pub fn d11(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    #[inline] pub fn d12(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    #[inline] pub fn d13(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
-    #[inline] pub fn d14(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
+rt::owned! { SdeSdeEvtlogFtraceEvent;
+    optional d14 = 18 as Uint32;
+    optional d13 = 17 as Uint32;
+    optional d12 = 16 as Uint32;
+    optional d11 = 15 as Uint32;
+    optional d10 = 14 as Uint32;
+    optional d09 = 13 as Uint32;
+    optional d08 = 12 as Uint32;
+    optional d07 = 11 as Uint32;
+    optional d06 = 10 as Uint32;
+    optional d05 = 9 as Uint32;
+    optional d04 = 8 as Uint32;
+    optional d03 = 7 as Uint32;
+    optional d02 = 6 as Uint32;
+    optional d01 = 5 as Uint32;
+    optional d00 = 4 as Uint32;
+    optional tag_id = 3 as Uint32;
+    optional pid = 2 as Int32;
+    optional evtlog_tag = 1 as Text;
+}
+
+rt::writer! { SdeSdeEvtlogFtraceEventWriter, "perfetto.protos.SdeSdeEvtlogFtraceEvent";
+    value evtlog_tag(&str) = 1 as string;
+    value pid(i32) = 2 as int32;
+    value tag_id(u32) = 3 as uint32;
+    value d00(u32) = 4 as uint32;
+    value d01(u32) = 5 as uint32;
+    value d02(u32) = 6 as uint32;
+    value d03(u32) = 7 as uint32;
+    value d04(u32) = 8 as uint32;
+    value d05(u32) = 9 as uint32;
+    value d06(u32) = 10 as uint32;
+    value d07(u32) = 11 as uint32;
+    value d08(u32) = 12 as uint32;
+    value d09(u32) = 13 as uint32;
+    value d10(u32) = 14 as uint32;
+    value d11(u32) = 15 as uint32;
+    value d12(u32) = 16 as uint32;
+    value d13(u32) = 17 as uint32;
+    value d14(u32) = 18 as uint32;
 }
 
 rt::reader! {
@@ -148,30 +175,40 @@ impl SdeSdeEvtlogFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SdeSdePerfCalcCrtcFtraceEvent {
-    #[pb(uint64, 1)] pub bw_ctl_ebi: Option<u64>,
-    #[pb(uint64, 2)] pub bw_ctl_llcc: Option<u64>,
-    #[pb(uint64, 3)] pub bw_ctl_mnoc: Option<u64>,
-    #[pb(uint32, 4)] pub core_clk_rate: Option<u32>,
-    #[pb(uint32, 5)] pub crtc: Option<u32>,
-    #[pb(uint64, 6)] pub ib_ebi: Option<u64>,
-    #[pb(uint64, 7)] pub ib_llcc: Option<u64>,
-    #[pb(uint64, 8)] pub ib_mnoc: Option<u64>,
+    pub bw_ctl_ebi: Option<u64>,
+    pub bw_ctl_llcc: Option<u64>,
+    pub bw_ctl_mnoc: Option<u64>,
+    pub core_clk_rate: Option<u32>,
+    pub crtc: Option<u32>,
+    pub ib_ebi: Option<u64>,
+    pub ib_llcc: Option<u64>,
+    pub ib_mnoc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SdeSdePerfCalcCrtcFtraceEventWriter, "perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent");
-impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
-    #[inline] pub fn bw_ctl_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bw_ctl_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn bw_ctl_mnoc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn core_clk_rate(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn crtc(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn ib_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn ib_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn ib_mnoc(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+rt::owned! { SdeSdePerfCalcCrtcFtraceEvent;
+    optional ib_mnoc = 8 as Uint64;
+    optional ib_llcc = 7 as Uint64;
+    optional ib_ebi = 6 as Uint64;
+    optional crtc = 5 as Uint32;
+    optional core_clk_rate = 4 as Uint32;
+    optional bw_ctl_mnoc = 3 as Uint64;
+    optional bw_ctl_llcc = 2 as Uint64;
+    optional bw_ctl_ebi = 1 as Uint64;
+}
+
+rt::writer! { SdeSdePerfCalcCrtcFtraceEventWriter, "perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent";
+    value bw_ctl_ebi(u64) = 1 as uint64;
+    value bw_ctl_llcc(u64) = 2 as uint64;
+    value bw_ctl_mnoc(u64) = 3 as uint64;
+    value core_clk_rate(u32) = 4 as uint32;
+    value crtc(u32) = 5 as uint32;
+    value ib_ebi(u64) = 6 as uint64;
+    value ib_llcc(u64) = 7 as uint64;
+    value ib_mnoc(u64) = 8 as uint64;
 }
 
 rt::reader! {
@@ -204,38 +241,52 @@ impl SdeSdePerfCalcCrtcFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SdeSdePerfCrtcUpdateFtraceEvent {
-    #[pb(uint64, 1)] pub bw_ctl_ebi: Option<u64>,
-    #[pb(uint64, 2)] pub bw_ctl_llcc: Option<u64>,
-    #[pb(uint64, 3)] pub bw_ctl_mnoc: Option<u64>,
-    #[pb(uint32, 4)] pub core_clk_rate: Option<u32>,
-    #[pb(uint32, 5)] pub crtc: Option<u32>,
-    #[pb(int32, 6)] pub params: Option<i32>,
-    #[pb(uint64, 7)] pub per_pipe_ib_ebi: Option<u64>,
-    #[pb(uint64, 8)] pub per_pipe_ib_llcc: Option<u64>,
-    #[pb(uint64, 9)] pub per_pipe_ib_mnoc: Option<u64>,
-    #[pb(uint32, 10)] pub stop_req: Option<u32>,
-    #[pb(uint32, 11)] pub update_bus: Option<u32>,
-    #[pb(uint32, 12)] pub update_clk: Option<u32>,
+    pub bw_ctl_ebi: Option<u64>,
+    pub bw_ctl_llcc: Option<u64>,
+    pub bw_ctl_mnoc: Option<u64>,
+    pub core_clk_rate: Option<u32>,
+    pub crtc: Option<u32>,
+    pub params: Option<i32>,
+    pub per_pipe_ib_ebi: Option<u64>,
+    pub per_pipe_ib_llcc: Option<u64>,
+    pub per_pipe_ib_mnoc: Option<u64>,
+    pub stop_req: Option<u32>,
+    pub update_bus: Option<u32>,
+    pub update_clk: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SdeSdePerfCrtcUpdateFtraceEventWriter, "perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent");
-impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
-    #[inline] pub fn bw_ctl_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bw_ctl_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn bw_ctl_mnoc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn core_clk_rate(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn crtc(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn params(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn per_pipe_ib_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn per_pipe_ib_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn per_pipe_ib_mnoc(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn stop_req(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn update_bus(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn update_clk(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
+rt::owned! { SdeSdePerfCrtcUpdateFtraceEvent;
+    optional update_clk = 12 as Uint32;
+    optional update_bus = 11 as Uint32;
+    optional stop_req = 10 as Uint32;
+    optional per_pipe_ib_mnoc = 9 as Uint64;
+    optional per_pipe_ib_llcc = 8 as Uint64;
+    optional per_pipe_ib_ebi = 7 as Uint64;
+    optional params = 6 as Int32;
+    optional crtc = 5 as Uint32;
+    optional core_clk_rate = 4 as Uint32;
+    optional bw_ctl_mnoc = 3 as Uint64;
+    optional bw_ctl_llcc = 2 as Uint64;
+    optional bw_ctl_ebi = 1 as Uint64;
+}
+
+rt::writer! { SdeSdePerfCrtcUpdateFtraceEventWriter, "perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent";
+    value bw_ctl_ebi(u64) = 1 as uint64;
+    value bw_ctl_llcc(u64) = 2 as uint64;
+    value bw_ctl_mnoc(u64) = 3 as uint64;
+    value core_clk_rate(u32) = 4 as uint32;
+    value crtc(u32) = 5 as uint32;
+    value params(i32) = 6 as int32;
+    value per_pipe_ib_ebi(u64) = 7 as uint64;
+    value per_pipe_ib_llcc(u64) = 8 as uint64;
+    value per_pipe_ib_mnoc(u64) = 9 as uint64;
+    value stop_req(u32) = 10 as uint32;
+    value update_bus(u32) = 11 as uint32;
+    value update_clk(u32) = 12 as uint32;
 }
 
 rt::reader! {
@@ -276,26 +327,34 @@ impl SdeSdePerfCrtcUpdateFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SdeSdePerfSetQosLutsFtraceEvent {
-    #[pb(uint32, 1)] pub fl: Option<u32>,
-    #[pb(uint32, 2)] pub fmt: Option<u32>,
-    #[pb(uint64, 3)] pub lut: Option<u64>,
-    #[pb(uint32, 4)] pub lut_usage: Option<u32>,
-    #[pb(uint32, 5)] pub pnum: Option<u32>,
-    #[pb(uint32, 6)] pub rt: Option<u32>,
+    pub fl: Option<u32>,
+    pub fmt: Option<u32>,
+    pub lut: Option<u64>,
+    pub lut_usage: Option<u32>,
+    pub pnum: Option<u32>,
+    pub rt: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SdeSdePerfSetQosLutsFtraceEventWriter, "perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent");
-impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
-    #[inline] pub fn fl(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn fmt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn lut(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn lut_usage(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn rt(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { SdeSdePerfSetQosLutsFtraceEvent;
+    optional rt = 6 as Uint32;
+    optional pnum = 5 as Uint32;
+    optional lut_usage = 4 as Uint32;
+    optional lut = 3 as Uint64;
+    optional fmt = 2 as Uint32;
+    optional fl = 1 as Uint32;
+}
+
+rt::writer! { SdeSdePerfSetQosLutsFtraceEventWriter, "perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent";
+    value fl(u32) = 1 as uint32;
+    value fmt(u32) = 2 as uint32;
+    value lut(u64) = 3 as uint64;
+    value lut_usage(u32) = 4 as uint32;
+    value pnum(u32) = 5 as uint32;
+    value rt(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -324,22 +383,28 @@ impl SdeSdePerfSetQosLutsFtraceEvent {
 }
 
 /// `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SdeSdePerfUpdateBusFtraceEvent {
-    #[pb(uint64, 1)] pub ab_quota: Option<u64>,
-    #[pb(uint32, 2)] pub bus_id: Option<u32>,
-    #[pb(int32, 3)] pub client: Option<i32>,
-    #[pb(uint64, 4)] pub ib_quota: Option<u64>,
+    pub ab_quota: Option<u64>,
+    pub bus_id: Option<u32>,
+    pub client: Option<i32>,
+    pub ib_quota: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SdeSdePerfUpdateBusFtraceEventWriter, "perfetto.protos.SdeSdePerfUpdateBusFtraceEvent");
-impl SdeSdePerfUpdateBusFtraceEventWriter<'_> {
-    #[inline] pub fn ab_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn bus_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn client(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn ib_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { SdeSdePerfUpdateBusFtraceEvent;
+    optional ib_quota = 4 as Uint64;
+    optional client = 3 as Int32;
+    optional bus_id = 2 as Uint32;
+    optional ab_quota = 1 as Uint64;
+}
+
+rt::writer! { SdeSdePerfUpdateBusFtraceEventWriter, "perfetto.protos.SdeSdePerfUpdateBusFtraceEvent";
+    value ab_quota(u64) = 1 as uint64;
+    value bus_id(u32) = 2 as uint32;
+    value client(i32) = 3 as int32;
+    value ib_quota(u64) = 4 as uint64;
 }
 
 rt::reader! {

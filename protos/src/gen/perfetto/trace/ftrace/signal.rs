@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SignalDeliverFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SignalDeliverFtraceEvent {
-    #[pb(int32, 1)] pub code: Option<i32>,
-    #[pb(uint64, 2)] pub sa_flags: Option<u64>,
-    #[pb(int32, 3)] pub sig: Option<i32>,
+    pub code: Option<i32>,
+    pub sa_flags: Option<u64>,
+    pub sig: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SignalDeliverFtraceEventWriter, "perfetto.protos.SignalDeliverFtraceEvent");
-impl SignalDeliverFtraceEventWriter<'_> {
-    #[inline] pub fn code(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn sa_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn sig(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { SignalDeliverFtraceEvent;
+    optional sig = 3 as Int32;
+    optional sa_flags = 2 as Uint64;
+    optional code = 1 as Int32;
+}
+
+rt::writer! { SignalDeliverFtraceEventWriter, "perfetto.protos.SignalDeliverFtraceEvent";
+    value code(i32) = 1 as int32;
+    value sa_flags(u64) = 2 as uint64;
+    value sig(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -44,26 +49,34 @@ impl SignalDeliverFtraceEvent {
 }
 
 /// `perfetto.protos.SignalGenerateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SignalGenerateFtraceEvent {
-    #[pb(int32, 1)] pub code: Option<i32>,
-    #[pb(string, 2)] pub comm: Option<String>,
-    #[pb(int32, 3)] pub group: Option<i32>,
-    #[pb(int32, 4)] pub pid: Option<i32>,
-    #[pb(int32, 5)] pub result: Option<i32>,
-    #[pb(int32, 6)] pub sig: Option<i32>,
+    pub code: Option<i32>,
+    pub comm: Option<String>,
+    pub group: Option<i32>,
+    pub pid: Option<i32>,
+    pub result: Option<i32>,
+    pub sig: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SignalGenerateFtraceEventWriter, "perfetto.protos.SignalGenerateFtraceEvent");
-impl SignalGenerateFtraceEventWriter<'_> {
-    #[inline] pub fn code(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn group(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn result(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn sig(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+rt::owned! { SignalGenerateFtraceEvent;
+    optional sig = 6 as Int32;
+    optional result = 5 as Int32;
+    optional pid = 4 as Int32;
+    optional group = 3 as Int32;
+    optional comm = 2 as Text;
+    optional code = 1 as Int32;
+}
+
+rt::writer! { SignalGenerateFtraceEventWriter, "perfetto.protos.SignalGenerateFtraceEvent";
+    value code(i32) = 1 as int32;
+    value comm(&str) = 2 as string;
+    value group(i32) = 3 as int32;
+    value pid(i32) = 4 as int32;
+    value result(i32) = 5 as int32;
+    value sig(i32) = 6 as int32;
 }
 
 rt::reader! {

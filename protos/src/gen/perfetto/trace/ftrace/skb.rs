@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.KfreeSkbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KfreeSkbFtraceEvent {
-    #[pb(uint64, 1)] pub location: Option<u64>,
-    #[pb(uint32, 2)] pub protocol: Option<u32>,
-    #[pb(uint64, 3)] pub skbaddr: Option<u64>,
+    pub location: Option<u64>,
+    pub protocol: Option<u32>,
+    pub skbaddr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(KfreeSkbFtraceEventWriter, "perfetto.protos.KfreeSkbFtraceEvent");
-impl KfreeSkbFtraceEventWriter<'_> {
-    #[inline] pub fn location(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { KfreeSkbFtraceEvent;
+    optional skbaddr = 3 as Uint64;
+    optional protocol = 2 as Uint32;
+    optional location = 1 as Uint64;
+}
+
+rt::writer! { KfreeSkbFtraceEventWriter, "perfetto.protos.KfreeSkbFtraceEvent";
+    value location(u64) = 1 as uint64;
+    value protocol(u32) = 2 as uint32;
+    value skbaddr(u64) = 3 as uint64;
 }
 
 rt::reader! {

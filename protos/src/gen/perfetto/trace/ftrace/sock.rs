@@ -8,32 +8,43 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.InetSockSetStateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InetSockSetStateFtraceEvent {
-    #[pb(uint32, 1)] pub daddr: Option<u32>,
-    #[pb(uint32, 2)] pub dport: Option<u32>,
-    #[pb(uint32, 3)] pub family: Option<u32>,
-    #[pb(int32, 4)] pub newstate: Option<i32>,
-    #[pb(int32, 5)] pub oldstate: Option<i32>,
-    #[pb(uint32, 6)] pub protocol: Option<u32>,
-    #[pb(uint32, 7)] pub saddr: Option<u32>,
-    #[pb(uint64, 8)] pub skaddr: Option<u64>,
-    #[pb(uint32, 9)] pub sport: Option<u32>,
+    pub daddr: Option<u32>,
+    pub dport: Option<u32>,
+    pub family: Option<u32>,
+    pub newstate: Option<i32>,
+    pub oldstate: Option<i32>,
+    pub protocol: Option<u32>,
+    pub saddr: Option<u32>,
+    pub skaddr: Option<u64>,
+    pub sport: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InetSockSetStateFtraceEventWriter, "perfetto.protos.InetSockSetStateFtraceEvent");
-impl InetSockSetStateFtraceEventWriter<'_> {
-    #[inline] pub fn daddr(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dport(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn family(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn newstate(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn oldstate(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn saddr(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn skaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn sport(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { InetSockSetStateFtraceEvent;
+    optional sport = 9 as Uint32;
+    optional skaddr = 8 as Uint64;
+    optional saddr = 7 as Uint32;
+    optional protocol = 6 as Uint32;
+    optional oldstate = 5 as Int32;
+    optional newstate = 4 as Int32;
+    optional family = 3 as Uint32;
+    optional dport = 2 as Uint32;
+    optional daddr = 1 as Uint32;
+}
+
+rt::writer! { InetSockSetStateFtraceEventWriter, "perfetto.protos.InetSockSetStateFtraceEvent";
+    value daddr(u32) = 1 as uint32;
+    value dport(u32) = 2 as uint32;
+    value family(u32) = 3 as uint32;
+    value newstate(i32) = 4 as int32;
+    value oldstate(i32) = 5 as int32;
+    value protocol(u32) = 6 as uint32;
+    value saddr(u32) = 7 as uint32;
+    value skaddr(u64) = 8 as uint64;
+    value sport(u32) = 9 as uint32;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SyncPtFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncPtFtraceEvent {
-    #[pb(string, 1)] pub timeline: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub timeline: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncPtFtraceEventWriter, "perfetto.protos.SyncPtFtraceEvent");
-impl SyncPtFtraceEventWriter<'_> {
-    #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { SyncPtFtraceEvent;
+    optional value = 2 as Text;
+    optional timeline = 1 as Text;
+}
+
+rt::writer! { SyncPtFtraceEventWriter, "perfetto.protos.SyncPtFtraceEvent";
+    value timeline(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -40,18 +44,22 @@ impl SyncPtFtraceEvent {
 }
 
 /// `perfetto.protos.SyncTimelineFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncTimelineFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub name: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncTimelineFtraceEventWriter, "perfetto.protos.SyncTimelineFtraceEvent");
-impl SyncTimelineFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { SyncTimelineFtraceEvent;
+    optional value = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { SyncTimelineFtraceEventWriter, "perfetto.protos.SyncTimelineFtraceEvent";
+    value name(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -72,20 +80,25 @@ impl SyncTimelineFtraceEvent {
 }
 
 /// `perfetto.protos.SyncWaitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SyncWaitFtraceEvent {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(int32, 2)] pub status: Option<i32>,
-    #[pb(uint32, 3)] pub begin: Option<u32>,
+    pub name: Option<String>,
+    pub status: Option<i32>,
+    pub begin: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SyncWaitFtraceEventWriter, "perfetto.protos.SyncWaitFtraceEvent");
-impl SyncWaitFtraceEventWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { SyncWaitFtraceEvent;
+    optional begin = 3 as Uint32;
+    optional status = 2 as Int32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { SyncWaitFtraceEventWriter, "perfetto.protos.SyncWaitFtraceEvent";
+    value name(&str) = 1 as string;
+    value status(i32) = 2 as int32;
+    value begin(u32) = 3 as uint32;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.RssStatThrottledFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RssStatThrottledFtraceEvent {
-    #[pb(uint32, 1)] pub curr: Option<u32>,
-    #[pb(int32, 2)] pub member: Option<i32>,
-    #[pb(uint32, 3)] pub mm_id: Option<u32>,
-    #[pb(int64, 4)] pub size: Option<i64>,
+    pub curr: Option<u32>,
+    pub member: Option<i32>,
+    pub mm_id: Option<u32>,
+    pub size: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(RssStatThrottledFtraceEventWriter, "perfetto.protos.RssStatThrottledFtraceEvent");
-impl RssStatThrottledFtraceEventWriter<'_> {
-    #[inline] pub fn curr(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn member(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mm_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { RssStatThrottledFtraceEvent;
+    optional size = 4 as Int64;
+    optional mm_id = 3 as Uint32;
+    optional member = 2 as Int32;
+    optional curr = 1 as Uint32;
+}
+
+rt::writer! { RssStatThrottledFtraceEventWriter, "perfetto.protos.RssStatThrottledFtraceEvent";
+    value curr(u32) = 1 as uint32;
+    value member(i32) = 2 as int32;
+    value mm_id(u32) = 3 as uint32;
+    value size(i64) = 4 as int64;
 }
 
 rt::reader! {
@@ -48,16 +54,19 @@ impl RssStatThrottledFtraceEvent {
 }
 
 /// `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SuspendResumeMinimalFtraceEvent {
-    #[pb(uint32, 1)] pub start: Option<u32>,
+    pub start: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SuspendResumeMinimalFtraceEventWriter, "perfetto.protos.SuspendResumeMinimalFtraceEvent");
-impl SuspendResumeMinimalFtraceEventWriter<'_> {
-    #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+rt::owned! { SuspendResumeMinimalFtraceEvent;
+    optional start = 1 as Uint32;
+}
+
+rt::writer! { SuspendResumeMinimalFtraceEventWriter, "perfetto.protos.SuspendResumeMinimalFtraceEvent";
+    value start(u32) = 1 as uint32;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ZeroFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ZeroFtraceEvent {
-    #[pb(int32, 1)] pub flag: Option<i32>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(int32, 3)] pub pid: Option<i32>,
-    #[pb(int64, 4)] pub value: Option<i64>,
+    pub flag: Option<i32>,
+    pub name: Option<String>,
+    pub pid: Option<i32>,
+    pub value: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ZeroFtraceEventWriter, "perfetto.protos.ZeroFtraceEvent");
-impl ZeroFtraceEventWriter<'_> {
-    #[inline] pub fn flag(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+rt::owned! { ZeroFtraceEvent;
+    optional value = 4 as Int64;
+    optional pid = 3 as Int32;
+    optional name = 2 as Text;
+    optional flag = 1 as Int32;
+}
+
+rt::writer! { ZeroFtraceEventWriter, "perfetto.protos.ZeroFtraceEvent";
+    value flag(i32) = 1 as int32;
+    value name(&str) = 2 as string;
+    value pid(i32) = 3 as int32;
+    value value(i64) = 4 as int64;
 }
 
 rt::reader! {

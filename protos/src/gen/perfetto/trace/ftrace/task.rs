@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TaskNewtaskFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TaskNewtaskFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub comm: Option<String>,
-    #[pb(uint64, 3)] pub clone_flags: Option<u64>,
-    #[pb(int32, 4)] pub oom_score_adj: Option<i32>,
+    pub pid: Option<i32>,
+    pub comm: Option<String>,
+    pub clone_flags: Option<u64>,
+    pub oom_score_adj: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TaskNewtaskFtraceEventWriter, "perfetto.protos.TaskNewtaskFtraceEvent");
-impl TaskNewtaskFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn clone_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn oom_score_adj(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { TaskNewtaskFtraceEvent;
+    optional oom_score_adj = 4 as Int32;
+    optional clone_flags = 3 as Uint64;
+    optional comm = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { TaskNewtaskFtraceEventWriter, "perfetto.protos.TaskNewtaskFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value comm(&str) = 2 as string;
+    value clone_flags(u64) = 3 as uint64;
+    value oom_score_adj(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -48,22 +54,28 @@ impl TaskNewtaskFtraceEvent {
 }
 
 /// `perfetto.protos.TaskRenameFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TaskRenameFtraceEvent {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2)] pub oldcomm: Option<String>,
-    #[pb(string, 3)] pub newcomm: Option<String>,
-    #[pb(int32, 4)] pub oom_score_adj: Option<i32>,
+    pub pid: Option<i32>,
+    pub oldcomm: Option<String>,
+    pub newcomm: Option<String>,
+    pub oom_score_adj: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TaskRenameFtraceEventWriter, "perfetto.protos.TaskRenameFtraceEvent");
-impl TaskRenameFtraceEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn oldcomm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn newcomm(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn oom_score_adj(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+rt::owned! { TaskRenameFtraceEvent;
+    optional oom_score_adj = 4 as Int32;
+    optional newcomm = 3 as Text;
+    optional oldcomm = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { TaskRenameFtraceEventWriter, "perfetto.protos.TaskRenameFtraceEvent";
+    value pid(i32) = 1 as int32;
+    value oldcomm(&str) = 2 as string;
+    value newcomm(&str) = 3 as string;
+    value oom_score_adj(i32) = 4 as int32;
 }
 
 rt::reader! {

@@ -8,28 +8,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TcpRetransmitSkbFtraceEvent {
-    #[pb(uint32, 1)] pub daddr: Option<u32>,
-    #[pb(uint32, 2)] pub dport: Option<u32>,
-    #[pb(uint32, 3)] pub saddr: Option<u32>,
-    #[pb(uint64, 4)] pub skaddr: Option<u64>,
-    #[pb(uint64, 5)] pub skbaddr: Option<u64>,
-    #[pb(uint32, 6)] pub sport: Option<u32>,
-    #[pb(int32, 7)] pub state: Option<i32>,
+    pub daddr: Option<u32>,
+    pub dport: Option<u32>,
+    pub saddr: Option<u32>,
+    pub skaddr: Option<u64>,
+    pub skbaddr: Option<u64>,
+    pub sport: Option<u32>,
+    pub state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TcpRetransmitSkbFtraceEventWriter, "perfetto.protos.TcpRetransmitSkbFtraceEvent");
-impl TcpRetransmitSkbFtraceEventWriter<'_> {
-    #[inline] pub fn daddr(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dport(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn saddr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn skaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn sport(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { TcpRetransmitSkbFtraceEvent;
+    optional state = 7 as Int32;
+    optional sport = 6 as Uint32;
+    optional skbaddr = 5 as Uint64;
+    optional skaddr = 4 as Uint64;
+    optional saddr = 3 as Uint32;
+    optional dport = 2 as Uint32;
+    optional daddr = 1 as Uint32;
+}
+
+rt::writer! { TcpRetransmitSkbFtraceEventWriter, "perfetto.protos.TcpRetransmitSkbFtraceEvent";
+    value daddr(u32) = 1 as uint32;
+    value dport(u32) = 2 as uint32;
+    value saddr(u32) = 3 as uint32;
+    value skaddr(u64) = 4 as uint64;
+    value skbaddr(u64) = 5 as uint64;
+    value sport(u32) = 6 as uint32;
+    value state(i32) = 7 as int32;
 }
 
 rt::reader! {

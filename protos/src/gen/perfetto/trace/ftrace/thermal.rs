@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ThermalTemperatureFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThermalTemperatureFtraceEvent {
-    #[pb(int32, 1)] pub id: Option<i32>,
-    #[pb(int32, 2)] pub temp: Option<i32>,
-    #[pb(int32, 3)] pub temp_prev: Option<i32>,
-    #[pb(string, 4)] pub thermal_zone: Option<String>,
+    pub id: Option<i32>,
+    pub temp: Option<i32>,
+    pub temp_prev: Option<i32>,
+    pub thermal_zone: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ThermalTemperatureFtraceEventWriter, "perfetto.protos.ThermalTemperatureFtraceEvent");
-impl ThermalTemperatureFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn temp(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn temp_prev(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn thermal_zone(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { ThermalTemperatureFtraceEvent;
+    optional thermal_zone = 4 as Text;
+    optional temp_prev = 3 as Int32;
+    optional temp = 2 as Int32;
+    optional id = 1 as Int32;
+}
+
+rt::writer! { ThermalTemperatureFtraceEventWriter, "perfetto.protos.ThermalTemperatureFtraceEvent";
+    value id(i32) = 1 as int32;
+    value temp(i32) = 2 as int32;
+    value temp_prev(i32) = 3 as int32;
+    value thermal_zone(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -48,18 +54,22 @@ impl ThermalTemperatureFtraceEvent {
 }
 
 /// `perfetto.protos.CdevUpdateFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CdevUpdateFtraceEvent {
-    #[pb(uint64, 1)] pub target: Option<u64>,
-    #[pb(string, 2)] pub r#type: Option<String>,
+    pub target: Option<u64>,
+    pub r#type: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CdevUpdateFtraceEventWriter, "perfetto.protos.CdevUpdateFtraceEvent");
-impl CdevUpdateFtraceEventWriter<'_> {
-    #[inline] pub fn target(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { CdevUpdateFtraceEvent;
+    optional r#type = 2 as Text;
+    optional target = 1 as Uint64;
+}
+
+rt::writer! { CdevUpdateFtraceEventWriter, "perfetto.protos.CdevUpdateFtraceEvent";
+    value target(u64) = 1 as uint64;
+    value r#type(&str) = 2 as string;
 }
 
 rt::reader! {

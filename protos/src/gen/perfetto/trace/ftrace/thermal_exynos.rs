@@ -9,36 +9,49 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThermalExynosAcpmBulkFtraceEvent {
-    #[pb(uint32, 1)] pub tz_id: Option<u32>,
-    #[pb(uint32, 2)] pub current_temp: Option<u32>,
-    #[pb(uint32, 3)] pub ctrl_temp: Option<u32>,
-    #[pb(uint32, 4)] pub cdev_state: Option<u32>,
-    #[pb(int32, 5)] pub pid_et_p: Option<i32>,
-    #[pb(int32, 6)] pub pid_power_range: Option<i32>,
-    #[pb(int32, 7)] pub pid_p: Option<i32>,
-    #[pb(int32, 8)] pub pid_i: Option<i32>,
-    #[pb(int32, 9)] pub k_p: Option<i32>,
-    #[pb(int32, 10)] pub k_i: Option<i32>,
-    #[pb(uint64, 11)] pub timestamp: Option<u64>,
+    pub tz_id: Option<u32>,
+    pub current_temp: Option<u32>,
+    pub ctrl_temp: Option<u32>,
+    pub cdev_state: Option<u32>,
+    pub pid_et_p: Option<i32>,
+    pub pid_power_range: Option<i32>,
+    pub pid_p: Option<i32>,
+    pub pid_i: Option<i32>,
+    pub k_p: Option<i32>,
+    pub k_i: Option<i32>,
+    pub timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ThermalExynosAcpmBulkFtraceEventWriter, "perfetto.protos.ThermalExynosAcpmBulkFtraceEvent");
-impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
-    #[inline] pub fn tz_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn current_temp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ctrl_temp(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn cdev_state(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pid_et_p(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn pid_power_range(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn pid_p(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn pid_i(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn k_p(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    #[inline] pub fn k_i(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+rt::owned! { ThermalExynosAcpmBulkFtraceEvent;
+    optional timestamp = 11 as Uint64;
+    optional k_i = 10 as Int32;
+    optional k_p = 9 as Int32;
+    optional pid_i = 8 as Int32;
+    optional pid_p = 7 as Int32;
+    optional pid_power_range = 6 as Int32;
+    optional pid_et_p = 5 as Int32;
+    optional cdev_state = 4 as Uint32;
+    optional ctrl_temp = 3 as Uint32;
+    optional current_temp = 2 as Uint32;
+    optional tz_id = 1 as Uint32;
+}
+
+rt::writer! { ThermalExynosAcpmBulkFtraceEventWriter, "perfetto.protos.ThermalExynosAcpmBulkFtraceEvent";
+    value tz_id(u32) = 1 as uint32;
+    value current_temp(u32) = 2 as uint32;
+    value ctrl_temp(u32) = 3 as uint32;
+    value cdev_state(u32) = 4 as uint32;
+    value pid_et_p(i32) = 5 as int32;
+    value pid_power_range(i32) = 6 as int32;
+    value pid_p(i32) = 7 as int32;
+    value pid_i(i32) = 8 as int32;
+    value k_p(i32) = 9 as int32;
+    value k_i(i32) = 10 as int32;
+    value timestamp(u64) = 11 as uint64;
 }
 
 rt::reader! {
@@ -77,28 +90,37 @@ impl ThermalExynosAcpmBulkFtraceEvent {
 }
 
 /// `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThermalExynosAcpmHighOverheadFtraceEvent {
-    #[pb(int32, 1)] pub tz_id: Option<i32>,
-    #[pb(uint32, 2)] pub current_temp: Option<u32>,
-    #[pb(uint32, 3)] pub ctrl_temp: Option<u32>,
-    #[pb(uint32, 4)] pub cdev_state: Option<u32>,
-    #[pb(int32, 5)] pub pid_et_p: Option<i32>,
-    #[pb(int32, 6)] pub k_p: Option<i32>,
-    #[pb(int32, 7)] pub k_i: Option<i32>,
+    pub tz_id: Option<i32>,
+    pub current_temp: Option<u32>,
+    pub ctrl_temp: Option<u32>,
+    pub cdev_state: Option<u32>,
+    pub pid_et_p: Option<i32>,
+    pub k_p: Option<i32>,
+    pub k_i: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ThermalExynosAcpmHighOverheadFtraceEventWriter, "perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent");
-impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
-    #[inline] pub fn tz_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn current_temp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn ctrl_temp(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn cdev_state(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn pid_et_p(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn k_p(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn k_i(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { ThermalExynosAcpmHighOverheadFtraceEvent;
+    optional k_i = 7 as Int32;
+    optional k_p = 6 as Int32;
+    optional pid_et_p = 5 as Int32;
+    optional cdev_state = 4 as Uint32;
+    optional ctrl_temp = 3 as Uint32;
+    optional current_temp = 2 as Uint32;
+    optional tz_id = 1 as Int32;
+}
+
+rt::writer! { ThermalExynosAcpmHighOverheadFtraceEventWriter, "perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent";
+    value tz_id(i32) = 1 as int32;
+    value current_temp(u32) = 2 as uint32;
+    value ctrl_temp(u32) = 3 as uint32;
+    value cdev_state(u32) = 4 as uint32;
+    value pid_et_p(i32) = 5 as int32;
+    value k_p(i32) = 6 as int32;
+    value k_i(i32) = 7 as int32;
 }
 
 rt::reader! {

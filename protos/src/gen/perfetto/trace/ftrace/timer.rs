@@ -8,24 +8,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HrtimerStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HrtimerStartFtraceEvent {
-    #[pb(uint64, 1)] pub hrtimer: Option<u64>,
-    #[pb(uint64, 2)] pub function: Option<u64>,
-    #[pb(int64, 3)] pub expires: Option<i64>,
-    #[pb(int64, 4)] pub softexpires: Option<i64>,
-    #[pb(uint32, 5)] pub mode: Option<u32>,
+    pub hrtimer: Option<u64>,
+    pub function: Option<u64>,
+    pub expires: Option<i64>,
+    pub softexpires: Option<i64>,
+    pub mode: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HrtimerStartFtraceEventWriter, "perfetto.protos.HrtimerStartFtraceEvent");
-impl HrtimerStartFtraceEventWriter<'_> {
-    #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn expires(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn softexpires(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { HrtimerStartFtraceEvent;
+    optional mode = 5 as Uint32;
+    optional softexpires = 4 as Int64;
+    optional expires = 3 as Int64;
+    optional function = 2 as Uint64;
+    optional hrtimer = 1 as Uint64;
+}
+
+rt::writer! { HrtimerStartFtraceEventWriter, "perfetto.protos.HrtimerStartFtraceEvent";
+    value hrtimer(u64) = 1 as uint64;
+    value function(u64) = 2 as uint64;
+    value expires(i64) = 3 as int64;
+    value softexpires(i64) = 4 as int64;
+    value mode(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -52,16 +59,19 @@ impl HrtimerStartFtraceEvent {
 }
 
 /// `perfetto.protos.HrtimerCancelFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HrtimerCancelFtraceEvent {
-    #[pb(uint64, 1)] pub hrtimer: Option<u64>,
+    pub hrtimer: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HrtimerCancelFtraceEventWriter, "perfetto.protos.HrtimerCancelFtraceEvent");
-impl HrtimerCancelFtraceEventWriter<'_> {
-    #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { HrtimerCancelFtraceEvent;
+    optional hrtimer = 1 as Uint64;
+}
+
+rt::writer! { HrtimerCancelFtraceEventWriter, "perfetto.protos.HrtimerCancelFtraceEvent";
+    value hrtimer(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -81,20 +91,25 @@ impl HrtimerCancelFtraceEvent {
 }
 
 /// `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HrtimerExpireEntryFtraceEvent {
-    #[pb(uint64, 1)] pub hrtimer: Option<u64>,
-    #[pb(int64, 2)] pub now: Option<i64>,
-    #[pb(uint64, 3)] pub function: Option<u64>,
+    pub hrtimer: Option<u64>,
+    pub now: Option<i64>,
+    pub function: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HrtimerExpireEntryFtraceEventWriter, "perfetto.protos.HrtimerExpireEntryFtraceEvent");
-impl HrtimerExpireEntryFtraceEventWriter<'_> {
-    #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn now(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { HrtimerExpireEntryFtraceEvent;
+    optional function = 3 as Uint64;
+    optional now = 2 as Int64;
+    optional hrtimer = 1 as Uint64;
+}
+
+rt::writer! { HrtimerExpireEntryFtraceEventWriter, "perfetto.protos.HrtimerExpireEntryFtraceEvent";
+    value hrtimer(u64) = 1 as uint64;
+    value now(i64) = 2 as int64;
+    value function(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -117,16 +132,19 @@ impl HrtimerExpireEntryFtraceEvent {
 }
 
 /// `perfetto.protos.HrtimerExpireExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HrtimerExpireExitFtraceEvent {
-    #[pb(uint64, 1)] pub hrtimer: Option<u64>,
+    pub hrtimer: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HrtimerExpireExitFtraceEventWriter, "perfetto.protos.HrtimerExpireExitFtraceEvent");
-impl HrtimerExpireExitFtraceEventWriter<'_> {
-    #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { HrtimerExpireExitFtraceEvent;
+    optional hrtimer = 1 as Uint64;
+}
+
+rt::writer! { HrtimerExpireExitFtraceEventWriter, "perfetto.protos.HrtimerExpireExitFtraceEvent";
+    value hrtimer(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -146,28 +164,37 @@ impl HrtimerExpireExitFtraceEvent {
 }
 
 /// `perfetto.protos.TimerStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TimerStartFtraceEvent {
-    #[pb(uint64, 1)] pub timer: Option<u64>,
-    #[pb(uint64, 2)] pub function: Option<u64>,
-    #[pb(uint64, 3)] pub expires: Option<u64>,
-    #[pb(uint64, 4)] pub now: Option<u64>,
-    #[pb(uint32, 5)] pub deferrable: Option<u32>,
-    #[pb(uint32, 6)] pub flags: Option<u32>,
-    #[pb(uint64, 7)] pub bucket_expiry: Option<u64>,
+    pub timer: Option<u64>,
+    pub function: Option<u64>,
+    pub expires: Option<u64>,
+    pub now: Option<u64>,
+    pub deferrable: Option<u32>,
+    pub flags: Option<u32>,
+    pub bucket_expiry: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TimerStartFtraceEventWriter, "perfetto.protos.TimerStartFtraceEvent");
-impl TimerStartFtraceEventWriter<'_> {
-    #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn expires(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn now(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn deferrable(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn bucket_expiry(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { TimerStartFtraceEvent;
+    optional bucket_expiry = 7 as Uint64;
+    optional flags = 6 as Uint32;
+    optional deferrable = 5 as Uint32;
+    optional now = 4 as Uint64;
+    optional expires = 3 as Uint64;
+    optional function = 2 as Uint64;
+    optional timer = 1 as Uint64;
+}
+
+rt::writer! { TimerStartFtraceEventWriter, "perfetto.protos.TimerStartFtraceEvent";
+    value timer(u64) = 1 as uint64;
+    value function(u64) = 2 as uint64;
+    value expires(u64) = 3 as uint64;
+    value now(u64) = 4 as uint64;
+    value deferrable(u32) = 5 as uint32;
+    value flags(u32) = 6 as uint32;
+    value bucket_expiry(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -198,16 +225,19 @@ impl TimerStartFtraceEvent {
 }
 
 /// `perfetto.protos.TimerCancelFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TimerCancelFtraceEvent {
-    #[pb(uint64, 1)] pub timer: Option<u64>,
+    pub timer: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TimerCancelFtraceEventWriter, "perfetto.protos.TimerCancelFtraceEvent");
-impl TimerCancelFtraceEventWriter<'_> {
-    #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { TimerCancelFtraceEvent;
+    optional timer = 1 as Uint64;
+}
+
+rt::writer! { TimerCancelFtraceEventWriter, "perfetto.protos.TimerCancelFtraceEvent";
+    value timer(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -227,22 +257,28 @@ impl TimerCancelFtraceEvent {
 }
 
 /// `perfetto.protos.TimerExpireEntryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TimerExpireEntryFtraceEvent {
-    #[pb(uint64, 1)] pub timer: Option<u64>,
-    #[pb(uint64, 2)] pub now: Option<u64>,
-    #[pb(uint64, 3)] pub function: Option<u64>,
-    #[pb(uint64, 4)] pub baseclk: Option<u64>,
+    pub timer: Option<u64>,
+    pub now: Option<u64>,
+    pub function: Option<u64>,
+    pub baseclk: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TimerExpireEntryFtraceEventWriter, "perfetto.protos.TimerExpireEntryFtraceEvent");
-impl TimerExpireEntryFtraceEventWriter<'_> {
-    #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn now(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn baseclk(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { TimerExpireEntryFtraceEvent;
+    optional baseclk = 4 as Uint64;
+    optional function = 3 as Uint64;
+    optional now = 2 as Uint64;
+    optional timer = 1 as Uint64;
+}
+
+rt::writer! { TimerExpireEntryFtraceEventWriter, "perfetto.protos.TimerExpireEntryFtraceEvent";
+    value timer(u64) = 1 as uint64;
+    value now(u64) = 2 as uint64;
+    value function(u64) = 3 as uint64;
+    value baseclk(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -267,16 +303,19 @@ impl TimerExpireEntryFtraceEvent {
 }
 
 /// `perfetto.protos.TimerExpireExitFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TimerExpireExitFtraceEvent {
-    #[pb(uint64, 1)] pub timer: Option<u64>,
+    pub timer: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TimerExpireExitFtraceEventWriter, "perfetto.protos.TimerExpireExitFtraceEvent");
-impl TimerExpireExitFtraceEventWriter<'_> {
-    #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { TimerExpireExitFtraceEvent;
+    optional timer = 1 as Uint64;
+}
+
+rt::writer! { TimerExpireExitFtraceEventWriter, "perfetto.protos.TimerExpireExitFtraceEvent";
+    value timer(u64) = 1 as uint64;
 }
 
 rt::reader! {

@@ -8,22 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TrustySmcFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustySmcFtraceEvent {
-    #[pb(uint64, 1)] pub r0: Option<u64>,
-    #[pb(uint64, 2)] pub r1: Option<u64>,
-    #[pb(uint64, 3)] pub r2: Option<u64>,
-    #[pb(uint64, 4)] pub r3: Option<u64>,
+    pub r0: Option<u64>,
+    pub r1: Option<u64>,
+    pub r2: Option<u64>,
+    pub r3: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustySmcFtraceEventWriter, "perfetto.protos.TrustySmcFtraceEvent");
-impl TrustySmcFtraceEventWriter<'_> {
-    #[inline] pub fn r0(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn r1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn r2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn r3(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { TrustySmcFtraceEvent;
+    optional r3 = 4 as Uint64;
+    optional r2 = 3 as Uint64;
+    optional r1 = 2 as Uint64;
+    optional r0 = 1 as Uint64;
+}
+
+rt::writer! { TrustySmcFtraceEventWriter, "perfetto.protos.TrustySmcFtraceEvent";
+    value r0(u64) = 1 as uint64;
+    value r1(u64) = 2 as uint64;
+    value r2(u64) = 3 as uint64;
+    value r3(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -48,16 +54,19 @@ impl TrustySmcFtraceEvent {
 }
 
 /// `perfetto.protos.TrustySmcDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustySmcDoneFtraceEvent {
-    #[pb(uint64, 1)] pub ret: Option<u64>,
+    pub ret: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustySmcDoneFtraceEventWriter, "perfetto.protos.TrustySmcDoneFtraceEvent");
-impl TrustySmcDoneFtraceEventWriter<'_> {
-    #[inline] pub fn ret(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { TrustySmcDoneFtraceEvent;
+    optional ret = 1 as Uint64;
+}
+
+rt::writer! { TrustySmcDoneFtraceEventWriter, "perfetto.protos.TrustySmcDoneFtraceEvent";
+    value ret(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -77,22 +86,28 @@ impl TrustySmcDoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyStdCall32FtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyStdCall32FtraceEvent {
-    #[pb(uint64, 1)] pub r0: Option<u64>,
-    #[pb(uint64, 2)] pub r1: Option<u64>,
-    #[pb(uint64, 3)] pub r2: Option<u64>,
-    #[pb(uint64, 4)] pub r3: Option<u64>,
+    pub r0: Option<u64>,
+    pub r1: Option<u64>,
+    pub r2: Option<u64>,
+    pub r3: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyStdCall32FtraceEventWriter, "perfetto.protos.TrustyStdCall32FtraceEvent");
-impl TrustyStdCall32FtraceEventWriter<'_> {
-    #[inline] pub fn r0(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn r1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn r2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn r3(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { TrustyStdCall32FtraceEvent;
+    optional r3 = 4 as Uint64;
+    optional r2 = 3 as Uint64;
+    optional r1 = 2 as Uint64;
+    optional r0 = 1 as Uint64;
+}
+
+rt::writer! { TrustyStdCall32FtraceEventWriter, "perfetto.protos.TrustyStdCall32FtraceEvent";
+    value r0(u64) = 1 as uint64;
+    value r1(u64) = 2 as uint64;
+    value r2(u64) = 3 as uint64;
+    value r3(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -117,16 +132,19 @@ impl TrustyStdCall32FtraceEvent {
 }
 
 /// `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyStdCall32DoneFtraceEvent {
-    #[pb(int64, 1)] pub ret: Option<i64>,
+    pub ret: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyStdCall32DoneFtraceEventWriter, "perfetto.protos.TrustyStdCall32DoneFtraceEvent");
-impl TrustyStdCall32DoneFtraceEventWriter<'_> {
-    #[inline] pub fn ret(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+rt::owned! { TrustyStdCall32DoneFtraceEvent;
+    optional ret = 1 as Int64;
+}
+
+rt::writer! { TrustyStdCall32DoneFtraceEventWriter, "perfetto.protos.TrustyStdCall32DoneFtraceEvent";
+    value ret(i64) = 1 as int64;
 }
 
 rt::reader! {
@@ -146,20 +164,25 @@ impl TrustyStdCall32DoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyShareMemoryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyShareMemoryFtraceEvent {
-    #[pb(uint64, 1)] pub len: Option<u64>,
-    #[pb(uint32, 2)] pub lend: Option<u32>,
-    #[pb(uint32, 3)] pub nents: Option<u32>,
+    pub len: Option<u64>,
+    pub lend: Option<u32>,
+    pub nents: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyShareMemoryFtraceEventWriter, "perfetto.protos.TrustyShareMemoryFtraceEvent");
-impl TrustyShareMemoryFtraceEventWriter<'_> {
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn lend(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn nents(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { TrustyShareMemoryFtraceEvent;
+    optional nents = 3 as Uint32;
+    optional lend = 2 as Uint32;
+    optional len = 1 as Uint64;
+}
+
+rt::writer! { TrustyShareMemoryFtraceEventWriter, "perfetto.protos.TrustyShareMemoryFtraceEvent";
+    value len(u64) = 1 as uint64;
+    value lend(u32) = 2 as uint32;
+    value nents(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -182,24 +205,31 @@ impl TrustyShareMemoryFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyShareMemoryDoneFtraceEvent {
-    #[pb(uint64, 1)] pub handle: Option<u64>,
-    #[pb(uint64, 2)] pub len: Option<u64>,
-    #[pb(uint32, 3)] pub lend: Option<u32>,
-    #[pb(uint32, 4)] pub nents: Option<u32>,
-    #[pb(int32, 5)] pub ret: Option<i32>,
+    pub handle: Option<u64>,
+    pub len: Option<u64>,
+    pub lend: Option<u32>,
+    pub nents: Option<u32>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyShareMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyShareMemoryDoneFtraceEvent");
-impl TrustyShareMemoryDoneFtraceEventWriter<'_> {
-    #[inline] pub fn handle(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn lend(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn nents(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { TrustyShareMemoryDoneFtraceEvent;
+    optional ret = 5 as Int32;
+    optional nents = 4 as Uint32;
+    optional lend = 3 as Uint32;
+    optional len = 2 as Uint64;
+    optional handle = 1 as Uint64;
+}
+
+rt::writer! { TrustyShareMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyShareMemoryDoneFtraceEvent";
+    value handle(u64) = 1 as uint64;
+    value len(u64) = 2 as uint64;
+    value lend(u32) = 3 as uint32;
+    value nents(u32) = 4 as uint32;
+    value ret(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -226,16 +256,19 @@ impl TrustyShareMemoryDoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyReclaimMemoryFtraceEvent {
-    #[pb(uint64, 1)] pub id: Option<u64>,
+    pub id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyReclaimMemoryFtraceEventWriter, "perfetto.protos.TrustyReclaimMemoryFtraceEvent");
-impl TrustyReclaimMemoryFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { TrustyReclaimMemoryFtraceEvent;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { TrustyReclaimMemoryFtraceEventWriter, "perfetto.protos.TrustyReclaimMemoryFtraceEvent";
+    value id(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -255,18 +288,22 @@ impl TrustyReclaimMemoryFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyReclaimMemoryDoneFtraceEvent {
-    #[pb(uint64, 1)] pub id: Option<u64>,
-    #[pb(int32, 2)] pub ret: Option<i32>,
+    pub id: Option<u64>,
+    pub ret: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyReclaimMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent");
-impl TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { TrustyReclaimMemoryDoneFtraceEvent;
+    optional ret = 2 as Int32;
+    optional id = 1 as Uint64;
+}
+
+rt::writer! { TrustyReclaimMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent";
+    value id(u64) = 1 as uint64;
+    value ret(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -287,16 +324,19 @@ impl TrustyReclaimMemoryDoneFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIrqFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIrqFtraceEvent {
-    #[pb(int32, 1)] pub irq: Option<i32>,
+    pub irq: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIrqFtraceEventWriter, "perfetto.protos.TrustyIrqFtraceEvent");
-impl TrustyIrqFtraceEventWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { TrustyIrqFtraceEvent;
+    optional irq = 1 as Int32;
+}
+
+rt::writer! { TrustyIrqFtraceEventWriter, "perfetto.protos.TrustyIrqFtraceEvent";
+    value irq(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -316,20 +356,25 @@ impl TrustyIrqFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcHandleEventFtraceEvent {
-    #[pb(uint32, 1)] pub chan: Option<u32>,
-    #[pb(uint32, 2)] pub event_id: Option<u32>,
-    #[pb(string, 3)] pub srv_name: Option<String>,
+    pub chan: Option<u32>,
+    pub event_id: Option<u32>,
+    pub srv_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcHandleEventFtraceEventWriter, "perfetto.protos.TrustyIpcHandleEventFtraceEvent");
-impl TrustyIpcHandleEventFtraceEventWriter<'_> {
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn event_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { TrustyIpcHandleEventFtraceEvent;
+    optional srv_name = 3 as Text;
+    optional event_id = 2 as Uint32;
+    optional chan = 1 as Uint32;
+}
+
+rt::writer! { TrustyIpcHandleEventFtraceEventWriter, "perfetto.protos.TrustyIpcHandleEventFtraceEvent";
+    value chan(u32) = 1 as uint32;
+    value event_id(u32) = 2 as uint32;
+    value srv_name(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -352,20 +397,25 @@ impl TrustyIpcHandleEventFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcConnectFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcConnectFtraceEvent {
-    #[pb(uint32, 1)] pub chan: Option<u32>,
-    #[pb(string, 2)] pub port: Option<String>,
-    #[pb(int32, 3)] pub state: Option<i32>,
+    pub chan: Option<u32>,
+    pub port: Option<String>,
+    pub state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcConnectFtraceEventWriter, "perfetto.protos.TrustyIpcConnectFtraceEvent");
-impl TrustyIpcConnectFtraceEventWriter<'_> {
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn port(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { TrustyIpcConnectFtraceEvent;
+    optional state = 3 as Int32;
+    optional port = 2 as Text;
+    optional chan = 1 as Uint32;
+}
+
+rt::writer! { TrustyIpcConnectFtraceEventWriter, "perfetto.protos.TrustyIpcConnectFtraceEvent";
+    value chan(u32) = 1 as uint32;
+    value port(&str) = 2 as string;
+    value state(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -388,20 +438,25 @@ impl TrustyIpcConnectFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcConnectEndFtraceEvent {
-    #[pb(uint32, 1)] pub chan: Option<u32>,
-    #[pb(int32, 2)] pub err: Option<i32>,
-    #[pb(int32, 3)] pub state: Option<i32>,
+    pub chan: Option<u32>,
+    pub err: Option<i32>,
+    pub state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcConnectEndFtraceEventWriter, "perfetto.protos.TrustyIpcConnectEndFtraceEvent");
-impl TrustyIpcConnectEndFtraceEventWriter<'_> {
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn err(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { TrustyIpcConnectEndFtraceEvent;
+    optional state = 3 as Int32;
+    optional err = 2 as Int32;
+    optional chan = 1 as Uint32;
+}
+
+rt::writer! { TrustyIpcConnectEndFtraceEventWriter, "perfetto.protos.TrustyIpcConnectEndFtraceEvent";
+    value chan(u32) = 1 as uint32;
+    value err(i32) = 2 as int32;
+    value state(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -424,26 +479,34 @@ impl TrustyIpcConnectEndFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcWriteFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcWriteFtraceEvent {
-    #[pb(uint64, 1)] pub buf_id: Option<u64>,
-    #[pb(uint32, 2)] pub chan: Option<u32>,
-    #[pb(int32, 3)] pub kind_shm: Option<i32>,
-    #[pb(int32, 4)] pub len_or_err: Option<i32>,
-    #[pb(uint64, 5)] pub shm_cnt: Option<u64>,
-    #[pb(string, 6)] pub srv_name: Option<String>,
+    pub buf_id: Option<u64>,
+    pub chan: Option<u32>,
+    pub kind_shm: Option<i32>,
+    pub len_or_err: Option<i32>,
+    pub shm_cnt: Option<u64>,
+    pub srv_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcWriteFtraceEventWriter, "perfetto.protos.TrustyIpcWriteFtraceEvent");
-impl TrustyIpcWriteFtraceEventWriter<'_> {
-    #[inline] pub fn buf_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn kind_shm(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn len_or_err(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn shm_cnt(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { TrustyIpcWriteFtraceEvent;
+    optional srv_name = 6 as Text;
+    optional shm_cnt = 5 as Uint64;
+    optional len_or_err = 4 as Int32;
+    optional kind_shm = 3 as Int32;
+    optional chan = 2 as Uint32;
+    optional buf_id = 1 as Uint64;
+}
+
+rt::writer! { TrustyIpcWriteFtraceEventWriter, "perfetto.protos.TrustyIpcWriteFtraceEvent";
+    value buf_id(u64) = 1 as uint64;
+    value chan(u32) = 2 as uint32;
+    value kind_shm(i32) = 3 as int32;
+    value len_or_err(i32) = 4 as int32;
+    value shm_cnt(u64) = 5 as uint64;
+    value srv_name(&str) = 6 as string;
 }
 
 rt::reader! {
@@ -472,20 +535,25 @@ impl TrustyIpcWriteFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcPollFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcPollFtraceEvent {
-    #[pb(uint32, 1)] pub chan: Option<u32>,
-    #[pb(uint32, 2)] pub poll_mask: Option<u32>,
-    #[pb(string, 3)] pub srv_name: Option<String>,
+    pub chan: Option<u32>,
+    pub poll_mask: Option<u32>,
+    pub srv_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcPollFtraceEventWriter, "perfetto.protos.TrustyIpcPollFtraceEvent");
-impl TrustyIpcPollFtraceEventWriter<'_> {
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn poll_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { TrustyIpcPollFtraceEvent;
+    optional srv_name = 3 as Text;
+    optional poll_mask = 2 as Uint32;
+    optional chan = 1 as Uint32;
+}
+
+rt::writer! { TrustyIpcPollFtraceEventWriter, "perfetto.protos.TrustyIpcPollFtraceEvent";
+    value chan(u32) = 1 as uint32;
+    value poll_mask(u32) = 2 as uint32;
+    value srv_name(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -508,18 +576,22 @@ impl TrustyIpcPollFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcReadFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcReadFtraceEvent {
-    #[pb(uint32, 1)] pub chan: Option<u32>,
-    #[pb(string, 2)] pub srv_name: Option<String>,
+    pub chan: Option<u32>,
+    pub srv_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcReadFtraceEventWriter, "perfetto.protos.TrustyIpcReadFtraceEvent");
-impl TrustyIpcReadFtraceEventWriter<'_> {
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { TrustyIpcReadFtraceEvent;
+    optional srv_name = 2 as Text;
+    optional chan = 1 as Uint32;
+}
+
+rt::writer! { TrustyIpcReadFtraceEventWriter, "perfetto.protos.TrustyIpcReadFtraceEvent";
+    value chan(u32) = 1 as uint32;
+    value srv_name(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -540,24 +612,31 @@ impl TrustyIpcReadFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcReadEndFtraceEvent {
-    #[pb(uint64, 1)] pub buf_id: Option<u64>,
-    #[pb(uint32, 2)] pub chan: Option<u32>,
-    #[pb(int32, 3)] pub len_or_err: Option<i32>,
-    #[pb(uint64, 4)] pub shm_cnt: Option<u64>,
-    #[pb(string, 5)] pub srv_name: Option<String>,
+    pub buf_id: Option<u64>,
+    pub chan: Option<u32>,
+    pub len_or_err: Option<i32>,
+    pub shm_cnt: Option<u64>,
+    pub srv_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcReadEndFtraceEventWriter, "perfetto.protos.TrustyIpcReadEndFtraceEvent");
-impl TrustyIpcReadEndFtraceEventWriter<'_> {
-    #[inline] pub fn buf_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn len_or_err(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn shm_cnt(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { TrustyIpcReadEndFtraceEvent;
+    optional srv_name = 5 as Text;
+    optional shm_cnt = 4 as Uint64;
+    optional len_or_err = 3 as Int32;
+    optional chan = 2 as Uint32;
+    optional buf_id = 1 as Uint64;
+}
+
+rt::writer! { TrustyIpcReadEndFtraceEventWriter, "perfetto.protos.TrustyIpcReadEndFtraceEvent";
+    value buf_id(u64) = 1 as uint64;
+    value chan(u32) = 2 as uint32;
+    value len_or_err(i32) = 3 as int32;
+    value shm_cnt(u64) = 4 as uint64;
+    value srv_name(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -584,20 +663,25 @@ impl TrustyIpcReadEndFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyIpcRxFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyIpcRxFtraceEvent {
-    #[pb(uint64, 1)] pub buf_id: Option<u64>,
-    #[pb(uint32, 2)] pub chan: Option<u32>,
-    #[pb(string, 3)] pub srv_name: Option<String>,
+    pub buf_id: Option<u64>,
+    pub chan: Option<u32>,
+    pub srv_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyIpcRxFtraceEventWriter, "perfetto.protos.TrustyIpcRxFtraceEvent");
-impl TrustyIpcRxFtraceEventWriter<'_> {
-    #[inline] pub fn buf_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { TrustyIpcRxFtraceEvent;
+    optional srv_name = 3 as Text;
+    optional chan = 2 as Uint32;
+    optional buf_id = 1 as Uint64;
+}
+
+rt::writer! { TrustyIpcRxFtraceEventWriter, "perfetto.protos.TrustyIpcRxFtraceEvent";
+    value buf_id(u64) = 1 as uint64;
+    value chan(u32) = 2 as uint32;
+    value srv_name(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -620,20 +704,25 @@ impl TrustyIpcRxFtraceEvent {
 }
 
 /// `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrustyEnqueueNopFtraceEvent {
-    #[pb(uint32, 1)] pub arg1: Option<u32>,
-    #[pb(uint32, 2)] pub arg2: Option<u32>,
-    #[pb(uint32, 3)] pub arg3: Option<u32>,
+    pub arg1: Option<u32>,
+    pub arg2: Option<u32>,
+    pub arg3: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrustyEnqueueNopFtraceEventWriter, "perfetto.protos.TrustyEnqueueNopFtraceEvent");
-impl TrustyEnqueueNopFtraceEventWriter<'_> {
-    #[inline] pub fn arg1(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn arg2(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn arg3(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { TrustyEnqueueNopFtraceEvent;
+    optional arg3 = 3 as Uint32;
+    optional arg2 = 2 as Uint32;
+    optional arg1 = 1 as Uint32;
+}
+
+rt::writer! { TrustyEnqueueNopFtraceEventWriter, "perfetto.protos.TrustyEnqueueNopFtraceEvent";
+    value arg1(u32) = 1 as uint32;
+    value arg2(u32) = 2 as uint32;
+    value arg3(u32) = 3 as uint32;
 }
 
 rt::reader! {

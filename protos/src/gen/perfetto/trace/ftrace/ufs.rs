@@ -8,34 +8,46 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.UfshcdCommandFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UfshcdCommandFtraceEvent {
-    #[pb(string, 1)] pub dev_name: Option<String>,
-    #[pb(uint32, 2)] pub doorbell: Option<u32>,
-    #[pb(uint32, 3)] pub intr: Option<u32>,
-    #[pb(uint64, 4)] pub lba: Option<u64>,
-    #[pb(uint32, 5)] pub opcode: Option<u32>,
-    #[pb(string, 6)] pub str: Option<String>,
-    #[pb(uint32, 7)] pub tag: Option<u32>,
-    #[pb(int32, 8)] pub transfer_len: Option<i32>,
-    #[pb(uint32, 9)] pub group_id: Option<u32>,
-    #[pb(uint32, 10)] pub str_t: Option<u32>,
+    pub dev_name: Option<String>,
+    pub doorbell: Option<u32>,
+    pub intr: Option<u32>,
+    pub lba: Option<u64>,
+    pub opcode: Option<u32>,
+    pub str: Option<String>,
+    pub tag: Option<u32>,
+    pub transfer_len: Option<i32>,
+    pub group_id: Option<u32>,
+    pub str_t: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UfshcdCommandFtraceEventWriter, "perfetto.protos.UfshcdCommandFtraceEvent");
-impl UfshcdCommandFtraceEventWriter<'_> {
-    #[inline] pub fn dev_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn doorbell(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn intr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn lba(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn tag(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn transfer_len(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    #[inline] pub fn group_id(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn str_t(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+rt::owned! { UfshcdCommandFtraceEvent;
+    optional str_t = 10 as Uint32;
+    optional group_id = 9 as Uint32;
+    optional transfer_len = 8 as Int32;
+    optional tag = 7 as Uint32;
+    optional str = 6 as Text;
+    optional opcode = 5 as Uint32;
+    optional lba = 4 as Uint64;
+    optional intr = 3 as Uint32;
+    optional doorbell = 2 as Uint32;
+    optional dev_name = 1 as Text;
+}
+
+rt::writer! { UfshcdCommandFtraceEventWriter, "perfetto.protos.UfshcdCommandFtraceEvent";
+    value dev_name(&str) = 1 as string;
+    value doorbell(u32) = 2 as uint32;
+    value intr(u32) = 3 as uint32;
+    value lba(u64) = 4 as uint64;
+    value opcode(u32) = 5 as uint32;
+    value str(&str) = 6 as string;
+    value tag(u32) = 7 as uint32;
+    value transfer_len(i32) = 8 as int32;
+    value group_id(u32) = 9 as uint32;
+    value str_t(u32) = 10 as uint32;
 }
 
 rt::reader! {
@@ -72,18 +84,22 @@ impl UfshcdCommandFtraceEvent {
 }
 
 /// `perfetto.protos.UfshcdClkGatingFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UfshcdClkGatingFtraceEvent {
-    #[pb(string, 1)] pub dev_name: Option<String>,
-    #[pb(int32, 2)] pub state: Option<i32>,
+    pub dev_name: Option<String>,
+    pub state: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UfshcdClkGatingFtraceEventWriter, "perfetto.protos.UfshcdClkGatingFtraceEvent");
-impl UfshcdClkGatingFtraceEventWriter<'_> {
-    #[inline] pub fn dev_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { UfshcdClkGatingFtraceEvent;
+    optional state = 2 as Int32;
+    optional dev_name = 1 as Text;
+}
+
+rt::writer! { UfshcdClkGatingFtraceEventWriter, "perfetto.protos.UfshcdClkGatingFtraceEvent";
+    value dev_name(&str) = 1 as string;
+    value state(i32) = 2 as int32;
 }
 
 rt::reader! {

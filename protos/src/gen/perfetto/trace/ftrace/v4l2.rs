@@ -8,62 +8,70 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.V4l2QbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V4l2QbufFtraceEvent {
-    #[pb(uint32, 1)] pub bytesused: Option<u32>,
-    #[pb(uint32, 2)] pub field: Option<u32>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint32, 4)] pub index: Option<u32>,
-    #[pb(int32, 5)] pub minor: Option<i32>,
-    #[pb(uint32, 6)] pub sequence: Option<u32>,
-    #[pb(uint32, 7)] pub timecode_flags: Option<u32>,
-    #[pb(uint32, 8)] pub timecode_frames: Option<u32>,
-    #[pb(uint32, 9)] pub timecode_hours: Option<u32>,
-    #[pb(uint32, 10)] pub timecode_minutes: Option<u32>,
-    #[pb(uint32, 11)] pub timecode_seconds: Option<u32>,
-    #[pb(uint32, 12)] pub timecode_type: Option<u32>,
-    #[pb(uint32, 13)] pub timecode_userbits0: Option<u32>,
-    #[pb(uint32, 14)] pub timecode_userbits1: Option<u32>,
-    #[pb(uint32, 15)] pub timecode_userbits2: Option<u32>,
-    #[pb(uint32, 16)] pub timecode_userbits3: Option<u32>,
-    #[pb(int64, 17)] pub timestamp: Option<i64>,
-    #[pb(uint32, 18)] pub r#type: Option<u32>,
+    pub bytesused: Option<u32>,
+    pub field: Option<u32>,
+    pub flags: Option<u32>,
+    pub index: Option<u32>,
+    pub minor: Option<i32>,
+    pub sequence: Option<u32>,
+    pub timecode_flags: Option<u32>,
+    pub timecode_frames: Option<u32>,
+    pub timecode_hours: Option<u32>,
+    pub timecode_minutes: Option<u32>,
+    pub timecode_seconds: Option<u32>,
+    pub timecode_type: Option<u32>,
+    pub timecode_userbits0: Option<u32>,
+    pub timecode_userbits1: Option<u32>,
+    pub timecode_userbits2: Option<u32>,
+    pub timecode_userbits3: Option<u32>,
+    pub timestamp: Option<i64>,
+    pub r#type: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V4l2QbufFtraceEventWriter, "perfetto.protos.V4l2QbufFtraceEvent");
-impl V4l2QbufFtraceEventWriter<'_> {
-    #[inline] pub fn bytesused(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn minor(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn sequence(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn timecode_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timecode_frames(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn timecode_hours(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn timecode_minutes(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timecode_seconds(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn timecode_type(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn timecode_userbits0(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits1(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits2(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits3(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<17>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
+rt::owned! { V4l2QbufFtraceEvent;
+    optional r#type = 18 as Uint32;
+    optional timestamp = 17 as Int64;
+    optional timecode_userbits3 = 16 as Uint32;
+    optional timecode_userbits2 = 15 as Uint32;
+    optional timecode_userbits1 = 14 as Uint32;
+    optional timecode_userbits0 = 13 as Uint32;
+    optional timecode_type = 12 as Uint32;
+    optional timecode_seconds = 11 as Uint32;
+    optional timecode_minutes = 10 as Uint32;
+    optional timecode_hours = 9 as Uint32;
+    optional timecode_frames = 8 as Uint32;
+    optional timecode_flags = 7 as Uint32;
+    optional sequence = 6 as Uint32;
+    optional minor = 5 as Int32;
+    optional index = 4 as Uint32;
+    optional flags = 3 as Uint32;
+    optional field = 2 as Uint32;
+    optional bytesused = 1 as Uint32;
+}
+
+rt::writer! { V4l2QbufFtraceEventWriter, "perfetto.protos.V4l2QbufFtraceEvent";
+    value bytesused(u32) = 1 as uint32;
+    value field(u32) = 2 as uint32;
+    value flags(u32) = 3 as uint32;
+    value index(u32) = 4 as uint32;
+    value minor(i32) = 5 as int32;
+    value sequence(u32) = 6 as uint32;
+    value timecode_flags(u32) = 7 as uint32;
+    value timecode_frames(u32) = 8 as uint32;
+    value timecode_hours(u32) = 9 as uint32;
+    value timecode_minutes(u32) = 10 as uint32;
+    value timecode_seconds(u32) = 11 as uint32;
+    value timecode_type(u32) = 12 as uint32;
+    value timecode_userbits0(u32) = 13 as uint32;
+    value timecode_userbits1(u32) = 14 as uint32;
+    value timecode_userbits2(u32) = 15 as uint32;
+    value timecode_userbits3(u32) = 16 as uint32;
+    value timestamp(i64) = 17 as int64;
+    value r#type(u32) = 18 as uint32;
 }
 
 rt::reader! {
@@ -116,62 +124,70 @@ impl V4l2QbufFtraceEvent {
 }
 
 /// `perfetto.protos.V4l2DqbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct V4l2DqbufFtraceEvent {
-    #[pb(uint32, 1)] pub bytesused: Option<u32>,
-    #[pb(uint32, 2)] pub field: Option<u32>,
-    #[pb(uint32, 3)] pub flags: Option<u32>,
-    #[pb(uint32, 4)] pub index: Option<u32>,
-    #[pb(int32, 5)] pub minor: Option<i32>,
-    #[pb(uint32, 6)] pub sequence: Option<u32>,
-    #[pb(uint32, 7)] pub timecode_flags: Option<u32>,
-    #[pb(uint32, 8)] pub timecode_frames: Option<u32>,
-    #[pb(uint32, 9)] pub timecode_hours: Option<u32>,
-    #[pb(uint32, 10)] pub timecode_minutes: Option<u32>,
-    #[pb(uint32, 11)] pub timecode_seconds: Option<u32>,
-    #[pb(uint32, 12)] pub timecode_type: Option<u32>,
-    #[pb(uint32, 13)] pub timecode_userbits0: Option<u32>,
-    #[pb(uint32, 14)] pub timecode_userbits1: Option<u32>,
-    #[pb(uint32, 15)] pub timecode_userbits2: Option<u32>,
-    #[pb(uint32, 16)] pub timecode_userbits3: Option<u32>,
-    #[pb(int64, 17)] pub timestamp: Option<i64>,
-    #[pb(uint32, 18)] pub r#type: Option<u32>,
+    pub bytesused: Option<u32>,
+    pub field: Option<u32>,
+    pub flags: Option<u32>,
+    pub index: Option<u32>,
+    pub minor: Option<i32>,
+    pub sequence: Option<u32>,
+    pub timecode_flags: Option<u32>,
+    pub timecode_frames: Option<u32>,
+    pub timecode_hours: Option<u32>,
+    pub timecode_minutes: Option<u32>,
+    pub timecode_seconds: Option<u32>,
+    pub timecode_type: Option<u32>,
+    pub timecode_userbits0: Option<u32>,
+    pub timecode_userbits1: Option<u32>,
+    pub timecode_userbits2: Option<u32>,
+    pub timecode_userbits3: Option<u32>,
+    pub timestamp: Option<i64>,
+    pub r#type: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(V4l2DqbufFtraceEventWriter, "perfetto.protos.V4l2DqbufFtraceEvent");
-impl V4l2DqbufFtraceEventWriter<'_> {
-    #[inline] pub fn bytesused(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn minor(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn sequence(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn timecode_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timecode_frames(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn timecode_hours(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn timecode_minutes(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timecode_seconds(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn timecode_type(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    #[inline] pub fn timecode_userbits0(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits1(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits2(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits3(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<17>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
+rt::owned! { V4l2DqbufFtraceEvent;
+    optional r#type = 18 as Uint32;
+    optional timestamp = 17 as Int64;
+    optional timecode_userbits3 = 16 as Uint32;
+    optional timecode_userbits2 = 15 as Uint32;
+    optional timecode_userbits1 = 14 as Uint32;
+    optional timecode_userbits0 = 13 as Uint32;
+    optional timecode_type = 12 as Uint32;
+    optional timecode_seconds = 11 as Uint32;
+    optional timecode_minutes = 10 as Uint32;
+    optional timecode_hours = 9 as Uint32;
+    optional timecode_frames = 8 as Uint32;
+    optional timecode_flags = 7 as Uint32;
+    optional sequence = 6 as Uint32;
+    optional minor = 5 as Int32;
+    optional index = 4 as Uint32;
+    optional flags = 3 as Uint32;
+    optional field = 2 as Uint32;
+    optional bytesused = 1 as Uint32;
+}
+
+rt::writer! { V4l2DqbufFtraceEventWriter, "perfetto.protos.V4l2DqbufFtraceEvent";
+    value bytesused(u32) = 1 as uint32;
+    value field(u32) = 2 as uint32;
+    value flags(u32) = 3 as uint32;
+    value index(u32) = 4 as uint32;
+    value minor(i32) = 5 as int32;
+    value sequence(u32) = 6 as uint32;
+    value timecode_flags(u32) = 7 as uint32;
+    value timecode_frames(u32) = 8 as uint32;
+    value timecode_hours(u32) = 9 as uint32;
+    value timecode_minutes(u32) = 10 as uint32;
+    value timecode_seconds(u32) = 11 as uint32;
+    value timecode_type(u32) = 12 as uint32;
+    value timecode_userbits0(u32) = 13 as uint32;
+    value timecode_userbits1(u32) = 14 as uint32;
+    value timecode_userbits2(u32) = 15 as uint32;
+    value timecode_userbits3(u32) = 16 as uint32;
+    value timestamp(i64) = 17 as int64;
+    value r#type(u32) = 18 as uint32;
 }
 
 rt::reader! {
@@ -224,56 +240,61 @@ impl V4l2DqbufFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vb2V4l2BufQueueFtraceEvent {
-    #[pb(uint32, 1)] pub field: Option<u32>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(int32, 3)] pub minor: Option<i32>,
-    #[pb(uint32, 4)] pub sequence: Option<u32>,
-    #[pb(uint32, 5)] pub timecode_flags: Option<u32>,
-    #[pb(uint32, 6)] pub timecode_frames: Option<u32>,
-    #[pb(uint32, 7)] pub timecode_hours: Option<u32>,
-    #[pb(uint32, 8)] pub timecode_minutes: Option<u32>,
-    #[pb(uint32, 9)] pub timecode_seconds: Option<u32>,
-    #[pb(uint32, 10)] pub timecode_type: Option<u32>,
-    #[pb(uint32, 11)] pub timecode_userbits0: Option<u32>,
-    #[pb(uint32, 12)] pub timecode_userbits1: Option<u32>,
-    #[pb(uint32, 13)] pub timecode_userbits2: Option<u32>,
-    #[pb(uint32, 14)] pub timecode_userbits3: Option<u32>,
-    #[pb(int64, 15)] pub timestamp: Option<i64>,
+    pub field: Option<u32>,
+    pub flags: Option<u32>,
+    pub minor: Option<i32>,
+    pub sequence: Option<u32>,
+    pub timecode_flags: Option<u32>,
+    pub timecode_frames: Option<u32>,
+    pub timecode_hours: Option<u32>,
+    pub timecode_minutes: Option<u32>,
+    pub timecode_seconds: Option<u32>,
+    pub timecode_type: Option<u32>,
+    pub timecode_userbits0: Option<u32>,
+    pub timecode_userbits1: Option<u32>,
+    pub timecode_userbits2: Option<u32>,
+    pub timecode_userbits3: Option<u32>,
+    pub timestamp: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Vb2V4l2BufQueueFtraceEventWriter, "perfetto.protos.Vb2V4l2BufQueueFtraceEvent");
-impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
-    #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn minor(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sequence(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn timecode_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn timecode_frames(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn timecode_hours(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timecode_minutes(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn timecode_seconds(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn timecode_type(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timecode_userbits0(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits1(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits2(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits3(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
+rt::owned! { Vb2V4l2BufQueueFtraceEvent;
+    optional timestamp = 15 as Int64;
+    optional timecode_userbits3 = 14 as Uint32;
+    optional timecode_userbits2 = 13 as Uint32;
+    optional timecode_userbits1 = 12 as Uint32;
+    optional timecode_userbits0 = 11 as Uint32;
+    optional timecode_type = 10 as Uint32;
+    optional timecode_seconds = 9 as Uint32;
+    optional timecode_minutes = 8 as Uint32;
+    optional timecode_hours = 7 as Uint32;
+    optional timecode_frames = 6 as Uint32;
+    optional timecode_flags = 5 as Uint32;
+    optional sequence = 4 as Uint32;
+    optional minor = 3 as Int32;
+    optional flags = 2 as Uint32;
+    optional field = 1 as Uint32;
+}
+
+rt::writer! { Vb2V4l2BufQueueFtraceEventWriter, "perfetto.protos.Vb2V4l2BufQueueFtraceEvent";
+    value field(u32) = 1 as uint32;
+    value flags(u32) = 2 as uint32;
+    value minor(i32) = 3 as int32;
+    value sequence(u32) = 4 as uint32;
+    value timecode_flags(u32) = 5 as uint32;
+    value timecode_frames(u32) = 6 as uint32;
+    value timecode_hours(u32) = 7 as uint32;
+    value timecode_minutes(u32) = 8 as uint32;
+    value timecode_seconds(u32) = 9 as uint32;
+    value timecode_type(u32) = 10 as uint32;
+    value timecode_userbits0(u32) = 11 as uint32;
+    value timecode_userbits1(u32) = 12 as uint32;
+    value timecode_userbits2(u32) = 13 as uint32;
+    value timecode_userbits3(u32) = 14 as uint32;
+    value timestamp(i64) = 15 as int64;
 }
 
 rt::reader! {
@@ -320,56 +341,61 @@ impl Vb2V4l2BufQueueFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vb2V4l2BufDoneFtraceEvent {
-    #[pb(uint32, 1)] pub field: Option<u32>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(int32, 3)] pub minor: Option<i32>,
-    #[pb(uint32, 4)] pub sequence: Option<u32>,
-    #[pb(uint32, 5)] pub timecode_flags: Option<u32>,
-    #[pb(uint32, 6)] pub timecode_frames: Option<u32>,
-    #[pb(uint32, 7)] pub timecode_hours: Option<u32>,
-    #[pb(uint32, 8)] pub timecode_minutes: Option<u32>,
-    #[pb(uint32, 9)] pub timecode_seconds: Option<u32>,
-    #[pb(uint32, 10)] pub timecode_type: Option<u32>,
-    #[pb(uint32, 11)] pub timecode_userbits0: Option<u32>,
-    #[pb(uint32, 12)] pub timecode_userbits1: Option<u32>,
-    #[pb(uint32, 13)] pub timecode_userbits2: Option<u32>,
-    #[pb(uint32, 14)] pub timecode_userbits3: Option<u32>,
-    #[pb(int64, 15)] pub timestamp: Option<i64>,
+    pub field: Option<u32>,
+    pub flags: Option<u32>,
+    pub minor: Option<i32>,
+    pub sequence: Option<u32>,
+    pub timecode_flags: Option<u32>,
+    pub timecode_frames: Option<u32>,
+    pub timecode_hours: Option<u32>,
+    pub timecode_minutes: Option<u32>,
+    pub timecode_seconds: Option<u32>,
+    pub timecode_type: Option<u32>,
+    pub timecode_userbits0: Option<u32>,
+    pub timecode_userbits1: Option<u32>,
+    pub timecode_userbits2: Option<u32>,
+    pub timecode_userbits3: Option<u32>,
+    pub timestamp: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Vb2V4l2BufDoneFtraceEventWriter, "perfetto.protos.Vb2V4l2BufDoneFtraceEvent");
-impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
-    #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn minor(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sequence(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn timecode_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn timecode_frames(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn timecode_hours(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timecode_minutes(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn timecode_seconds(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn timecode_type(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timecode_userbits0(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits1(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits2(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits3(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
+rt::owned! { Vb2V4l2BufDoneFtraceEvent;
+    optional timestamp = 15 as Int64;
+    optional timecode_userbits3 = 14 as Uint32;
+    optional timecode_userbits2 = 13 as Uint32;
+    optional timecode_userbits1 = 12 as Uint32;
+    optional timecode_userbits0 = 11 as Uint32;
+    optional timecode_type = 10 as Uint32;
+    optional timecode_seconds = 9 as Uint32;
+    optional timecode_minutes = 8 as Uint32;
+    optional timecode_hours = 7 as Uint32;
+    optional timecode_frames = 6 as Uint32;
+    optional timecode_flags = 5 as Uint32;
+    optional sequence = 4 as Uint32;
+    optional minor = 3 as Int32;
+    optional flags = 2 as Uint32;
+    optional field = 1 as Uint32;
+}
+
+rt::writer! { Vb2V4l2BufDoneFtraceEventWriter, "perfetto.protos.Vb2V4l2BufDoneFtraceEvent";
+    value field(u32) = 1 as uint32;
+    value flags(u32) = 2 as uint32;
+    value minor(i32) = 3 as int32;
+    value sequence(u32) = 4 as uint32;
+    value timecode_flags(u32) = 5 as uint32;
+    value timecode_frames(u32) = 6 as uint32;
+    value timecode_hours(u32) = 7 as uint32;
+    value timecode_minutes(u32) = 8 as uint32;
+    value timecode_seconds(u32) = 9 as uint32;
+    value timecode_type(u32) = 10 as uint32;
+    value timecode_userbits0(u32) = 11 as uint32;
+    value timecode_userbits1(u32) = 12 as uint32;
+    value timecode_userbits2(u32) = 13 as uint32;
+    value timecode_userbits3(u32) = 14 as uint32;
+    value timestamp(i64) = 15 as int64;
 }
 
 rt::reader! {
@@ -416,56 +442,61 @@ impl Vb2V4l2BufDoneFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vb2V4l2QbufFtraceEvent {
-    #[pb(uint32, 1)] pub field: Option<u32>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(int32, 3)] pub minor: Option<i32>,
-    #[pb(uint32, 4)] pub sequence: Option<u32>,
-    #[pb(uint32, 5)] pub timecode_flags: Option<u32>,
-    #[pb(uint32, 6)] pub timecode_frames: Option<u32>,
-    #[pb(uint32, 7)] pub timecode_hours: Option<u32>,
-    #[pb(uint32, 8)] pub timecode_minutes: Option<u32>,
-    #[pb(uint32, 9)] pub timecode_seconds: Option<u32>,
-    #[pb(uint32, 10)] pub timecode_type: Option<u32>,
-    #[pb(uint32, 11)] pub timecode_userbits0: Option<u32>,
-    #[pb(uint32, 12)] pub timecode_userbits1: Option<u32>,
-    #[pb(uint32, 13)] pub timecode_userbits2: Option<u32>,
-    #[pb(uint32, 14)] pub timecode_userbits3: Option<u32>,
-    #[pb(int64, 15)] pub timestamp: Option<i64>,
+    pub field: Option<u32>,
+    pub flags: Option<u32>,
+    pub minor: Option<i32>,
+    pub sequence: Option<u32>,
+    pub timecode_flags: Option<u32>,
+    pub timecode_frames: Option<u32>,
+    pub timecode_hours: Option<u32>,
+    pub timecode_minutes: Option<u32>,
+    pub timecode_seconds: Option<u32>,
+    pub timecode_type: Option<u32>,
+    pub timecode_userbits0: Option<u32>,
+    pub timecode_userbits1: Option<u32>,
+    pub timecode_userbits2: Option<u32>,
+    pub timecode_userbits3: Option<u32>,
+    pub timestamp: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Vb2V4l2QbufFtraceEventWriter, "perfetto.protos.Vb2V4l2QbufFtraceEvent");
-impl Vb2V4l2QbufFtraceEventWriter<'_> {
-    #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn minor(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sequence(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn timecode_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn timecode_frames(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn timecode_hours(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timecode_minutes(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn timecode_seconds(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn timecode_type(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timecode_userbits0(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits1(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits2(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits3(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
+rt::owned! { Vb2V4l2QbufFtraceEvent;
+    optional timestamp = 15 as Int64;
+    optional timecode_userbits3 = 14 as Uint32;
+    optional timecode_userbits2 = 13 as Uint32;
+    optional timecode_userbits1 = 12 as Uint32;
+    optional timecode_userbits0 = 11 as Uint32;
+    optional timecode_type = 10 as Uint32;
+    optional timecode_seconds = 9 as Uint32;
+    optional timecode_minutes = 8 as Uint32;
+    optional timecode_hours = 7 as Uint32;
+    optional timecode_frames = 6 as Uint32;
+    optional timecode_flags = 5 as Uint32;
+    optional sequence = 4 as Uint32;
+    optional minor = 3 as Int32;
+    optional flags = 2 as Uint32;
+    optional field = 1 as Uint32;
+}
+
+rt::writer! { Vb2V4l2QbufFtraceEventWriter, "perfetto.protos.Vb2V4l2QbufFtraceEvent";
+    value field(u32) = 1 as uint32;
+    value flags(u32) = 2 as uint32;
+    value minor(i32) = 3 as int32;
+    value sequence(u32) = 4 as uint32;
+    value timecode_flags(u32) = 5 as uint32;
+    value timecode_frames(u32) = 6 as uint32;
+    value timecode_hours(u32) = 7 as uint32;
+    value timecode_minutes(u32) = 8 as uint32;
+    value timecode_seconds(u32) = 9 as uint32;
+    value timecode_type(u32) = 10 as uint32;
+    value timecode_userbits0(u32) = 11 as uint32;
+    value timecode_userbits1(u32) = 12 as uint32;
+    value timecode_userbits2(u32) = 13 as uint32;
+    value timecode_userbits3(u32) = 14 as uint32;
+    value timestamp(i64) = 15 as int64;
 }
 
 rt::reader! {
@@ -512,56 +543,61 @@ impl Vb2V4l2QbufFtraceEvent {
 }
 
 /// `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Vb2V4l2DqbufFtraceEvent {
-    #[pb(uint32, 1)] pub field: Option<u32>,
-    #[pb(uint32, 2)] pub flags: Option<u32>,
-    #[pb(int32, 3)] pub minor: Option<i32>,
-    #[pb(uint32, 4)] pub sequence: Option<u32>,
-    #[pb(uint32, 5)] pub timecode_flags: Option<u32>,
-    #[pb(uint32, 6)] pub timecode_frames: Option<u32>,
-    #[pb(uint32, 7)] pub timecode_hours: Option<u32>,
-    #[pb(uint32, 8)] pub timecode_minutes: Option<u32>,
-    #[pb(uint32, 9)] pub timecode_seconds: Option<u32>,
-    #[pb(uint32, 10)] pub timecode_type: Option<u32>,
-    #[pb(uint32, 11)] pub timecode_userbits0: Option<u32>,
-    #[pb(uint32, 12)] pub timecode_userbits1: Option<u32>,
-    #[pb(uint32, 13)] pub timecode_userbits2: Option<u32>,
-    #[pb(uint32, 14)] pub timecode_userbits3: Option<u32>,
-    #[pb(int64, 15)] pub timestamp: Option<i64>,
+    pub field: Option<u32>,
+    pub flags: Option<u32>,
+    pub minor: Option<i32>,
+    pub sequence: Option<u32>,
+    pub timecode_flags: Option<u32>,
+    pub timecode_frames: Option<u32>,
+    pub timecode_hours: Option<u32>,
+    pub timecode_minutes: Option<u32>,
+    pub timecode_seconds: Option<u32>,
+    pub timecode_type: Option<u32>,
+    pub timecode_userbits0: Option<u32>,
+    pub timecode_userbits1: Option<u32>,
+    pub timecode_userbits2: Option<u32>,
+    pub timecode_userbits3: Option<u32>,
+    pub timestamp: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(Vb2V4l2DqbufFtraceEventWriter, "perfetto.protos.Vb2V4l2DqbufFtraceEvent");
-impl Vb2V4l2DqbufFtraceEventWriter<'_> {
-    #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn minor(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn sequence(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn timecode_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn timecode_frames(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn timecode_hours(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timecode_minutes(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn timecode_seconds(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    #[inline] pub fn timecode_type(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn timecode_userbits0(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits1(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits2(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timecode_userbits3(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
+rt::owned! { Vb2V4l2DqbufFtraceEvent;
+    optional timestamp = 15 as Int64;
+    optional timecode_userbits3 = 14 as Uint32;
+    optional timecode_userbits2 = 13 as Uint32;
+    optional timecode_userbits1 = 12 as Uint32;
+    optional timecode_userbits0 = 11 as Uint32;
+    optional timecode_type = 10 as Uint32;
+    optional timecode_seconds = 9 as Uint32;
+    optional timecode_minutes = 8 as Uint32;
+    optional timecode_hours = 7 as Uint32;
+    optional timecode_frames = 6 as Uint32;
+    optional timecode_flags = 5 as Uint32;
+    optional sequence = 4 as Uint32;
+    optional minor = 3 as Int32;
+    optional flags = 2 as Uint32;
+    optional field = 1 as Uint32;
+}
+
+rt::writer! { Vb2V4l2DqbufFtraceEventWriter, "perfetto.protos.Vb2V4l2DqbufFtraceEvent";
+    value field(u32) = 1 as uint32;
+    value flags(u32) = 2 as uint32;
+    value minor(i32) = 3 as int32;
+    value sequence(u32) = 4 as uint32;
+    value timecode_flags(u32) = 5 as uint32;
+    value timecode_frames(u32) = 6 as uint32;
+    value timecode_hours(u32) = 7 as uint32;
+    value timecode_minutes(u32) = 8 as uint32;
+    value timecode_seconds(u32) = 9 as uint32;
+    value timecode_type(u32) = 10 as uint32;
+    value timecode_userbits0(u32) = 11 as uint32;
+    value timecode_userbits1(u32) = 12 as uint32;
+    value timecode_userbits2(u32) = 13 as uint32;
+    value timecode_userbits3(u32) = 14 as uint32;
+    value timestamp(i64) = 15 as int64;
 }
 
 rt::reader! {

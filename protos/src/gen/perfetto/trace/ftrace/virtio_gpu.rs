@@ -8,32 +8,43 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VirtioGpuCmdQueueFtraceEvent {
-    #[pb(uint32, 1)] pub ctx_id: Option<u32>,
-    #[pb(int32, 2)] pub dev: Option<i32>,
-    #[pb(uint64, 3)] pub fence_id: Option<u64>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(string, 5)] pub name: Option<String>,
-    #[pb(uint32, 6)] pub num_free: Option<u32>,
-    #[pb(uint32, 7)] pub seqno: Option<u32>,
-    #[pb(uint32, 8)] pub r#type: Option<u32>,
-    #[pb(uint32, 9)] pub vq: Option<u32>,
+    pub ctx_id: Option<u32>,
+    pub dev: Option<i32>,
+    pub fence_id: Option<u64>,
+    pub flags: Option<u32>,
+    pub name: Option<String>,
+    pub num_free: Option<u32>,
+    pub seqno: Option<u32>,
+    pub r#type: Option<u32>,
+    pub vq: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VirtioGpuCmdQueueFtraceEventWriter, "perfetto.protos.VirtioGpuCmdQueueFtraceEvent");
-impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
-    #[inline] pub fn ctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dev(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn fence_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn num_free(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn vq(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { VirtioGpuCmdQueueFtraceEvent;
+    optional vq = 9 as Uint32;
+    optional r#type = 8 as Uint32;
+    optional seqno = 7 as Uint32;
+    optional num_free = 6 as Uint32;
+    optional name = 5 as Text;
+    optional flags = 4 as Uint32;
+    optional fence_id = 3 as Uint64;
+    optional dev = 2 as Int32;
+    optional ctx_id = 1 as Uint32;
+}
+
+rt::writer! { VirtioGpuCmdQueueFtraceEventWriter, "perfetto.protos.VirtioGpuCmdQueueFtraceEvent";
+    value ctx_id(u32) = 1 as uint32;
+    value dev(i32) = 2 as int32;
+    value fence_id(u64) = 3 as uint64;
+    value flags(u32) = 4 as uint32;
+    value name(&str) = 5 as string;
+    value num_free(u32) = 6 as uint32;
+    value seqno(u32) = 7 as uint32;
+    value r#type(u32) = 8 as uint32;
+    value vq(u32) = 9 as uint32;
 }
 
 rt::reader! {
@@ -68,32 +79,43 @@ impl VirtioGpuCmdQueueFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VirtioGpuCmdResponseFtraceEvent {
-    #[pb(uint32, 1)] pub ctx_id: Option<u32>,
-    #[pb(int32, 2)] pub dev: Option<i32>,
-    #[pb(uint64, 3)] pub fence_id: Option<u64>,
-    #[pb(uint32, 4)] pub flags: Option<u32>,
-    #[pb(string, 5)] pub name: Option<String>,
-    #[pb(uint32, 6)] pub num_free: Option<u32>,
-    #[pb(uint32, 7)] pub seqno: Option<u32>,
-    #[pb(uint32, 8)] pub r#type: Option<u32>,
-    #[pb(uint32, 9)] pub vq: Option<u32>,
+    pub ctx_id: Option<u32>,
+    pub dev: Option<i32>,
+    pub fence_id: Option<u64>,
+    pub flags: Option<u32>,
+    pub name: Option<String>,
+    pub num_free: Option<u32>,
+    pub seqno: Option<u32>,
+    pub r#type: Option<u32>,
+    pub vq: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VirtioGpuCmdResponseFtraceEventWriter, "perfetto.protos.VirtioGpuCmdResponseFtraceEvent");
-impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
-    #[inline] pub fn ctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn dev(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn fence_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn num_free(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    #[inline] pub fn vq(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
+rt::owned! { VirtioGpuCmdResponseFtraceEvent;
+    optional vq = 9 as Uint32;
+    optional r#type = 8 as Uint32;
+    optional seqno = 7 as Uint32;
+    optional num_free = 6 as Uint32;
+    optional name = 5 as Text;
+    optional flags = 4 as Uint32;
+    optional fence_id = 3 as Uint64;
+    optional dev = 2 as Int32;
+    optional ctx_id = 1 as Uint32;
+}
+
+rt::writer! { VirtioGpuCmdResponseFtraceEventWriter, "perfetto.protos.VirtioGpuCmdResponseFtraceEvent";
+    value ctx_id(u32) = 1 as uint32;
+    value dev(i32) = 2 as int32;
+    value fence_id(u64) = 3 as uint64;
+    value flags(u32) = 4 as uint32;
+    value name(&str) = 5 as string;
+    value num_free(u32) = 6 as uint32;
+    value seqno(u32) = 7 as uint32;
+    value r#type(u32) = 8 as uint32;
+    value vq(u32) = 9 as uint32;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VirtioVideoCmdFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VirtioVideoCmdFtraceEvent {
-    #[pb(uint32, 1)] pub stream_id: Option<u32>,
-    #[pb(uint32, 2)] pub r#type: Option<u32>,
+    pub stream_id: Option<u32>,
+    pub r#type: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VirtioVideoCmdFtraceEventWriter, "perfetto.protos.VirtioVideoCmdFtraceEvent");
-impl VirtioVideoCmdFtraceEventWriter<'_> {
-    #[inline] pub fn stream_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { VirtioVideoCmdFtraceEvent;
+    optional r#type = 2 as Uint32;
+    optional stream_id = 1 as Uint32;
+}
+
+rt::writer! { VirtioVideoCmdFtraceEventWriter, "perfetto.protos.VirtioVideoCmdFtraceEvent";
+    value stream_id(u32) = 1 as uint32;
+    value r#type(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -40,18 +44,22 @@ impl VirtioVideoCmdFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VirtioVideoCmdDoneFtraceEvent {
-    #[pb(uint32, 1)] pub stream_id: Option<u32>,
-    #[pb(uint32, 2)] pub r#type: Option<u32>,
+    pub stream_id: Option<u32>,
+    pub r#type: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VirtioVideoCmdDoneFtraceEventWriter, "perfetto.protos.VirtioVideoCmdDoneFtraceEvent");
-impl VirtioVideoCmdDoneFtraceEventWriter<'_> {
-    #[inline] pub fn stream_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { VirtioVideoCmdDoneFtraceEvent;
+    optional r#type = 2 as Uint32;
+    optional stream_id = 1 as Uint32;
+}
+
+rt::writer! { VirtioVideoCmdDoneFtraceEventWriter, "perfetto.protos.VirtioVideoCmdDoneFtraceEvent";
+    value stream_id(u32) = 1 as uint32;
+    value r#type(u32) = 2 as uint32;
 }
 
 rt::reader! {
@@ -72,30 +80,40 @@ impl VirtioVideoCmdDoneFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VirtioVideoResourceQueueFtraceEvent {
-    #[pb(uint32, 1)] pub data_size0: Option<u32>,
-    #[pb(uint32, 2)] pub data_size1: Option<u32>,
-    #[pb(uint32, 3)] pub data_size2: Option<u32>,
-    #[pb(uint32, 4)] pub data_size3: Option<u32>,
-    #[pb(uint32, 5)] pub queue_type: Option<u32>,
-    #[pb(int32, 6)] pub resource_id: Option<i32>,
-    #[pb(int32, 7)] pub stream_id: Option<i32>,
-    #[pb(uint64, 8)] pub timestamp: Option<u64>,
+    pub data_size0: Option<u32>,
+    pub data_size1: Option<u32>,
+    pub data_size2: Option<u32>,
+    pub data_size3: Option<u32>,
+    pub queue_type: Option<u32>,
+    pub resource_id: Option<i32>,
+    pub stream_id: Option<i32>,
+    pub timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VirtioVideoResourceQueueFtraceEventWriter, "perfetto.protos.VirtioVideoResourceQueueFtraceEvent");
-impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
-    #[inline] pub fn data_size0(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn data_size1(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn data_size2(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn data_size3(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn queue_type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn resource_id(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn stream_id(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+rt::owned! { VirtioVideoResourceQueueFtraceEvent;
+    optional timestamp = 8 as Uint64;
+    optional stream_id = 7 as Int32;
+    optional resource_id = 6 as Int32;
+    optional queue_type = 5 as Uint32;
+    optional data_size3 = 4 as Uint32;
+    optional data_size2 = 3 as Uint32;
+    optional data_size1 = 2 as Uint32;
+    optional data_size0 = 1 as Uint32;
+}
+
+rt::writer! { VirtioVideoResourceQueueFtraceEventWriter, "perfetto.protos.VirtioVideoResourceQueueFtraceEvent";
+    value data_size0(u32) = 1 as uint32;
+    value data_size1(u32) = 2 as uint32;
+    value data_size2(u32) = 3 as uint32;
+    value data_size3(u32) = 4 as uint32;
+    value queue_type(u32) = 5 as uint32;
+    value resource_id(i32) = 6 as int32;
+    value stream_id(i32) = 7 as int32;
+    value timestamp(u64) = 8 as uint64;
 }
 
 rt::reader! {
@@ -128,30 +146,40 @@ impl VirtioVideoResourceQueueFtraceEvent {
 }
 
 /// `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VirtioVideoResourceQueueDoneFtraceEvent {
-    #[pb(uint32, 1)] pub data_size0: Option<u32>,
-    #[pb(uint32, 2)] pub data_size1: Option<u32>,
-    #[pb(uint32, 3)] pub data_size2: Option<u32>,
-    #[pb(uint32, 4)] pub data_size3: Option<u32>,
-    #[pb(uint32, 5)] pub queue_type: Option<u32>,
-    #[pb(int32, 6)] pub resource_id: Option<i32>,
-    #[pb(int32, 7)] pub stream_id: Option<i32>,
-    #[pb(uint64, 8)] pub timestamp: Option<u64>,
+    pub data_size0: Option<u32>,
+    pub data_size1: Option<u32>,
+    pub data_size2: Option<u32>,
+    pub data_size3: Option<u32>,
+    pub queue_type: Option<u32>,
+    pub resource_id: Option<i32>,
+    pub stream_id: Option<i32>,
+    pub timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VirtioVideoResourceQueueDoneFtraceEventWriter, "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent");
-impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
-    #[inline] pub fn data_size0(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn data_size1(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn data_size2(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn data_size3(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn queue_type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn resource_id(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    #[inline] pub fn stream_id(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+rt::owned! { VirtioVideoResourceQueueDoneFtraceEvent;
+    optional timestamp = 8 as Uint64;
+    optional stream_id = 7 as Int32;
+    optional resource_id = 6 as Int32;
+    optional queue_type = 5 as Uint32;
+    optional data_size3 = 4 as Uint32;
+    optional data_size2 = 3 as Uint32;
+    optional data_size1 = 2 as Uint32;
+    optional data_size0 = 1 as Uint32;
+}
+
+rt::writer! { VirtioVideoResourceQueueDoneFtraceEventWriter, "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent";
+    value data_size0(u32) = 1 as uint32;
+    value data_size1(u32) = 2 as uint32;
+    value data_size2(u32) = 3 as uint32;
+    value data_size3(u32) = 4 as uint32;
+    value queue_type(u32) = 5 as uint32;
+    value resource_id(i32) = 6 as int32;
+    value stream_id(i32) = 7 as int32;
+    value timestamp(u64) = 8 as uint64;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmVmscanDirectReclaimBeginFtraceEvent {
-    #[pb(int32, 1)] pub order: Option<i32>,
-    #[pb(int32, 2)] pub may_writepage: Option<i32>,
-    #[pb(uint32, 3)] pub gfp_flags: Option<u32>,
+    pub order: Option<i32>,
+    pub may_writepage: Option<i32>,
+    pub gfp_flags: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmVmscanDirectReclaimBeginFtraceEventWriter, "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent");
-impl MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn may_writepage(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { MmVmscanDirectReclaimBeginFtraceEvent;
+    optional gfp_flags = 3 as Uint32;
+    optional may_writepage = 2 as Int32;
+    optional order = 1 as Int32;
+}
+
+rt::writer! { MmVmscanDirectReclaimBeginFtraceEventWriter, "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent";
+    value order(i32) = 1 as int32;
+    value may_writepage(i32) = 2 as int32;
+    value gfp_flags(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -44,16 +49,19 @@ impl MmVmscanDirectReclaimBeginFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmVmscanDirectReclaimEndFtraceEvent {
-    #[pb(uint64, 1)] pub nr_reclaimed: Option<u64>,
+    pub nr_reclaimed: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmVmscanDirectReclaimEndFtraceEventWriter, "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent");
-impl MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
-    #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { MmVmscanDirectReclaimEndFtraceEvent;
+    optional nr_reclaimed = 1 as Uint64;
+}
+
+rt::writer! { MmVmscanDirectReclaimEndFtraceEventWriter, "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent";
+    value nr_reclaimed(u64) = 1 as uint64;
 }
 
 rt::reader! {
@@ -73,20 +81,25 @@ impl MmVmscanDirectReclaimEndFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmVmscanKswapdWakeFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
-    #[pb(int32, 2)] pub order: Option<i32>,
-    #[pb(int32, 3)] pub zid: Option<i32>,
+    pub nid: Option<i32>,
+    pub order: Option<i32>,
+    pub zid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmVmscanKswapdWakeFtraceEventWriter, "perfetto.protos.MmVmscanKswapdWakeFtraceEvent");
-impl MmVmscanKswapdWakeFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn zid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { MmVmscanKswapdWakeFtraceEvent;
+    optional zid = 3 as Int32;
+    optional order = 2 as Int32;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmVmscanKswapdWakeFtraceEventWriter, "perfetto.protos.MmVmscanKswapdWakeFtraceEvent";
+    value nid(i32) = 1 as int32;
+    value order(i32) = 2 as int32;
+    value zid(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -109,16 +122,19 @@ impl MmVmscanKswapdWakeFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmVmscanKswapdSleepFtraceEvent {
-    #[pb(int32, 1)] pub nid: Option<i32>,
+    pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmVmscanKswapdSleepFtraceEventWriter, "perfetto.protos.MmVmscanKswapdSleepFtraceEvent");
-impl MmVmscanKswapdSleepFtraceEventWriter<'_> {
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { MmVmscanKswapdSleepFtraceEvent;
+    optional nid = 1 as Int32;
+}
+
+rt::writer! { MmVmscanKswapdSleepFtraceEventWriter, "perfetto.protos.MmVmscanKswapdSleepFtraceEvent";
+    value nid(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -138,39 +154,49 @@ impl MmVmscanKswapdSleepFtraceEvent {
 }
 
 /// `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmShrinkSlabStartFtraceEvent {
-    #[pb(uint64, 1)] pub cache_items: Option<u64>,
-    #[pb(uint64, 2)] pub delta: Option<u64>,
-    #[pb(uint32, 3)] pub gfp_flags: Option<u32>,
-    #[pb(uint64, 4)] pub lru_pgs: Option<u64>,
-    #[pb(int64, 5)] pub nr_objects_to_shrink: Option<i64>,
-    #[pb(uint64, 6)] pub pgs_scanned: Option<u64>,
-    #[pb(uint64, 7)] pub shr: Option<u64>,
-    #[pb(uint64, 8)] pub shrink: Option<u64>,
-    #[pb(uint64, 9)] pub total_scan: Option<u64>,
-    #[pb(int32, 10)] pub nid: Option<i32>,
-    #[pb(int32, 11)] pub priority: Option<i32>,
+    pub cache_items: Option<u64>,
+    pub delta: Option<u64>,
+    pub gfp_flags: Option<u32>,
+    pub lru_pgs: Option<u64>,
+    pub nr_objects_to_shrink: Option<i64>,
+    pub pgs_scanned: Option<u64>,
+    pub shr: Option<u64>,
+    pub shrink: Option<u64>,
+    pub total_scan: Option<u64>,
+    pub nid: Option<i32>,
+    pub priority: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmShrinkSlabStartFtraceEventWriter, "perfetto.protos.MmShrinkSlabStartFtraceEvent");
-impl MmShrinkSlabStartFtraceEventWriter<'_> {
-    #[inline] pub fn cache_items(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn delta(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn lru_pgs(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn nr_objects_to_shrink(&mut self, value: i64) -> &mut Self {
-        rt::int64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn pgs_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn shr(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn shrink(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn total_scan(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    #[inline] pub fn priority(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
+rt::owned! { MmShrinkSlabStartFtraceEvent;
+    optional priority = 11 as Int32;
+    optional nid = 10 as Int32;
+    optional total_scan = 9 as Uint64;
+    optional shrink = 8 as Uint64;
+    optional shr = 7 as Uint64;
+    optional pgs_scanned = 6 as Uint64;
+    optional nr_objects_to_shrink = 5 as Int64;
+    optional lru_pgs = 4 as Uint64;
+    optional gfp_flags = 3 as Uint32;
+    optional delta = 2 as Uint64;
+    optional cache_items = 1 as Uint64;
+}
+
+rt::writer! { MmShrinkSlabStartFtraceEventWriter, "perfetto.protos.MmShrinkSlabStartFtraceEvent";
+    value cache_items(u64) = 1 as uint64;
+    value delta(u64) = 2 as uint64;
+    value gfp_flags(u32) = 3 as uint32;
+    value lru_pgs(u64) = 4 as uint64;
+    value nr_objects_to_shrink(i64) = 5 as int64;
+    value pgs_scanned(u64) = 6 as uint64;
+    value shr(u64) = 7 as uint64;
+    value shrink(u64) = 8 as uint64;
+    value total_scan(u64) = 9 as uint64;
+    value nid(i32) = 10 as int32;
+    value priority(i32) = 11 as int32;
 }
 
 rt::reader! {
@@ -209,28 +235,37 @@ impl MmShrinkSlabStartFtraceEvent {
 }
 
 /// `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmShrinkSlabEndFtraceEvent {
-    #[pb(int64, 1)] pub new_scan: Option<i64>,
-    #[pb(int32, 2)] pub retval: Option<i32>,
-    #[pb(uint64, 3)] pub shr: Option<u64>,
-    #[pb(uint64, 4)] pub shrink: Option<u64>,
-    #[pb(int64, 5)] pub total_scan: Option<i64>,
-    #[pb(int64, 6)] pub unused_scan: Option<i64>,
-    #[pb(int32, 7)] pub nid: Option<i32>,
+    pub new_scan: Option<i64>,
+    pub retval: Option<i32>,
+    pub shr: Option<u64>,
+    pub shrink: Option<u64>,
+    pub total_scan: Option<i64>,
+    pub unused_scan: Option<i64>,
+    pub nid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmShrinkSlabEndFtraceEventWriter, "perfetto.protos.MmShrinkSlabEndFtraceEvent");
-impl MmShrinkSlabEndFtraceEventWriter<'_> {
-    #[inline] pub fn new_scan(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn retval(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn shr(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn shrink(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn total_scan(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn unused_scan(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+rt::owned! { MmShrinkSlabEndFtraceEvent;
+    optional nid = 7 as Int32;
+    optional unused_scan = 6 as Int64;
+    optional total_scan = 5 as Int64;
+    optional shrink = 4 as Uint64;
+    optional shr = 3 as Uint64;
+    optional retval = 2 as Int32;
+    optional new_scan = 1 as Int64;
+}
+
+rt::writer! { MmShrinkSlabEndFtraceEventWriter, "perfetto.protos.MmShrinkSlabEndFtraceEvent";
+    value new_scan(i64) = 1 as int64;
+    value retval(i32) = 2 as int32;
+    value shr(u64) = 3 as uint64;
+    value shrink(u64) = 4 as uint64;
+    value total_scan(i64) = 5 as int64;
+    value unused_scan(i64) = 6 as int64;
+    value nid(i32) = 7 as int32;
 }
 
 rt::reader! {
@@ -261,20 +296,25 @@ impl MmShrinkSlabEndFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmVmscanMemcgReclaimBeginFtraceEvent {
-    #[pb(int32, 1)] pub order: Option<i32>,
-    #[pb(int32, 2)] pub may_writepage: Option<i32>,
-    #[pb(uint64, 3)] pub gfp_flags: Option<u64>,
+    pub order: Option<i32>,
+    pub may_writepage: Option<i32>,
+    pub gfp_flags: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmVmscanMemcgReclaimBeginFtraceEventWriter, "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent");
-impl MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
-    #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn may_writepage(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn gfp_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { MmVmscanMemcgReclaimBeginFtraceEvent;
+    optional gfp_flags = 3 as Uint64;
+    optional may_writepage = 2 as Int32;
+    optional order = 1 as Int32;
+}
+
+rt::writer! { MmVmscanMemcgReclaimBeginFtraceEventWriter, "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent";
+    value order(i32) = 1 as int32;
+    value may_writepage(i32) = 2 as int32;
+    value gfp_flags(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -297,16 +337,19 @@ impl MmVmscanMemcgReclaimBeginFtraceEvent {
 }
 
 /// `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct MmVmscanMemcgReclaimEndFtraceEvent {
-    #[pb(uint64, 1)] pub nr_reclaimed: Option<u64>,
+    pub nr_reclaimed: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MmVmscanMemcgReclaimEndFtraceEventWriter, "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent");
-impl MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
-    #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { MmVmscanMemcgReclaimEndFtraceEvent;
+    optional nr_reclaimed = 1 as Uint64;
+}
+
+rt::writer! { MmVmscanMemcgReclaimEndFtraceEventWriter, "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent";
+    value nr_reclaimed(u64) = 1 as uint64;
 }
 
 rt::reader! {

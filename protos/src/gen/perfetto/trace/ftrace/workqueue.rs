@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WorkqueueActivateWorkFtraceEvent {
-    #[pb(uint64, 1)] pub work: Option<u64>,
-    #[pb(uint64, 2)] pub function: Option<u64>,
+    pub work: Option<u64>,
+    pub function: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WorkqueueActivateWorkFtraceEventWriter, "perfetto.protos.WorkqueueActivateWorkFtraceEvent");
-impl WorkqueueActivateWorkFtraceEventWriter<'_> {
-    #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { WorkqueueActivateWorkFtraceEvent;
+    optional function = 2 as Uint64;
+    optional work = 1 as Uint64;
+}
+
+rt::writer! { WorkqueueActivateWorkFtraceEventWriter, "perfetto.protos.WorkqueueActivateWorkFtraceEvent";
+    value work(u64) = 1 as uint64;
+    value function(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -40,18 +44,22 @@ impl WorkqueueActivateWorkFtraceEvent {
 }
 
 /// `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WorkqueueExecuteEndFtraceEvent {
-    #[pb(uint64, 1)] pub work: Option<u64>,
-    #[pb(uint64, 2)] pub function: Option<u64>,
+    pub work: Option<u64>,
+    pub function: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WorkqueueExecuteEndFtraceEventWriter, "perfetto.protos.WorkqueueExecuteEndFtraceEvent");
-impl WorkqueueExecuteEndFtraceEventWriter<'_> {
-    #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { WorkqueueExecuteEndFtraceEvent;
+    optional function = 2 as Uint64;
+    optional work = 1 as Uint64;
+}
+
+rt::writer! { WorkqueueExecuteEndFtraceEventWriter, "perfetto.protos.WorkqueueExecuteEndFtraceEvent";
+    value work(u64) = 1 as uint64;
+    value function(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -72,18 +80,22 @@ impl WorkqueueExecuteEndFtraceEvent {
 }
 
 /// `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WorkqueueExecuteStartFtraceEvent {
-    #[pb(uint64, 1)] pub work: Option<u64>,
-    #[pb(uint64, 2)] pub function: Option<u64>,
+    pub work: Option<u64>,
+    pub function: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WorkqueueExecuteStartFtraceEventWriter, "perfetto.protos.WorkqueueExecuteStartFtraceEvent");
-impl WorkqueueExecuteStartFtraceEventWriter<'_> {
-    #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { WorkqueueExecuteStartFtraceEvent;
+    optional function = 2 as Uint64;
+    optional work = 1 as Uint64;
+}
+
+rt::writer! { WorkqueueExecuteStartFtraceEventWriter, "perfetto.protos.WorkqueueExecuteStartFtraceEvent";
+    value work(u64) = 1 as uint64;
+    value function(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -104,24 +116,31 @@ impl WorkqueueExecuteStartFtraceEvent {
 }
 
 /// `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct WorkqueueQueueWorkFtraceEvent {
-    #[pb(uint64, 1)] pub work: Option<u64>,
-    #[pb(uint64, 2)] pub function: Option<u64>,
-    #[pb(int32, 4)] pub req_cpu: Option<i32>,
-    #[pb(int32, 5)] pub cpu: Option<i32>,
-    #[pb(string, 6)] pub workqueue: Option<String>,
+    pub work: Option<u64>,
+    pub function: Option<u64>,
+    pub req_cpu: Option<i32>,
+    pub cpu: Option<i32>,
+    pub workqueue: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(WorkqueueQueueWorkFtraceEventWriter, "perfetto.protos.WorkqueueQueueWorkFtraceEvent");
-impl WorkqueueQueueWorkFtraceEventWriter<'_> {
-    #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn req_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn workqueue(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+rt::owned! { WorkqueueQueueWorkFtraceEvent;
+    optional workqueue = 6 as Text;
+    optional cpu = 5 as Int32;
+    optional req_cpu = 4 as Int32;
+    optional function = 2 as Uint64;
+    optional work = 1 as Uint64;
+}
+
+rt::writer! { WorkqueueQueueWorkFtraceEventWriter, "perfetto.protos.WorkqueueQueueWorkFtraceEvent";
+    value work(u64) = 1 as uint64;
+    value function(u64) = 2 as uint64;
+    value req_cpu(i32) = 4 as int32;
+    value cpu(i32) = 5 as int32;
+    value workqueue(&str) = 6 as string;
 }
 
 rt::reader! {

@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GenericGpuFrequencyEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericGpuFrequencyEvent {
-    #[pb(uint32, 1)] pub gpu_id: Option<u32>,
-    #[pb(uint32, 2)] pub frequency_khz: Option<u32>,
+    pub gpu_id: Option<u32>,
+    pub frequency_khz: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericGpuFrequencyEventWriter, "perfetto.protos.GenericGpuFrequencyEvent");
-impl GenericGpuFrequencyEventWriter<'_> {
-    #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn frequency_khz(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { GenericGpuFrequencyEvent;
+    optional frequency_khz = 2 as Uint32;
+    optional gpu_id = 1 as Uint32;
+}
+
+rt::writer! { GenericGpuFrequencyEventWriter, "perfetto.protos.GenericGpuFrequencyEvent";
+    value gpu_id(u32) = 1 as uint32;
+    value frequency_khz(u32) = 2 as uint32;
 }
 
 rt::reader! {

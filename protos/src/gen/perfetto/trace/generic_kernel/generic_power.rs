@@ -8,18 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GenericKernelCpuFrequencyEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericKernelCpuFrequencyEvent {
-    #[pb(int32, 1)] pub cpu: Option<i32>,
-    #[pb(int64, 2)] pub freq_hz: Option<i64>,
+    pub cpu: Option<i32>,
+    pub freq_hz: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericKernelCpuFrequencyEventWriter, "perfetto.protos.GenericKernelCpuFrequencyEvent");
-impl GenericKernelCpuFrequencyEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn freq_hz(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+rt::owned! { GenericKernelCpuFrequencyEvent;
+    optional freq_hz = 2 as Int64;
+    optional cpu = 1 as Int32;
+}
+
+rt::writer! { GenericKernelCpuFrequencyEventWriter, "perfetto.protos.GenericKernelCpuFrequencyEvent";
+    value cpu(i32) = 1 as int32;
+    value freq_hz(i64) = 2 as int64;
 }
 
 rt::reader! {

@@ -41,30 +41,31 @@ impl protozero::Enumeration for GenericKernelTaskStateEventTaskStateEnum {
 
 protozero::rt::enumeration!(GenericKernelTaskStateEventTaskStateEnum);
 /// `perfetto.protos.GenericKernelTaskStateEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericKernelTaskStateEvent {
-    #[pb(int32, 1)] pub cpu: Option<i32>,
-    #[pb(string, 2)] pub comm: Option<String>,
-    #[pb(int64, 3)] pub tid: Option<i64>,
-    #[pb(enumeration, 4)] pub state: Option<GenericKernelTaskStateEventTaskStateEnum>,
-    #[pb(int32, 5)] pub prio: Option<i32>,
+    pub cpu: Option<i32>,
+    pub comm: Option<String>,
+    pub tid: Option<i64>,
+    pub state: Option<GenericKernelTaskStateEventTaskStateEnum>,
+    pub prio: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericKernelTaskStateEventWriter, "perfetto.protos.GenericKernelTaskStateEvent");
-impl GenericKernelTaskStateEventWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn state(
-        &mut self,
-        value: GenericKernelTaskStateEventTaskStateEnum,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+rt::owned! { GenericKernelTaskStateEvent;
+    optional prio = 5 as Int32;
+    optional state = 4 as Enum(GenericKernelTaskStateEventTaskStateEnum);
+    optional tid = 3 as Int64;
+    optional comm = 2 as Text;
+    optional cpu = 1 as Int32;
+}
+
+rt::writer! { GenericKernelTaskStateEventWriter, "perfetto.protos.GenericKernelTaskStateEvent";
+    value cpu(i32) = 1 as int32;
+    value comm(&str) = 2 as string;
+    value tid(i64) = 3 as int64;
+    enumeration state(GenericKernelTaskStateEventTaskStateEnum) = 4;
+    value prio(i32) = 5 as int32;
 }
 
 rt::reader! {
@@ -95,18 +96,22 @@ impl GenericKernelTaskStateEvent {
 }
 
 /// `perfetto.protos.GenericKernelTaskRenameEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericKernelTaskRenameEvent {
-    #[pb(int64, 1)] pub tid: Option<i64>,
-    #[pb(string, 2)] pub comm: Option<String>,
+    pub tid: Option<i64>,
+    pub comm: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericKernelTaskRenameEventWriter, "perfetto.protos.GenericKernelTaskRenameEvent");
-impl GenericKernelTaskRenameEventWriter<'_> {
-    #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { GenericKernelTaskRenameEvent;
+    optional comm = 2 as Text;
+    optional tid = 1 as Int64;
+}
+
+rt::writer! { GenericKernelTaskRenameEventWriter, "perfetto.protos.GenericKernelTaskRenameEvent";
+    value tid(i64) = 1 as int64;
+    value comm(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -127,25 +132,22 @@ impl GenericKernelTaskRenameEvent {
 }
 
 /// `perfetto.protos.GenericKernelProcessTree`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericKernelProcessTree {
-    #[pb(message, 1, repeated)] pub processes: Vec<GenericKernelProcessTreeProcess>,
-    #[pb(message, 2, repeated)] pub threads: Vec<GenericKernelProcessTreeThread>,
+    pub processes: Vec<GenericKernelProcessTreeProcess>,
+    pub threads: Vec<GenericKernelProcessTreeThread>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericKernelProcessTreeWriter, "perfetto.protos.GenericKernelProcessTree");
-impl GenericKernelProcessTreeWriter<'_> {
-    #[inline] pub fn processes(&mut self) -> GenericKernelProcessTreeProcessWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn threads(&mut self) -> GenericKernelProcessTreeThreadWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { GenericKernelProcessTree;
+    repeated threads = 2 as Nested(GenericKernelProcessTreeThread);
+    repeated processes = 1 as Nested(GenericKernelProcessTreeProcess);
+}
+
+rt::writer! { GenericKernelProcessTreeWriter, "perfetto.protos.GenericKernelProcessTree";
+    message processes(GenericKernelProcessTreeProcessWriter<'_>) = 1, processes_raw;
+    message threads(GenericKernelProcessTreeThreadWriter<'_>) = 2, threads_raw;
 }
 
 rt::reader! {
@@ -166,24 +168,31 @@ impl GenericKernelProcessTree {
 }
 
 /// `perfetto.protos.GenericKernelProcessTree.Thread`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericKernelProcessTreeThread {
-    #[pb(int64, 1)] pub tid: Option<i64>,
-    #[pb(int64, 2)] pub pid: Option<i64>,
-    #[pb(string, 3)] pub comm: Option<String>,
-    #[pb(bool, 4)] pub is_main_thread: Option<bool>,
-    #[pb(bool, 5)] pub is_idle: Option<bool>,
+    pub tid: Option<i64>,
+    pub pid: Option<i64>,
+    pub comm: Option<String>,
+    pub is_main_thread: Option<bool>,
+    pub is_idle: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericKernelProcessTreeThreadWriter, "perfetto.protos.GenericKernelProcessTree.Thread");
-impl GenericKernelProcessTreeThreadWriter<'_> {
-    #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn is_main_thread(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    #[inline] pub fn is_idle(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+rt::owned! { GenericKernelProcessTreeThread;
+    optional is_idle = 5 as Bool;
+    optional is_main_thread = 4 as Bool;
+    optional comm = 3 as Text;
+    optional pid = 2 as Int64;
+    optional tid = 1 as Int64;
+}
+
+rt::writer! { GenericKernelProcessTreeThreadWriter, "perfetto.protos.GenericKernelProcessTree.Thread";
+    value tid(i64) = 1 as int64;
+    value pid(i64) = 2 as int64;
+    value comm(&str) = 3 as string;
+    value is_main_thread(bool) = 4 as bool;
+    value is_idle(bool) = 5 as bool;
 }
 
 rt::reader! {
@@ -210,20 +219,25 @@ impl GenericKernelProcessTreeThread {
 }
 
 /// `perfetto.protos.GenericKernelProcessTree.Process`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GenericKernelProcessTreeProcess {
-    #[pb(int64, 1)] pub pid: Option<i64>,
-    #[pb(int64, 2)] pub ppid: Option<i64>,
-    #[pb(string, 3)] pub cmdline: Option<String>,
+    pub pid: Option<i64>,
+    pub ppid: Option<i64>,
+    pub cmdline: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GenericKernelProcessTreeProcessWriter, "perfetto.protos.GenericKernelProcessTree.Process");
-impl GenericKernelProcessTreeProcessWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn ppid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { GenericKernelProcessTreeProcess;
+    optional cmdline = 3 as Text;
+    optional ppid = 2 as Int64;
+    optional pid = 1 as Int64;
+}
+
+rt::writer! { GenericKernelProcessTreeProcessWriter, "perfetto.protos.GenericKernelProcessTree.Process";
+    value pid(i64) = 1 as int64;
+    value ppid(i64) = 2 as int64;
+    value cmdline(&str) = 3 as string;
 }
 
 rt::reader! {

@@ -6,26 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A description of GPU counters that samples refer to.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedGpuCounterDescriptor {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(message, 2)] pub counter_descriptor: Option<crate::GpuCounterDescriptor>,
-    #[pb(int32, 3)] pub gpu_id: Option<i32>,
+    pub iid: Option<u64>,
+    pub counter_descriptor: Option<crate::GpuCounterDescriptor>,
+    pub gpu_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedGpuCounterDescriptorWriter, "perfetto.protos.InternedGpuCounterDescriptor");
-impl InternedGpuCounterDescriptorWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { InternedGpuCounterDescriptor;
+    optional gpu_id = 3 as Int32;
+    optional counter_descriptor = 2 as Nested(crate::GpuCounterDescriptor);
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedGpuCounterDescriptorWriter, "perfetto.protos.InternedGpuCounterDescriptor";
+    value iid(u64) = 1 as uint64;
+    message counter_descriptor(crate::GpuCounterDescriptorWriter<'_>) = 2, counter_descriptor_raw;
+    value gpu_id(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -48,39 +47,39 @@ impl InternedGpuCounterDescriptor {
 }
 
 /// `perfetto.protos.GpuCounterEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterEvent {
     /// At most one of these.
-    #[pb(oneof, 1, 4)] pub desc: Option<GpuCounterEventDesc>,
-    #[pb(message, 2, repeated)] pub counters: Vec<GpuCounterEventGpuCounter>,
-    #[pb(int32, 3)] pub gpu_id: Option<i32>,
+    pub desc: Option<GpuCounterEventDesc>,
+    pub counters: Vec<GpuCounterEventGpuCounter>,
+    pub gpu_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GpuCounterEvent;
+    optional gpu_id = 3 as Int32;
+    repeated counters = 2 as Nested(GpuCounterEventGpuCounter);
+    oneof desc = 1 | 4;
 }
 
 /// `perfetto.protos.GpuCounterEvent.desc`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuCounterEventDesc {
-    #[pb(message, 1)] CounterDescriptor(crate::GpuCounterDescriptor),
-    #[pb(uint64, 4)] CounterDescriptorIid(u64),
+    CounterDescriptor(crate::GpuCounterDescriptor),
+    CounterDescriptorIid(u64),
 }
 
-rt::writer!(GpuCounterEventWriter, "perfetto.protos.GpuCounterEvent");
-impl GpuCounterEventWriter<'_> {
-    #[inline] pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn counter_descriptor_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn counters(&mut self) -> GpuCounterEventGpuCounterWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn counters_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::oneof! { GpuCounterEventDesc;
+    CounterDescriptor = 1 as Nested(crate::GpuCounterDescriptor);
+    CounterDescriptorIid = 4 as Uint64;
+}
+
+rt::writer! { GpuCounterEventWriter, "perfetto.protos.GpuCounterEvent";
+    message counter_descriptor(crate::GpuCounterDescriptorWriter<'_>) = 1, counter_descriptor_raw;
+    value counter_descriptor_iid(u64) = 4 as uint64;
+    message counters(GpuCounterEventGpuCounterWriter<'_>) = 2, counters_raw;
+    value gpu_id(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -110,27 +109,36 @@ impl GpuCounterEvent {
 }
 
 /// `perfetto.protos.GpuCounterEvent.GpuCounter`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuCounterEventGpuCounter {
-    #[pb(uint32, 1)] pub counter_id: Option<u32>,
+    pub counter_id: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 2, 3)] pub value: Option<GpuCounterEventGpuCounterValue>,
+    pub value: Option<GpuCounterEventGpuCounterValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GpuCounterEventGpuCounter;
+    oneof value = 2 | 3;
+    optional counter_id = 1 as Uint32;
 }
 
 /// `perfetto.protos.GpuCounterEvent.GpuCounter.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuCounterEventGpuCounterValue {
-    #[pb(int64, 2)] IntValue(i64),
-    #[pb(double, 3)] DoubleValue(f64),
+    IntValue(i64),
+    DoubleValue(f64),
 }
 
-rt::writer!(GpuCounterEventGpuCounterWriter, "perfetto.protos.GpuCounterEvent.GpuCounter");
-impl GpuCounterEventGpuCounterWriter<'_> {
-    #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
+rt::oneof! { GpuCounterEventGpuCounterValue;
+    IntValue = 2 as Int64;
+    DoubleValue = 3 as Double;
+}
+
+rt::writer! { GpuCounterEventGpuCounterWriter, "perfetto.protos.GpuCounterEvent.GpuCounter";
+    value counter_id(u32) = 1 as uint32;
+    value int_value(i64) = 2 as int64;
+    value double_value(f64) = 3 as double;
 }
 
 rt::reader! {

@@ -35,23 +35,25 @@ impl protozero::Enumeration for GpuLogSeverity {
 
 protozero::rt::enumeration!(GpuLogSeverity);
 /// `perfetto.protos.GpuLog`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuLog {
-    #[pb(enumeration, 1)] pub severity: Option<GpuLogSeverity>,
-    #[pb(string, 2)] pub tag: Option<String>,
-    #[pb(string, 3)] pub log_message: Option<String>,
+    pub severity: Option<GpuLogSeverity>,
+    pub tag: Option<String>,
+    pub log_message: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuLogWriter, "perfetto.protos.GpuLog");
-impl GpuLogWriter<'_> {
-    #[inline] pub fn severity(&mut self, value: GpuLogSeverity) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn log_message(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { GpuLog;
+    optional log_message = 3 as Text;
+    optional tag = 2 as Text;
+    optional severity = 1 as Enum(GpuLogSeverity);
+}
+
+rt::writer! { GpuLogWriter, "perfetto.protos.GpuLog";
+    enumeration severity(GpuLogSeverity) = 1;
+    value tag(&str) = 2 as string;
+    value log_message(&str) = 3 as string;
 }
 
 rt::reader! {

@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GpuMemTotalEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuMemTotalEvent {
-    #[pb(uint32, 1)] pub gpu_id: Option<u32>,
-    #[pb(uint32, 2)] pub pid: Option<u32>,
-    #[pb(uint64, 3)] pub size: Option<u64>,
+    pub gpu_id: Option<u32>,
+    pub pid: Option<u32>,
+    pub size: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuMemTotalEventWriter, "perfetto.protos.GpuMemTotalEvent");
-impl GpuMemTotalEventWriter<'_> {
-    #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { GpuMemTotalEvent;
+    optional size = 3 as Uint64;
+    optional pid = 2 as Uint32;
+    optional gpu_id = 1 as Uint32;
+}
+
+rt::writer! { GpuMemTotalEventWriter, "perfetto.protos.GpuMemTotalEvent";
+    value gpu_id(u32) = 1 as uint32;
+    value pid(u32) = 2 as uint32;
+    value size(u64) = 3 as uint64;
 }
 
 rt::reader! {

@@ -54,23 +54,25 @@ impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCa
 
 protozero::rt::enumeration!(InternedGpuRenderStageSpecificationRenderStageCategory);
 /// A graphics context of a process.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedGraphicsContext {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
-    #[pb(enumeration, 3)] pub api: Option<InternedGraphicsContextApi>,
+    pub iid: Option<u64>,
+    pub pid: Option<i32>,
+    pub api: Option<InternedGraphicsContextApi>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedGraphicsContextWriter, "perfetto.protos.InternedGraphicsContext");
-impl InternedGraphicsContextWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn api(&mut self, value: InternedGraphicsContextApi) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { InternedGraphicsContext;
+    optional api = 3 as Enum(InternedGraphicsContextApi);
+    optional pid = 2 as Int32;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedGraphicsContextWriter, "perfetto.protos.InternedGraphicsContext";
+    value iid(u64) = 1 as uint64;
+    value pid(i32) = 2 as int32;
+    enumeration api(InternedGraphicsContextApi) = 3;
 }
 
 rt::reader! {
@@ -93,28 +95,28 @@ impl InternedGraphicsContext {
 }
 
 /// A kind of render stage.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedGpuRenderStageSpecification {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(string, 3)] pub description: Option<String>,
-    #[pb(enumeration, 4)] pub category: Option<InternedGpuRenderStageSpecificationRenderStageCategory>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub category: Option<InternedGpuRenderStageSpecificationRenderStageCategory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedGpuRenderStageSpecificationWriter, "perfetto.protos.InternedGpuRenderStageSpecification");
-impl InternedGpuRenderStageSpecificationWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn category(
-        &mut self,
-        value: InternedGpuRenderStageSpecificationRenderStageCategory,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { InternedGpuRenderStageSpecification;
+    optional category = 4 as Enum(InternedGpuRenderStageSpecificationRenderStageCategory);
+    optional description = 3 as Text;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedGpuRenderStageSpecificationWriter, "perfetto.protos.InternedGpuRenderStageSpecification";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
+    value description(&str) = 3 as string;
+    enumeration category(InternedGpuRenderStageSpecificationRenderStageCategory) = 4;
 }
 
 rt::reader! {
@@ -143,96 +145,93 @@ impl InternedGpuRenderStageSpecification {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEvent {
-    #[pb(uint64, 1)] pub event_id: Option<u64>,
-    #[pb(uint64, 2)] pub duration: Option<u64>,
+    pub event_id: Option<u64>,
+    pub duration: Option<u64>,
     #[deprecated]
-    #[pb(int32, 3)] pub hw_queue_id: Option<i32>,
+    pub hw_queue_id: Option<i32>,
     #[deprecated]
-    #[pb(int32, 4)] pub stage_id: Option<i32>,
-    #[pb(uint64, 5)] pub context: Option<u64>,
-    #[pb(message, 6, repeated)] pub extra_data: Vec<GpuRenderStageEventExtraData>,
+    pub stage_id: Option<i32>,
+    pub context: Option<u64>,
+    pub extra_data: Vec<GpuRenderStageEventExtraData>,
     #[deprecated]
-    #[pb(message, 7)] pub specifications: Option<GpuRenderStageEventSpecifications>,
-    #[pb(uint64, 8)] pub render_target_handle: Option<u64>,
-    #[pb(uint64, 9)] pub render_pass_handle: Option<u64>,
-    #[pb(uint32, 10)] pub submission_id: Option<u32>,
-    #[pb(int32, 11)] pub gpu_id: Option<i32>,
-    #[pb(uint64, 12)] pub command_buffer_handle: Option<u64>,
-    #[pb(uint64, 13)] pub hw_queue_iid: Option<u64>,
-    #[pb(uint64, 14)] pub stage_iid: Option<u64>,
-    #[pb(uint64, 15, repeated)] pub render_subpass_index_mask: Vec<u64>,
-    #[pb(uint64, 16)] pub render_pass_instance_id: Option<u64>,
+    pub specifications: Option<GpuRenderStageEventSpecifications>,
+    pub render_target_handle: Option<u64>,
+    pub render_pass_handle: Option<u64>,
+    pub submission_id: Option<u32>,
+    pub gpu_id: Option<i32>,
+    pub command_buffer_handle: Option<u64>,
+    pub hw_queue_iid: Option<u64>,
+    pub stage_iid: Option<u64>,
+    pub render_subpass_index_mask: Vec<u64>,
+    pub render_pass_instance_id: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 17, 20)] pub name_field: Option<GpuRenderStageEventNameField>,
-    #[pb(uint64, 18, repeated)] pub event_wait_ids: Vec<u64>,
-    #[pb(uint64, 19)] pub kernel_iid: Option<u64>,
-    #[pb(message, 21)] pub launch: Option<GpuRenderStageEventComputeKernelLaunch>,
+    pub name_field: Option<GpuRenderStageEventNameField>,
+    pub event_wait_ids: Vec<u64>,
+    pub kernel_iid: Option<u64>,
+    pub launch: Option<GpuRenderStageEventComputeKernelLaunch>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GpuRenderStageEvent;
+    optional launch = 21 as Nested(GpuRenderStageEventComputeKernelLaunch);
+    optional kernel_iid = 19 as Uint64;
+    unpacked event_wait_ids = 18 as Uint64;
+    oneof name_field = 17 | 20;
+    optional render_pass_instance_id = 16 as Uint64;
+    unpacked render_subpass_index_mask = 15 as Uint64;
+    optional stage_iid = 14 as Uint64;
+    optional hw_queue_iid = 13 as Uint64;
+    optional command_buffer_handle = 12 as Uint64;
+    optional gpu_id = 11 as Int32;
+    optional submission_id = 10 as Uint32;
+    optional render_pass_handle = 9 as Uint64;
+    optional render_target_handle = 8 as Uint64;
+    optional specifications = 7 as Nested(GpuRenderStageEventSpecifications);
+    repeated extra_data = 6 as Nested(GpuRenderStageEventExtraData);
+    optional context = 5 as Uint64;
+    optional stage_id = 4 as Int32;
+    optional hw_queue_id = 3 as Int32;
+    optional duration = 2 as Uint64;
+    optional event_id = 1 as Uint64;
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.name_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuRenderStageEventNameField {
-    #[pb(string, 17)] Name(String),
-    #[pb(uint64, 20)] NameIid(u64),
+    Name(String),
+    NameIid(u64),
 }
 
-rt::writer!(GpuRenderStageEventWriter, "perfetto.protos.GpuRenderStageEvent");
-impl GpuRenderStageEventWriter<'_> {
-    #[inline] pub fn event_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn duration(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn hw_queue_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn stage_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn context(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn extra_data(&mut self) -> GpuRenderStageEventExtraDataWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn extra_data_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn specifications(&mut self) -> GpuRenderStageEventSpecificationsWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn specifications_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn render_target_handle(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn render_pass_handle(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn submission_id(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
-    #[inline] pub fn command_buffer_handle(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn hw_queue_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
-    #[inline] pub fn stage_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
-    #[inline] pub fn render_subpass_index_mask(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn render_pass_instance_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<17>(&mut self.s, value); self }
-    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
-    #[inline] pub fn event_wait_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
-    #[inline] pub fn kernel_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<19>(&mut self.s, value); self }
-    #[inline] pub fn launch(&mut self) -> GpuRenderStageEventComputeKernelLaunchWriter<'_> {
-        rt::message::<21, _>(&mut self.s)
-    }
-    #[inline] pub fn launch_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<21>(&mut self.s, body); self }
+rt::oneof! { GpuRenderStageEventNameField;
+    Name = 17 as Text;
+    NameIid = 20 as Uint64;
+}
+
+rt::writer! { GpuRenderStageEventWriter, "perfetto.protos.GpuRenderStageEvent";
+    value event_id(u64) = 1 as uint64;
+    value duration(u64) = 2 as uint64;
+    value hw_queue_id(i32) = 3 as int32;
+    value stage_id(i32) = 4 as int32;
+    value context(u64) = 5 as uint64;
+    message extra_data(GpuRenderStageEventExtraDataWriter<'_>) = 6, extra_data_raw;
+    message specifications(GpuRenderStageEventSpecificationsWriter<'_>) = 7, specifications_raw;
+    value render_target_handle(u64) = 8 as uint64;
+    value render_pass_handle(u64) = 9 as uint64;
+    value submission_id(u32) = 10 as uint32;
+    value gpu_id(i32) = 11 as int32;
+    value command_buffer_handle(u64) = 12 as uint64;
+    value hw_queue_iid(u64) = 13 as uint64;
+    value stage_iid(u64) = 14 as uint64;
+    value render_subpass_index_mask(u64) = 15 as uint64;
+    value render_pass_instance_id(u64) = 16 as uint64;
+    value name(&str) = 17 as string;
+    value name_iid(u64) = 20 as uint64;
+    value event_wait_ids(u64) = 18 as uint64;
+    value kernel_iid(u64) = 19 as uint64;
+    message launch(GpuRenderStageEventComputeKernelLaunchWriter<'_>) = 21, launch_raw;
 }
 
 rt::reader! {
@@ -295,18 +294,22 @@ impl GpuRenderStageEvent {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraData`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventExtraData {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub name: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStageEventExtraDataWriter, "perfetto.protos.GpuRenderStageEvent.ExtraData");
-impl GpuRenderStageEventExtraDataWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { GpuRenderStageEventExtraData;
+    optional value = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { GpuRenderStageEventExtraDataWriter, "perfetto.protos.GpuRenderStageEvent.ExtraData";
+    value name(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -327,20 +330,25 @@ impl GpuRenderStageEventExtraData {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Dim3`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventDim3 {
-    #[pb(uint32, 1)] pub x: Option<u32>,
-    #[pb(uint32, 2)] pub y: Option<u32>,
-    #[pb(uint32, 3)] pub z: Option<u32>,
+    pub x: Option<u32>,
+    pub y: Option<u32>,
+    pub z: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStageEventDim3Writer, "perfetto.protos.GpuRenderStageEvent.Dim3");
-impl GpuRenderStageEventDim3Writer<'_> {
-    #[inline] pub fn x(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn y(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn z(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { GpuRenderStageEventDim3;
+    optional z = 3 as Uint32;
+    optional y = 2 as Uint32;
+    optional x = 1 as Uint32;
+}
+
+rt::writer! { GpuRenderStageEventDim3Writer, "perfetto.protos.GpuRenderStageEvent.Dim3";
+    value x(u32) = 1 as uint32;
+    value y(u32) = 2 as uint32;
+    value z(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -363,42 +371,59 @@ impl GpuRenderStageEventDim3 {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventExtraComputeArg {
     /// At most one of these.
-    #[pb(oneof, 1, 2)] pub name_field: Option<GpuRenderStageEventExtraComputeArgNameField>,
+    pub name_field: Option<GpuRenderStageEventExtraComputeArgNameField>,
     /// At most one of these.
-    #[pb(oneof, 3, 4, 5, 6, 7)] pub value: Option<GpuRenderStageEventExtraComputeArgValue>,
+    pub value: Option<GpuRenderStageEventExtraComputeArgValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { GpuRenderStageEventExtraComputeArg;
+    oneof value = 3 | 4 | 5 | 6 | 7;
+    oneof name_field = 1 | 2;
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg.name_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuRenderStageEventExtraComputeArgNameField {
-    #[pb(uint64, 1)] NameIid(u64),
-    #[pb(string, 2)] Name(String),
+    NameIid(u64),
+    Name(String),
+}
+
+rt::oneof! { GpuRenderStageEventExtraComputeArgNameField;
+    NameIid = 1 as Uint64;
+    Name = 2 as Text;
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum GpuRenderStageEventExtraComputeArgValue {
-    #[pb(int64, 3)] IntValue(i64),
-    #[pb(uint64, 4)] UintValue(u64),
-    #[pb(double, 5)] DoubleValue(f64),
-    #[pb(string, 6)] StringValue(String),
-    #[pb(uint64, 7)] StringValueIid(u64),
+    IntValue(i64),
+    UintValue(u64),
+    DoubleValue(f64),
+    StringValue(String),
+    StringValueIid(u64),
 }
 
-rt::writer!(GpuRenderStageEventExtraComputeArgWriter, "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg");
-impl GpuRenderStageEventExtraComputeArgWriter<'_> {
-    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn string_value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::oneof! { GpuRenderStageEventExtraComputeArgValue;
+    IntValue = 3 as Int64;
+    UintValue = 4 as Uint64;
+    DoubleValue = 5 as Double;
+    StringValue = 6 as Text;
+    StringValueIid = 7 as Uint64;
+}
+
+rt::writer! { GpuRenderStageEventExtraComputeArgWriter, "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg";
+    value name_iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
+    value int_value(i64) = 3 as int64;
+    value uint_value(u64) = 4 as uint64;
+    value double_value(f64) = 5 as double;
+    value string_value(&str) = 6 as string;
+    value string_value_iid(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -431,31 +456,25 @@ impl GpuRenderStageEventExtraComputeArg {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventComputeKernelLaunch {
-    #[pb(message, 1)] pub grid_size: Option<GpuRenderStageEventDim3>,
-    #[pb(message, 2)] pub workgroup_size: Option<GpuRenderStageEventDim3>,
-    #[pb(message, 3, repeated)] pub args: Vec<GpuRenderStageEventExtraComputeArg>,
+    pub grid_size: Option<GpuRenderStageEventDim3>,
+    pub workgroup_size: Option<GpuRenderStageEventDim3>,
+    pub args: Vec<GpuRenderStageEventExtraComputeArg>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStageEventComputeKernelLaunchWriter, "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch");
-impl GpuRenderStageEventComputeKernelLaunchWriter<'_> {
-    #[inline] pub fn grid_size(&mut self) -> GpuRenderStageEventDim3Writer<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn grid_size_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn workgroup_size(&mut self) -> GpuRenderStageEventDim3Writer<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn workgroup_size_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn args(&mut self) -> GpuRenderStageEventExtraComputeArgWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+rt::owned! { GpuRenderStageEventComputeKernelLaunch;
+    repeated args = 3 as Nested(GpuRenderStageEventExtraComputeArg);
+    optional workgroup_size = 2 as Nested(GpuRenderStageEventDim3);
+    optional grid_size = 1 as Nested(GpuRenderStageEventDim3);
+}
+
+rt::writer! { GpuRenderStageEventComputeKernelLaunchWriter, "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch";
+    message grid_size(GpuRenderStageEventDim3Writer<'_>) = 1, grid_size_raw;
+    message workgroup_size(GpuRenderStageEventDim3Writer<'_>) = 2, workgroup_size_raw;
+    message args(GpuRenderStageEventExtraComputeArgWriter<'_>) = 3, args_raw;
 }
 
 rt::reader! {
@@ -480,36 +499,25 @@ impl GpuRenderStageEventComputeKernelLaunch {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventSpecifications {
-    #[pb(message, 1)] pub context_spec: Option<GpuRenderStageEventSpecificationsContextSpec>,
-    #[pb(message, 2, repeated)] pub hw_queue: Vec<GpuRenderStageEventSpecificationsDescription>,
-    #[pb(message, 3, repeated)] pub stage: Vec<GpuRenderStageEventSpecificationsDescription>,
+    pub context_spec: Option<GpuRenderStageEventSpecificationsContextSpec>,
+    pub hw_queue: Vec<GpuRenderStageEventSpecificationsDescription>,
+    pub stage: Vec<GpuRenderStageEventSpecificationsDescription>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStageEventSpecificationsWriter, "perfetto.protos.GpuRenderStageEvent.Specifications");
-impl GpuRenderStageEventSpecificationsWriter<'_> {
-    #[inline] pub fn context_spec(
-        &mut self,
-    ) -> GpuRenderStageEventSpecificationsContextSpecWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn context_spec_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn hw_queue(
-        &mut self,
-    ) -> GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn hw_queue_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn stage(&mut self) -> GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn stage_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+rt::owned! { GpuRenderStageEventSpecifications;
+    repeated stage = 3 as Nested(GpuRenderStageEventSpecificationsDescription);
+    repeated hw_queue = 2 as Nested(GpuRenderStageEventSpecificationsDescription);
+    optional context_spec = 1 as Nested(GpuRenderStageEventSpecificationsContextSpec);
+}
+
+rt::writer! { GpuRenderStageEventSpecificationsWriter, "perfetto.protos.GpuRenderStageEvent.Specifications";
+    message context_spec(GpuRenderStageEventSpecificationsContextSpecWriter<'_>) = 1, context_spec_raw;
+    message hw_queue(GpuRenderStageEventSpecificationsDescriptionWriter<'_>) = 2, hw_queue_raw;
+    message stage(GpuRenderStageEventSpecificationsDescriptionWriter<'_>) = 3, stage_raw;
 }
 
 rt::reader! {
@@ -542,18 +550,22 @@ impl GpuRenderStageEventSpecifications {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventSpecificationsContextSpec {
-    #[pb(uint64, 1)] pub context: Option<u64>,
-    #[pb(int32, 2)] pub pid: Option<i32>,
+    pub context: Option<u64>,
+    pub pid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStageEventSpecificationsContextSpecWriter, "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec");
-impl GpuRenderStageEventSpecificationsContextSpecWriter<'_> {
-    #[inline] pub fn context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { GpuRenderStageEventSpecificationsContextSpec;
+    optional pid = 2 as Int32;
+    optional context = 1 as Uint64;
+}
+
+rt::writer! { GpuRenderStageEventSpecificationsContextSpecWriter, "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec";
+    value context(u64) = 1 as uint64;
+    value pid(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -574,18 +586,22 @@ impl GpuRenderStageEventSpecificationsContextSpec {
 }
 
 /// `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuRenderStageEventSpecificationsDescription {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub description: Option<String>,
+    pub name: Option<String>,
+    pub description: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuRenderStageEventSpecificationsDescriptionWriter, "perfetto.protos.GpuRenderStageEvent.Specifications.Description");
-impl GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { GpuRenderStageEventSpecificationsDescription;
+    optional description = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { GpuRenderStageEventSpecificationsDescriptionWriter, "perfetto.protos.GpuRenderStageEvent.Specifications.Description";
+    value name(&str) = 1 as string;
+    value description(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -606,27 +622,31 @@ impl GpuRenderStageEventSpecificationsDescription {
 }
 
 /// `perfetto.protos.InternedComputeKernel`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedComputeKernel {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(string, 3)] pub demangled_name: Option<String>,
-    #[pb(string, 4)] pub arch: Option<String>,
-    #[pb(message, 5, repeated)] pub args: Vec<GpuRenderStageEventExtraComputeArg>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
+    pub demangled_name: Option<String>,
+    pub arch: Option<String>,
+    pub args: Vec<GpuRenderStageEventExtraComputeArg>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedComputeKernelWriter, "perfetto.protos.InternedComputeKernel");
-impl InternedComputeKernelWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn demangled_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn arch(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn args(&mut self) -> GpuRenderStageEventExtraComputeArgWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+rt::owned! { InternedComputeKernel;
+    repeated args = 5 as Nested(GpuRenderStageEventExtraComputeArg);
+    optional arch = 4 as Text;
+    optional demangled_name = 3 as Text;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedComputeKernelWriter, "perfetto.protos.InternedComputeKernel";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
+    value demangled_name(&str) = 3 as string;
+    value arch(&str) = 4 as string;
+    message args(GpuRenderStageEventExtraComputeArgWriter<'_>) = 5, args_raw;
 }
 
 rt::reader! {
@@ -655,18 +675,22 @@ impl InternedComputeKernel {
 }
 
 /// `perfetto.protos.InternedComputeArgName`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedComputeArgName {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedComputeArgNameWriter, "perfetto.protos.InternedComputeArgName");
-impl InternedComputeArgNameWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { InternedComputeArgName;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedComputeArgNameWriter, "perfetto.protos.InternedComputeArgName";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -8,39 +8,33 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VulkanApiEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VulkanApiEvent {
     /// At most one of these.
-    #[pb(oneof, 1, 2)] pub event: Option<VulkanApiEventEvent>,
+    pub event: Option<VulkanApiEventEvent>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { VulkanApiEvent;
+    oneof event = 1 | 2;
 }
 
 /// `perfetto.protos.VulkanApiEvent.event`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum VulkanApiEventEvent {
-    #[pb(message, 1)] VkDebugUtilsObjectName(VulkanApiEventVkDebugUtilsObjectName),
-    #[pb(message, 2)] VkQueueSubmit(VulkanApiEventVkQueueSubmit),
+    VkDebugUtilsObjectName(VulkanApiEventVkDebugUtilsObjectName),
+    VkQueueSubmit(VulkanApiEventVkQueueSubmit),
 }
 
-rt::writer!(VulkanApiEventWriter, "perfetto.protos.VulkanApiEvent");
-impl VulkanApiEventWriter<'_> {
-    #[inline] pub fn vk_debug_utils_object_name(
-        &mut self,
-    ) -> VulkanApiEventVkDebugUtilsObjectNameWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn vk_debug_utils_object_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vk_queue_submit(&mut self) -> VulkanApiEventVkQueueSubmitWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn vk_queue_submit_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::oneof! { VulkanApiEventEvent;
+    VkDebugUtilsObjectName = 1 as Nested(VulkanApiEventVkDebugUtilsObjectName);
+    VkQueueSubmit = 2 as Nested(VulkanApiEventVkQueueSubmit);
+}
+
+rt::writer! { VulkanApiEventWriter, "perfetto.protos.VulkanApiEvent";
+    message vk_debug_utils_object_name(VulkanApiEventVkDebugUtilsObjectNameWriter<'_>) = 1, vk_debug_utils_object_name_raw;
+    message vk_queue_submit(VulkanApiEventVkQueueSubmitWriter<'_>) = 2, vk_queue_submit_raw;
 }
 
 rt::reader! {
@@ -67,24 +61,31 @@ impl VulkanApiEvent {
 }
 
 /// `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VulkanApiEventVkDebugUtilsObjectName {
-    #[pb(uint32, 1)] pub pid: Option<u32>,
-    #[pb(uint64, 2)] pub vk_device: Option<u64>,
-    #[pb(int32, 3)] pub object_type: Option<i32>,
-    #[pb(uint64, 4)] pub object: Option<u64>,
-    #[pb(string, 5)] pub object_name: Option<String>,
+    pub pid: Option<u32>,
+    pub vk_device: Option<u64>,
+    pub object_type: Option<i32>,
+    pub object: Option<u64>,
+    pub object_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VulkanApiEventVkDebugUtilsObjectNameWriter, "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName");
-impl VulkanApiEventVkDebugUtilsObjectNameWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn vk_device(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn object_type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn object(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn object_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+rt::owned! { VulkanApiEventVkDebugUtilsObjectName;
+    optional object_name = 5 as Text;
+    optional object = 4 as Uint64;
+    optional object_type = 3 as Int32;
+    optional vk_device = 2 as Uint64;
+    optional pid = 1 as Uint32;
+}
+
+rt::writer! { VulkanApiEventVkDebugUtilsObjectNameWriter, "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName";
+    value pid(u32) = 1 as uint32;
+    value vk_device(u64) = 2 as uint64;
+    value object_type(i32) = 3 as int32;
+    value object(u64) = 4 as uint64;
+    value object_name(&str) = 5 as string;
 }
 
 rt::reader! {
@@ -111,29 +112,34 @@ impl VulkanApiEventVkDebugUtilsObjectName {
 }
 
 /// `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VulkanApiEventVkQueueSubmit {
-    #[pb(uint64, 1)] pub duration_ns: Option<u64>,
-    #[pb(uint32, 2)] pub pid: Option<u32>,
-    #[pb(uint32, 3)] pub tid: Option<u32>,
-    #[pb(uint64, 4)] pub vk_queue: Option<u64>,
-    #[pb(uint64, 5, repeated)] pub vk_command_buffers: Vec<u64>,
-    #[pb(uint32, 6)] pub submission_id: Option<u32>,
+    pub duration_ns: Option<u64>,
+    pub pid: Option<u32>,
+    pub tid: Option<u32>,
+    pub vk_queue: Option<u64>,
+    pub vk_command_buffers: Vec<u64>,
+    pub submission_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VulkanApiEventVkQueueSubmitWriter, "perfetto.protos.VulkanApiEvent.VkQueueSubmit");
-impl VulkanApiEventVkQueueSubmitWriter<'_> {
-    #[inline] pub fn duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn vk_queue(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn vk_command_buffers(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn submission_id(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { VulkanApiEventVkQueueSubmit;
+    optional submission_id = 6 as Uint32;
+    unpacked vk_command_buffers = 5 as Uint64;
+    optional vk_queue = 4 as Uint64;
+    optional tid = 3 as Uint32;
+    optional pid = 2 as Uint32;
+    optional duration_ns = 1 as Uint64;
+}
+
+rt::writer! { VulkanApiEventVkQueueSubmitWriter, "perfetto.protos.VulkanApiEvent.VkQueueSubmit";
+    value duration_ns(u64) = 1 as uint64;
+    value pid(u32) = 2 as uint32;
+    value tid(u32) = 3 as uint32;
+    value vk_queue(u64) = 4 as uint64;
+    value vk_command_buffers(u64) = 5 as uint64;
+    value submission_id(u32) = 6 as uint32;
 }
 
 rt::reader! {

@@ -89,29 +89,39 @@ impl protozero::Enumeration for VulkanMemoryEventAllocationScope {
 
 protozero::rt::enumeration!(VulkanMemoryEventAllocationScope);
 /// `perfetto.protos.VulkanMemoryEventAnnotation`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VulkanMemoryEventAnnotation {
-    #[pb(uint64, 1)] pub key_iid: Option<u64>,
+    pub key_iid: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 4)] pub value: Option<VulkanMemoryEventAnnotationValue>,
+    pub value: Option<VulkanMemoryEventAnnotationValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { VulkanMemoryEventAnnotation;
+    oneof value = 2 | 3 | 4;
+    optional key_iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.VulkanMemoryEventAnnotation.value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum VulkanMemoryEventAnnotationValue {
-    #[pb(int64, 2)] IntValue(i64),
-    #[pb(double, 3)] DoubleValue(f64),
-    #[pb(uint64, 4)] StringIid(u64),
+    IntValue(i64),
+    DoubleValue(f64),
+    StringIid(u64),
 }
 
-rt::writer!(VulkanMemoryEventAnnotationWriter, "perfetto.protos.VulkanMemoryEventAnnotation");
-impl VulkanMemoryEventAnnotationWriter<'_> {
-    #[inline] pub fn key_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
-    #[inline] pub fn string_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::oneof! { VulkanMemoryEventAnnotationValue;
+    IntValue = 2 as Int64;
+    DoubleValue = 3 as Double;
+    StringIid = 4 as Uint64;
+}
+
+rt::writer! { VulkanMemoryEventAnnotationWriter, "perfetto.protos.VulkanMemoryEventAnnotation";
+    value key_iid(u64) = 1 as uint64;
+    value int_value(i64) = 2 as int64;
+    value double_value(f64) = 3 as double;
+    value string_iid(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -138,60 +148,58 @@ impl VulkanMemoryEventAnnotation {
 }
 
 /// `perfetto.protos.VulkanMemoryEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct VulkanMemoryEvent {
-    #[pb(enumeration, 1)] pub source: Option<VulkanMemoryEventSource>,
-    #[pb(enumeration, 2)] pub operation: Option<VulkanMemoryEventOperation>,
-    #[pb(int64, 3)] pub timestamp: Option<i64>,
-    #[pb(uint32, 4)] pub pid: Option<u32>,
-    #[pb(fixed64, 5)] pub memory_address: Option<u64>,
-    #[pb(uint64, 6)] pub memory_size: Option<u64>,
-    #[pb(uint64, 7)] pub caller_iid: Option<u64>,
-    #[pb(enumeration, 8)] pub allocation_scope: Option<VulkanMemoryEventAllocationScope>,
-    #[pb(message, 9, repeated)] pub annotations: Vec<VulkanMemoryEventAnnotation>,
-    #[pb(fixed64, 16)] pub device: Option<u64>,
-    #[pb(fixed64, 17)] pub device_memory: Option<u64>,
-    #[pb(uint32, 18)] pub memory_type: Option<u32>,
-    #[pb(uint32, 19)] pub heap: Option<u32>,
-    #[pb(fixed64, 20)] pub object_handle: Option<u64>,
+    pub source: Option<VulkanMemoryEventSource>,
+    pub operation: Option<VulkanMemoryEventOperation>,
+    pub timestamp: Option<i64>,
+    pub pid: Option<u32>,
+    pub memory_address: Option<u64>,
+    pub memory_size: Option<u64>,
+    pub caller_iid: Option<u64>,
+    pub allocation_scope: Option<VulkanMemoryEventAllocationScope>,
+    pub annotations: Vec<VulkanMemoryEventAnnotation>,
+    pub device: Option<u64>,
+    pub device_memory: Option<u64>,
+    pub memory_type: Option<u32>,
+    pub heap: Option<u32>,
+    pub object_handle: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(VulkanMemoryEventWriter, "perfetto.protos.VulkanMemoryEvent");
-impl VulkanMemoryEventWriter<'_> {
-    #[inline] pub fn source(&mut self, value: VulkanMemoryEventSource) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn operation(&mut self, value: VulkanMemoryEventOperation) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn memory_address(&mut self, value: u64) -> &mut Self { rt::fixed64::<5>(&mut self.s, value); self }
-    #[inline] pub fn memory_size(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn caller_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn allocation_scope(
-        &mut self,
-        value: VulkanMemoryEventAllocationScope,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn annotations(&mut self) -> VulkanMemoryEventAnnotationWriter<'_> {
-        rt::message::<9, _>(&mut self.s)
-    }
-    #[inline] pub fn annotations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<9>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn device(&mut self, value: u64) -> &mut Self { rt::fixed64::<16>(&mut self.s, value); self }
-    #[inline] pub fn device_memory(&mut self, value: u64) -> &mut Self { rt::fixed64::<17>(&mut self.s, value); self }
-    #[inline] pub fn memory_type(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    #[inline] pub fn heap(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
-    #[inline] pub fn object_handle(&mut self, value: u64) -> &mut Self { rt::fixed64::<20>(&mut self.s, value); self }
+rt::owned! { VulkanMemoryEvent;
+    optional object_handle = 20 as Fixed64;
+    optional heap = 19 as Uint32;
+    optional memory_type = 18 as Uint32;
+    optional device_memory = 17 as Fixed64;
+    optional device = 16 as Fixed64;
+    repeated annotations = 9 as Nested(VulkanMemoryEventAnnotation);
+    optional allocation_scope = 8 as Enum(VulkanMemoryEventAllocationScope);
+    optional caller_iid = 7 as Uint64;
+    optional memory_size = 6 as Uint64;
+    optional memory_address = 5 as Fixed64;
+    optional pid = 4 as Uint32;
+    optional timestamp = 3 as Int64;
+    optional operation = 2 as Enum(VulkanMemoryEventOperation);
+    optional source = 1 as Enum(VulkanMemoryEventSource);
+}
+
+rt::writer! { VulkanMemoryEventWriter, "perfetto.protos.VulkanMemoryEvent";
+    enumeration source(VulkanMemoryEventSource) = 1;
+    enumeration operation(VulkanMemoryEventOperation) = 2;
+    value timestamp(i64) = 3 as int64;
+    value pid(u32) = 4 as uint32;
+    value memory_address(u64) = 5 as fixed64;
+    value memory_size(u64) = 6 as uint64;
+    value caller_iid(u64) = 7 as uint64;
+    enumeration allocation_scope(VulkanMemoryEventAllocationScope) = 8;
+    message annotations(VulkanMemoryEventAnnotationWriter<'_>) = 9, annotations_raw;
+    value device(u64) = 16 as fixed64;
+    value device_memory(u64) = 17 as fixed64;
+    value memory_type(u32) = 18 as uint32;
+    value heap(u32) = 19 as uint32;
+    value object_handle(u64) = 20 as fixed64;
 }
 
 rt::reader! {

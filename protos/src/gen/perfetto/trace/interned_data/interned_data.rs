@@ -7,304 +7,159 @@ use protozero::rt;
 use protozero::descriptor as d;
 /// Strings and other things that packets of the same sequence name by number (iid, from 1) instead
 /// of repeating them. An entry holds from its packet on, until incremental state is cleared.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedData {
     /// For `TrackEvent.category_iids`.
-    #[pb(message, 1, repeated)] pub event_categories: Vec<crate::EventCategory>,
+    pub event_categories: Vec<crate::EventCategory>,
     /// For `TrackEvent.name_iid`.
-    #[pb(message, 2, repeated)] pub event_names: Vec<crate::EventName>,
+    pub event_names: Vec<crate::EventName>,
     /// For `DebugAnnotation.name_iid`.
-    #[pb(message, 3, repeated)] pub debug_annotation_names: Vec<crate::DebugAnnotationName>,
+    pub debug_annotation_names: Vec<crate::DebugAnnotationName>,
     /// For everything that says where in the source it was.
-    #[pb(message, 4, repeated)] pub source_locations: Vec<crate::SourceLocation>,
-    #[pb(message, 5, repeated)] pub function_names: Vec<crate::InternedString>,
-    #[pb(message, 6, repeated)] pub frames: Vec<crate::Frame>,
+    pub source_locations: Vec<crate::SourceLocation>,
+    pub function_names: Vec<crate::InternedString>,
+    pub frames: Vec<crate::Frame>,
     /// Lists of frames, outermost first.
-    #[pb(message, 7, repeated)] pub callstacks: Vec<crate::Callstack>,
+    pub callstacks: Vec<crate::Callstack>,
     /// Raw bytes, not hex.
-    #[pb(message, 16, repeated)] pub build_ids: Vec<crate::InternedString>,
+    pub build_ids: Vec<crate::InternedString>,
     /// Components of paths.
-    #[pb(message, 17, repeated)] pub mapping_paths: Vec<crate::InternedString>,
-    #[pb(message, 18, repeated)] pub source_paths: Vec<crate::InternedString>,
-    #[pb(message, 19, repeated)] pub mappings: Vec<crate::Mapping>,
+    pub mapping_paths: Vec<crate::InternedString>,
+    pub source_paths: Vec<crate::InternedString>,
+    pub mappings: Vec<crate::Mapping>,
     /// For `LogMessage.body_iid`.
-    #[pb(message, 20, repeated)] pub log_message_body: Vec<crate::LogMessageBody>,
-    #[pb(message, 22, repeated)] pub vulkan_memory_keys: Vec<crate::InternedString>,
+    pub log_message_body: Vec<crate::LogMessageBody>,
+    pub vulkan_memory_keys: Vec<crate::InternedString>,
     #[cfg(feature = "gpu")]
-    #[pb(message, 23, repeated)] pub graphics_contexts: Vec<crate::InternedGraphicsContext>,
+    pub graphics_contexts: Vec<crate::InternedGraphicsContext>,
     #[cfg(feature = "gpu")]
-    #[pb(message, 24, repeated)] pub gpu_specifications: Vec<crate::InternedGpuRenderStageSpecification>,
+    pub gpu_specifications: Vec<crate::InternedGpuRenderStageSpecification>,
     /// For `ChromeHistogramSample.name_iid`.
     #[cfg(feature = "chrome")]
-    #[pb(message, 25, repeated)] pub histogram_names: Vec<crate::HistogramName>,
-    #[pb(message, 26, repeated)] pub kernel_symbols: Vec<crate::InternedString>,
+    pub histogram_names: Vec<crate::HistogramName>,
+    pub kernel_symbols: Vec<crate::InternedString>,
     /// For `DebugAnnotation.proto_type_name_iid`.
-    #[pb(message, 27, repeated)] pub debug_annotation_value_type_names: Vec<crate::DebugAnnotationValueTypeName>,
-    #[pb(message, 28, repeated)] pub unsymbolized_source_locations: Vec<crate::UnsymbolizedSourceLocation>,
+    pub debug_annotation_value_type_names: Vec<crate::DebugAnnotationValueTypeName>,
+    pub unsymbolized_source_locations: Vec<crate::UnsymbolizedSourceLocation>,
     /// For `DebugAnnotation.string_value_iid`.
-    #[pb(message, 29, repeated)] pub debug_annotation_string_values: Vec<crate::InternedString>,
+    pub debug_annotation_string_values: Vec<crate::InternedString>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 31, repeated)] pub v8_js_function_name: Vec<crate::InternedV8String>,
+    pub v8_js_function_name: Vec<crate::InternedV8String>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 32, repeated)] pub v8_js_function: Vec<crate::InternedV8JsFunction>,
+    pub v8_js_function: Vec<crate::InternedV8JsFunction>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 33, repeated)] pub v8_js_script: Vec<crate::InternedV8JsScript>,
+    pub v8_js_script: Vec<crate::InternedV8JsScript>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 34, repeated)] pub v8_wasm_script: Vec<crate::InternedV8WasmScript>,
+    pub v8_wasm_script: Vec<crate::InternedV8WasmScript>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 35, repeated)] pub v8_isolate: Vec<crate::InternedV8Isolate>,
+    pub v8_isolate: Vec<crate::InternedV8Isolate>,
     /// For `TrackEvent.correlation_id_str_iid`.
-    #[pb(message, 43, repeated)] pub correlation_id_str: Vec<crate::InternedString>,
+    pub correlation_id_str: Vec<crate::InternedString>,
     #[cfg(feature = "gpu")]
-    #[pb(message, 47, repeated)] pub gpu_counter_descriptors: Vec<crate::InternedGpuCounterDescriptor>,
+    pub gpu_counter_descriptors: Vec<crate::InternedGpuCounterDescriptor>,
     #[cfg(feature = "profiling")]
-    #[pb(message, 48, repeated)] pub stack_sample_task_contexts: Vec<crate::StackSampleTaskContext>,
+    pub stack_sample_task_contexts: Vec<crate::StackSampleTaskContext>,
     #[cfg(feature = "profiling")]
-    #[pb(message, 49, repeated)] pub stack_sample_execution_contexts: Vec<crate::StackSampleExecutionContext>,
+    pub stack_sample_execution_contexts: Vec<crate::StackSampleExecutionContext>,
     #[cfg(feature = "profiling")]
-    #[pb(message, 50, repeated)] pub stack_sample_counter_descriptors: Vec<crate::StackSampleCounterDescriptor>,
+    pub stack_sample_counter_descriptors: Vec<crate::StackSampleCounterDescriptor>,
     #[cfg(feature = "profiling")]
-    #[pb(message, 51, repeated)] pub stack_sample_async_context_descriptors: Vec<
+    pub stack_sample_async_context_descriptors: Vec<
         crate::StackSampleAsyncContextDescriptor,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedDataWriter, "perfetto.protos.InternedData");
-impl InternedDataWriter<'_> {
+rt::owned! { InternedData;
+    #[cfg(feature = "profiling")]
+    repeated stack_sample_async_context_descriptors = 51 as Nested(crate::StackSampleAsyncContextDescriptor);
+    #[cfg(feature = "profiling")]
+    repeated stack_sample_counter_descriptors = 50 as Nested(crate::StackSampleCounterDescriptor);
+    #[cfg(feature = "profiling")]
+    repeated stack_sample_execution_contexts = 49 as Nested(crate::StackSampleExecutionContext);
+    #[cfg(feature = "profiling")] repeated stack_sample_task_contexts = 48 as Nested(crate::StackSampleTaskContext);
+    #[cfg(feature = "gpu")] repeated gpu_counter_descriptors = 47 as Nested(crate::InternedGpuCounterDescriptor);
+    repeated correlation_id_str = 43 as Nested(crate::InternedString);
+    #[cfg(feature = "chrome")] repeated v8_isolate = 35 as Nested(crate::InternedV8Isolate);
+    #[cfg(feature = "chrome")] repeated v8_wasm_script = 34 as Nested(crate::InternedV8WasmScript);
+    #[cfg(feature = "chrome")] repeated v8_js_script = 33 as Nested(crate::InternedV8JsScript);
+    #[cfg(feature = "chrome")] repeated v8_js_function = 32 as Nested(crate::InternedV8JsFunction);
+    #[cfg(feature = "chrome")] repeated v8_js_function_name = 31 as Nested(crate::InternedV8String);
+    repeated debug_annotation_string_values = 29 as Nested(crate::InternedString);
+    repeated unsymbolized_source_locations = 28 as Nested(crate::UnsymbolizedSourceLocation);
+    repeated debug_annotation_value_type_names = 27 as Nested(crate::DebugAnnotationValueTypeName);
+    repeated kernel_symbols = 26 as Nested(crate::InternedString);
+    #[cfg(feature = "chrome")] repeated histogram_names = 25 as Nested(crate::HistogramName);
+    #[cfg(feature = "gpu")] repeated gpu_specifications = 24 as Nested(crate::InternedGpuRenderStageSpecification);
+    #[cfg(feature = "gpu")] repeated graphics_contexts = 23 as Nested(crate::InternedGraphicsContext);
+    repeated vulkan_memory_keys = 22 as Nested(crate::InternedString);
+    repeated log_message_body = 20 as Nested(crate::LogMessageBody);
+    repeated mappings = 19 as Nested(crate::Mapping);
+    repeated source_paths = 18 as Nested(crate::InternedString);
+    repeated mapping_paths = 17 as Nested(crate::InternedString);
+    repeated build_ids = 16 as Nested(crate::InternedString);
+    repeated callstacks = 7 as Nested(crate::Callstack);
+    repeated frames = 6 as Nested(crate::Frame);
+    repeated function_names = 5 as Nested(crate::InternedString);
+    repeated source_locations = 4 as Nested(crate::SourceLocation);
+    repeated debug_annotation_names = 3 as Nested(crate::DebugAnnotationName);
+    repeated event_names = 2 as Nested(crate::EventName);
+    repeated event_categories = 1 as Nested(crate::EventCategory);
+}
+
+rt::writer! { InternedDataWriter, "perfetto.protos.InternedData";
     /// For `TrackEvent.category_iids`.
-    #[inline] pub fn event_categories(&mut self) -> crate::EventCategoryWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn event_categories_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    message event_categories(crate::EventCategoryWriter<'_>) = 1, event_categories_raw;
     /// For `TrackEvent.name_iid`.
-    #[inline] pub fn event_names(&mut self) -> crate::EventNameWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn event_names_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    message event_names(crate::EventNameWriter<'_>) = 2, event_names_raw;
     /// For `DebugAnnotation.name_iid`.
-    #[inline] pub fn debug_annotation_names(&mut self) -> crate::DebugAnnotationNameWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn debug_annotation_names_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+    message debug_annotation_names(crate::DebugAnnotationNameWriter<'_>) = 3, debug_annotation_names_raw;
     /// For everything that says where in the source it was.
-    #[inline] pub fn source_locations(&mut self) -> crate::SourceLocationWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn function_names(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn function_names_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn frames(&mut self) -> crate::FrameWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
+    message source_locations(crate::SourceLocationWriter<'_>) = 4, source_locations_raw;
+    message function_names(crate::InternedStringWriter<'_>) = 5, function_names_raw;
+    message frames(crate::FrameWriter<'_>) = 6, frames_raw;
     /// Lists of frames, outermost first.
-    #[inline] pub fn callstacks(&mut self) -> crate::CallstackWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn callstacks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+    message callstacks(crate::CallstackWriter<'_>) = 7, callstacks_raw;
     /// Raw bytes, not hex.
-    #[inline] pub fn build_ids(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<16, _>(&mut self.s) }
-    #[inline] pub fn build_ids_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<16>(&mut self.s, body);
-        self
-    }
+    message build_ids(crate::InternedStringWriter<'_>) = 16, build_ids_raw;
     /// Components of paths.
-    #[inline] pub fn mapping_paths(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<17, _>(&mut self.s) }
-    #[inline] pub fn mapping_paths_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<17>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn source_paths(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<18, _>(&mut self.s) }
-    #[inline] pub fn source_paths_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<18>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mappings(&mut self) -> crate::MappingWriter<'_> { rt::message::<19, _>(&mut self.s) }
-    #[inline] pub fn mappings_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<19>(&mut self.s, body);
-        self
-    }
+    message mapping_paths(crate::InternedStringWriter<'_>) = 17, mapping_paths_raw;
+    message source_paths(crate::InternedStringWriter<'_>) = 18, source_paths_raw;
+    message mappings(crate::MappingWriter<'_>) = 19, mappings_raw;
     /// For `LogMessage.body_iid`.
-    #[inline] pub fn log_message_body(&mut self) -> crate::LogMessageBodyWriter<'_> {
-        rt::message::<20, _>(&mut self.s)
-    }
-    #[inline] pub fn log_message_body_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<20>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn vulkan_memory_keys(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<22, _>(&mut self.s)
-    }
-    #[inline] pub fn vulkan_memory_keys_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<22>(&mut self.s, body);
-        self
-    }
+    message log_message_body(crate::LogMessageBodyWriter<'_>) = 20, log_message_body_raw;
+    message vulkan_memory_keys(crate::InternedStringWriter<'_>) = 22, vulkan_memory_keys_raw;
     #[cfg(feature = "gpu")]
-    #[inline] pub fn graphics_contexts(&mut self) -> crate::InternedGraphicsContextWriter<'_> {
-        rt::message::<23, _>(&mut self.s)
-    }
-    #[inline] pub fn graphics_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<23>(&mut self.s, body);
-        self
-    }
+    message graphics_contexts(crate::InternedGraphicsContextWriter<'_>) = 23, graphics_contexts_raw;
     #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_specifications(
-        &mut self,
-    ) -> crate::InternedGpuRenderStageSpecificationWriter<'_> {
-        rt::message::<24, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_specifications_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<24>(&mut self.s, body);
-        self
-    }
+    message gpu_specifications(crate::InternedGpuRenderStageSpecificationWriter<'_>) = 24, gpu_specifications_raw;
     /// For `ChromeHistogramSample.name_iid`.
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn histogram_names(&mut self) -> crate::HistogramNameWriter<'_> { rt::message::<25, _>(&mut self.s) }
-    #[inline] pub fn histogram_names_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<25>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn kernel_symbols(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<26, _>(&mut self.s) }
-    #[inline] pub fn kernel_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<26>(&mut self.s, body);
-        self
-    }
+    #[cfg(feature = "chrome")] message histogram_names(crate::HistogramNameWriter<'_>) = 25, histogram_names_raw;
+    message kernel_symbols(crate::InternedStringWriter<'_>) = 26, kernel_symbols_raw;
     /// For `DebugAnnotation.proto_type_name_iid`.
-    #[inline] pub fn debug_annotation_value_type_names(
-        &mut self,
-    ) -> crate::DebugAnnotationValueTypeNameWriter<'_> {
-        rt::message::<27, _>(&mut self.s)
-    }
-    #[inline] pub fn debug_annotation_value_type_names_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<27>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn unsymbolized_source_locations(
-        &mut self,
-    ) -> crate::UnsymbolizedSourceLocationWriter<'_> {
-        rt::message::<28, _>(&mut self.s)
-    }
-    #[inline] pub fn unsymbolized_source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<28>(&mut self.s, body);
-        self
-    }
+    message debug_annotation_value_type_names(crate::DebugAnnotationValueTypeNameWriter<'_>) = 27, debug_annotation_value_type_names_raw;
+    message unsymbolized_source_locations(crate::UnsymbolizedSourceLocationWriter<'_>) = 28, unsymbolized_source_locations_raw;
     /// For `DebugAnnotation.string_value_iid`.
-    #[inline] pub fn debug_annotation_string_values(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<29, _>(&mut self.s)
-    }
-    #[inline] pub fn debug_annotation_string_values_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<29>(&mut self.s, body);
-        self
-    }
+    message debug_annotation_string_values(crate::InternedStringWriter<'_>) = 29, debug_annotation_string_values_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_js_function_name(&mut self) -> crate::InternedV8StringWriter<'_> {
-        rt::message::<31, _>(&mut self.s)
-    }
-    #[inline] pub fn v8_js_function_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<31>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_js_function(&mut self) -> crate::InternedV8JsFunctionWriter<'_> {
-        rt::message::<32, _>(&mut self.s)
-    }
-    #[inline] pub fn v8_js_function_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<32>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_js_script(&mut self) -> crate::InternedV8JsScriptWriter<'_> {
-        rt::message::<33, _>(&mut self.s)
-    }
-    #[inline] pub fn v8_js_script_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<33>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_wasm_script(&mut self) -> crate::InternedV8WasmScriptWriter<'_> {
-        rt::message::<34, _>(&mut self.s)
-    }
-    #[inline] pub fn v8_wasm_script_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<34>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn v8_isolate(&mut self) -> crate::InternedV8IsolateWriter<'_> { rt::message::<35, _>(&mut self.s) }
-    #[inline] pub fn v8_isolate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<35>(&mut self.s, body);
-        self
-    }
+    message v8_js_function_name(crate::InternedV8StringWriter<'_>) = 31, v8_js_function_name_raw;
+    #[cfg(feature = "chrome")] message v8_js_function(crate::InternedV8JsFunctionWriter<'_>) = 32, v8_js_function_raw;
+    #[cfg(feature = "chrome")] message v8_js_script(crate::InternedV8JsScriptWriter<'_>) = 33, v8_js_script_raw;
+    #[cfg(feature = "chrome")] message v8_wasm_script(crate::InternedV8WasmScriptWriter<'_>) = 34, v8_wasm_script_raw;
+    #[cfg(feature = "chrome")] message v8_isolate(crate::InternedV8IsolateWriter<'_>) = 35, v8_isolate_raw;
     /// For `TrackEvent.correlation_id_str_iid`.
-    #[inline] pub fn correlation_id_str(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<43, _>(&mut self.s)
-    }
-    #[inline] pub fn correlation_id_str_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<43>(&mut self.s, body);
-        self
-    }
+    message correlation_id_str(crate::InternedStringWriter<'_>) = 43, correlation_id_str_raw;
     #[cfg(feature = "gpu")]
-    #[inline] pub fn gpu_counter_descriptors(
-        &mut self,
-    ) -> crate::InternedGpuCounterDescriptorWriter<'_> {
-        rt::message::<47, _>(&mut self.s)
-    }
-    #[inline] pub fn gpu_counter_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<47>(&mut self.s, body);
-        self
-    }
+    message gpu_counter_descriptors(crate::InternedGpuCounterDescriptorWriter<'_>) = 47, gpu_counter_descriptors_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn stack_sample_task_contexts(
-        &mut self,
-    ) -> crate::StackSampleTaskContextWriter<'_> {
-        rt::message::<48, _>(&mut self.s)
-    }
-    #[inline] pub fn stack_sample_task_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<48>(&mut self.s, body);
-        self
-    }
+    message stack_sample_task_contexts(crate::StackSampleTaskContextWriter<'_>) = 48, stack_sample_task_contexts_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn stack_sample_execution_contexts(
-        &mut self,
-    ) -> crate::StackSampleExecutionContextWriter<'_> {
-        rt::message::<49, _>(&mut self.s)
-    }
-    #[inline] pub fn stack_sample_execution_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<49>(&mut self.s, body);
-        self
-    }
+    message stack_sample_execution_contexts(crate::StackSampleExecutionContextWriter<'_>) = 49, stack_sample_execution_contexts_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn stack_sample_counter_descriptors(
-        &mut self,
-    ) -> crate::StackSampleCounterDescriptorWriter<'_> {
-        rt::message::<50, _>(&mut self.s)
-    }
-    #[inline] pub fn stack_sample_counter_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<50>(&mut self.s, body);
-        self
-    }
+    message stack_sample_counter_descriptors(crate::StackSampleCounterDescriptorWriter<'_>) = 50, stack_sample_counter_descriptors_raw;
     #[cfg(feature = "profiling")]
-    #[inline] pub fn stack_sample_async_context_descriptors(
-        &mut self,
-    ) -> crate::StackSampleAsyncContextDescriptorWriter<'_> {
-        rt::message::<51, _>(&mut self.s)
-    }
-    #[inline] pub fn stack_sample_async_context_descriptors_raw(
-        &mut self,
-        body: &[u8],
-    ) -> &mut Self {
-        rt::message_raw::<51>(&mut self.s, body);
-        self
-    }
+    message stack_sample_async_context_descriptors(crate::StackSampleAsyncContextDescriptorWriter<'_>) = 51, stack_sample_async_context_descriptors_raw;
 }
 
 rt::reader! {

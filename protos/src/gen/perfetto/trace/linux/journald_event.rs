@@ -8,42 +8,58 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.SystemdJournaldEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SystemdJournaldEvent {
-    #[pb(uint32, 1)] pub pid: Option<u32>,
-    #[pb(uint32, 2)] pub tid: Option<u32>,
-    #[pb(uint32, 3)] pub uid: Option<u32>,
-    #[pb(uint32, 4)] pub gid: Option<u32>,
-    #[pb(uint32, 5)] pub prio: Option<u32>,
-    #[pb(string, 6)] pub tag: Option<String>,
-    #[pb(string, 7)] pub message: Option<String>,
-    #[pb(string, 8)] pub comm: Option<String>,
-    #[pb(string, 9)] pub exe: Option<String>,
-    #[pb(string, 10)] pub systemd_unit: Option<String>,
-    #[pb(string, 11)] pub hostname: Option<String>,
-    #[pb(string, 12)] pub transport: Option<String>,
-    #[pb(uint64, 20)] pub num_total: Option<u64>,
-    #[pb(uint64, 21)] pub num_failed: Option<u64>,
+    pub pid: Option<u32>,
+    pub tid: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub prio: Option<u32>,
+    pub tag: Option<String>,
+    pub message: Option<String>,
+    pub comm: Option<String>,
+    pub exe: Option<String>,
+    pub systemd_unit: Option<String>,
+    pub hostname: Option<String>,
+    pub transport: Option<String>,
+    pub num_total: Option<u64>,
+    pub num_failed: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SystemdJournaldEventWriter, "perfetto.protos.SystemdJournaldEvent");
-impl SystemdJournaldEventWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn gid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn message(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    #[inline] pub fn exe(&mut self, value: &str) -> &mut Self { rt::string::<9>(&mut self.s, value); self }
-    #[inline] pub fn systemd_unit(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
-    #[inline] pub fn hostname(&mut self, value: &str) -> &mut Self { rt::string::<11>(&mut self.s, value); self }
-    #[inline] pub fn transport(&mut self, value: &str) -> &mut Self { rt::string::<12>(&mut self.s, value); self }
-    #[inline] pub fn num_total(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
-    #[inline] pub fn num_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<21>(&mut self.s, value); self }
+rt::owned! { SystemdJournaldEvent;
+    optional num_failed = 21 as Uint64;
+    optional num_total = 20 as Uint64;
+    optional transport = 12 as Text;
+    optional hostname = 11 as Text;
+    optional systemd_unit = 10 as Text;
+    optional exe = 9 as Text;
+    optional comm = 8 as Text;
+    optional message = 7 as Text;
+    optional tag = 6 as Text;
+    optional prio = 5 as Uint32;
+    optional gid = 4 as Uint32;
+    optional uid = 3 as Uint32;
+    optional tid = 2 as Uint32;
+    optional pid = 1 as Uint32;
+}
+
+rt::writer! { SystemdJournaldEventWriter, "perfetto.protos.SystemdJournaldEvent";
+    value pid(u32) = 1 as uint32;
+    value tid(u32) = 2 as uint32;
+    value uid(u32) = 3 as uint32;
+    value gid(u32) = 4 as uint32;
+    value prio(u32) = 5 as uint32;
+    value tag(&str) = 6 as string;
+    value message(&str) = 7 as string;
+    value comm(&str) = 8 as string;
+    value exe(&str) = 9 as string;
+    value systemd_unit(&str) = 10 as string;
+    value hostname(&str) = 11 as string;
+    value transport(&str) = 12 as string;
+    value num_total(u64) = 20 as uint64;
+    value num_failed(u64) = 21 as uint64;
 }
 
 rt::reader! {

@@ -33,27 +33,31 @@ impl protozero::Enumeration for ConcurrentSessionEventState {
 
 protozero::rt::enumeration!(ConcurrentSessionEventState);
 /// Another session of the same service changed its state while this one ran.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ConcurrentSessionEvent {
-    #[pb(enumeration, 1)] pub state: Option<ConcurrentSessionEventState>,
-    #[pb(string, 2)] pub session_name: Option<String>,
-    #[pb(uint64, 3)] pub session_id: Option<u64>,
-    #[pb(int32, 4)] pub consumer_uid: Option<i32>,
-    #[pb(uint32, 5)] pub num_data_sources: Option<u32>,
+    pub state: Option<ConcurrentSessionEventState>,
+    pub session_name: Option<String>,
+    pub session_id: Option<u64>,
+    pub consumer_uid: Option<i32>,
+    pub num_data_sources: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ConcurrentSessionEventWriter, "perfetto.protos.ConcurrentSessionEvent");
-impl ConcurrentSessionEventWriter<'_> {
-    #[inline] pub fn state(&mut self, value: ConcurrentSessionEventState) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn session_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn num_data_sources(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { ConcurrentSessionEvent;
+    optional num_data_sources = 5 as Uint32;
+    optional consumer_uid = 4 as Int32;
+    optional session_id = 3 as Uint64;
+    optional session_name = 2 as Text;
+    optional state = 1 as Enum(ConcurrentSessionEventState);
+}
+
+rt::writer! { ConcurrentSessionEventWriter, "perfetto.protos.ConcurrentSessionEvent";
+    enumeration state(ConcurrentSessionEventState) = 1;
+    value session_name(&str) = 2 as string;
+    value session_id(u64) = 3 as uint64;
+    value consumer_uid(i32) = 4 as int32;
+    value num_data_sources(u32) = 5 as uint32;
 }
 
 rt::reader! {

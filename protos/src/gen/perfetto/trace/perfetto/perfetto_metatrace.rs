@@ -6,52 +6,62 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The tracing system traced: an event or counter of its own code.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfettoMetatrace {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 8, 9, 11)] pub record_type: Option<PerfettoMetatraceRecordType>,
-    #[pb(uint64, 3)] pub event_duration_ns: Option<u64>,
-    #[pb(int32, 4)] pub counter_value: Option<i32>,
-    #[pb(uint32, 5)] pub thread_id: Option<u32>,
+    pub record_type: Option<PerfettoMetatraceRecordType>,
+    pub event_duration_ns: Option<u64>,
+    pub counter_value: Option<i32>,
+    pub thread_id: Option<u32>,
     /// Events before this one were lost.
-    #[pb(bool, 6)] pub has_overruns: Option<bool>,
-    #[pb(message, 7, repeated)] pub args: Vec<PerfettoMetatraceArg>,
-    #[pb(message, 10, repeated)] pub interned_strings: Vec<PerfettoMetatraceInternedString>,
+    pub has_overruns: Option<bool>,
+    pub args: Vec<PerfettoMetatraceArg>,
+    pub interned_strings: Vec<PerfettoMetatraceInternedString>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { PerfettoMetatrace;
+    repeated interned_strings = 10 as Nested(PerfettoMetatraceInternedString);
+    repeated args = 7 as Nested(PerfettoMetatraceArg);
+    optional has_overruns = 6 as Bool;
+    optional thread_id = 5 as Uint32;
+    optional counter_value = 4 as Int32;
+    optional event_duration_ns = 3 as Uint64;
+    oneof record_type = 1 | 2 | 8 | 9 | 11;
 }
 
 /// `perfetto.protos.PerfettoMetatrace.record_type`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfettoMetatraceRecordType {
-    #[pb(uint32, 1)] EventId(u32),
-    #[pb(uint32, 2)] CounterId(u32),
-    #[pb(string, 8)] EventName(String),
-    #[pb(string, 9)] CounterName(String),
-    #[pb(uint64, 11)] EventNameIid(u64),
+    EventId(u32),
+    CounterId(u32),
+    EventName(String),
+    CounterName(String),
+    EventNameIid(u64),
 }
 
-rt::writer!(PerfettoMetatraceWriter, "perfetto.protos.PerfettoMetatrace");
-impl PerfettoMetatraceWriter<'_> {
-    #[inline] pub fn event_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn event_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    #[inline] pub fn counter_name(&mut self, value: &str) -> &mut Self { rt::string::<9>(&mut self.s, value); self }
-    #[inline] pub fn event_name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn event_duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn counter_value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    #[inline] pub fn thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::oneof! { PerfettoMetatraceRecordType;
+    EventId = 1 as Uint32;
+    CounterId = 2 as Uint32;
+    EventName = 8 as Text;
+    CounterName = 9 as Text;
+    EventNameIid = 11 as Uint64;
+}
+
+rt::writer! { PerfettoMetatraceWriter, "perfetto.protos.PerfettoMetatrace";
+    value event_id(u32) = 1 as uint32;
+    value counter_id(u32) = 2 as uint32;
+    value event_name(&str) = 8 as string;
+    value counter_name(&str) = 9 as string;
+    value event_name_iid(u64) = 11 as uint64;
+    value event_duration_ns(u64) = 3 as uint64;
+    value counter_value(i32) = 4 as int32;
+    value thread_id(u32) = 5 as uint32;
     /// Events before this one were lost.
-    #[inline] pub fn has_overruns(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
-    #[inline] pub fn args(&mut self) -> PerfettoMetatraceArgWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, body); self }
-    #[inline] pub fn interned_strings(&mut self) -> PerfettoMetatraceInternedStringWriter<'_> {
-        rt::message::<10, _>(&mut self.s)
-    }
-    #[inline] pub fn interned_strings_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
+    value has_overruns(bool) = 6 as bool;
+    message args(PerfettoMetatraceArgWriter<'_>) = 7, args_raw;
+    message interned_strings(PerfettoMetatraceInternedStringWriter<'_>) = 10, interned_strings_raw;
 }
 
 rt::reader! {
@@ -95,36 +105,50 @@ impl PerfettoMetatrace {
 }
 
 /// An argument.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfettoMetatraceArg {
     /// At most one of these.
-    #[pb(oneof, 1, 3)] pub key_or_interned_key: Option<PerfettoMetatraceArgKeyOrInternedKey>,
+    pub key_or_interned_key: Option<PerfettoMetatraceArgKeyOrInternedKey>,
     /// At most one of these.
-    #[pb(oneof, 2, 4)] pub value_or_interned_value: Option<PerfettoMetatraceArgValueOrInternedValue>,
+    pub value_or_interned_value: Option<PerfettoMetatraceArgValueOrInternedValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { PerfettoMetatraceArg;
+    oneof value_or_interned_value = 2 | 4;
+    oneof key_or_interned_key = 1 | 3;
 }
 
 /// `perfetto.protos.PerfettoMetatrace.Arg.key_or_interned_key`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfettoMetatraceArgKeyOrInternedKey {
-    #[pb(string, 1)] Key(String),
-    #[pb(uint64, 3)] KeyIid(u64),
+    Key(String),
+    KeyIid(u64),
+}
+
+rt::oneof! { PerfettoMetatraceArgKeyOrInternedKey;
+    Key = 1 as Text;
+    KeyIid = 3 as Uint64;
 }
 
 /// `perfetto.protos.PerfettoMetatrace.Arg.value_or_interned_value`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfettoMetatraceArgValueOrInternedValue {
-    #[pb(string, 2)] Value(String),
-    #[pb(uint64, 4)] ValueIid(u64),
+    Value(String),
+    ValueIid(u64),
 }
 
-rt::writer!(PerfettoMetatraceArgWriter, "perfetto.protos.PerfettoMetatrace.Arg");
-impl PerfettoMetatraceArgWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn key_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::oneof! { PerfettoMetatraceArgValueOrInternedValue;
+    Value = 2 as Text;
+    ValueIid = 4 as Uint64;
+}
+
+rt::writer! { PerfettoMetatraceArgWriter, "perfetto.protos.PerfettoMetatrace.Arg";
+    value key(&str) = 1 as string;
+    value key_iid(u64) = 3 as uint64;
+    value value(&str) = 2 as string;
+    value value_iid(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -151,18 +175,22 @@ impl PerfettoMetatraceArg {
 }
 
 /// A string the fields with `iid` refer to.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfettoMetatraceInternedString {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub iid: Option<u64>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfettoMetatraceInternedStringWriter, "perfetto.protos.PerfettoMetatrace.InternedString");
-impl PerfettoMetatraceInternedStringWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { PerfettoMetatraceInternedString;
+    optional value = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { PerfettoMetatraceInternedStringWriter, "perfetto.protos.PerfettoMetatrace.InternedString";
+    value iid(u64) = 1 as uint64;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -6,17 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Which sequence of the trace came from which producer through which buffer.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceProvenance {
-    #[pb(message, 2, repeated)] pub buffers: Vec<TraceProvenanceBuffer>,
+    pub buffers: Vec<TraceProvenanceBuffer>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceProvenanceWriter, "perfetto.protos.TraceProvenance");
-impl TraceProvenanceWriter<'_> {
-    #[inline] pub fn buffers(&mut self) -> TraceProvenanceBufferWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { TraceProvenance;
+    repeated buffers = 2 as Nested(TraceProvenanceBuffer);
+}
+
+rt::writer! { TraceProvenanceWriter, "perfetto.protos.TraceProvenance";
+    message buffers(TraceProvenanceBufferWriter<'_>) = 2, buffers_raw;
 }
 
 rt::reader! {
@@ -36,18 +38,22 @@ impl TraceProvenance {
 }
 
 /// A sequence that wrote to it.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceProvenanceSequence {
-    #[pb(uint32, 1)] pub id: Option<u32>,
-    #[pb(int32, 2)] pub producer_id: Option<i32>,
+    pub id: Option<u32>,
+    pub producer_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceProvenanceSequenceWriter, "perfetto.protos.TraceProvenance.Sequence");
-impl TraceProvenanceSequenceWriter<'_> {
-    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { TraceProvenanceSequence;
+    optional producer_id = 2 as Int32;
+    optional id = 1 as Uint32;
+}
+
+rt::writer! { TraceProvenanceSequenceWriter, "perfetto.protos.TraceProvenance.Sequence";
+    value id(u32) = 1 as uint32;
+    value producer_id(i32) = 2 as int32;
 }
 
 rt::reader! {
@@ -68,20 +74,19 @@ impl TraceProvenanceSequence {
 }
 
 /// A buffer of the config, in its order.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceProvenanceBuffer {
-    #[pb(message, 1, repeated)] pub sequences: Vec<TraceProvenanceSequence>,
+    pub sequences: Vec<TraceProvenanceSequence>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TraceProvenanceBufferWriter, "perfetto.protos.TraceProvenance.Buffer");
-impl TraceProvenanceBufferWriter<'_> {
-    #[inline] pub fn sequences(&mut self) -> TraceProvenanceSequenceWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn sequences_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { TraceProvenanceBuffer;
+    repeated sequences = 1 as Nested(TraceProvenanceSequence);
+}
+
+rt::writer! { TraceProvenanceBufferWriter, "perfetto.protos.TraceProvenance.Buffer";
+    message sequences(TraceProvenanceSequenceWriter<'_>) = 1, sequences_raw;
 }
 
 rt::reader! {

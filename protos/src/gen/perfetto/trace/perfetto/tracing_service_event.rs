@@ -6,93 +6,82 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A milestone of the session, at the packet's timestamp.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceEvent {
     /// Which one.
-    #[pb(oneof, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] pub event_type: Option<TracingServiceEventEventType>,
+    pub event_type: Option<TracingServiceEventEventType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TracingServiceEvent;
+    oneof event_type = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 }
 
 /// Which one.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TracingServiceEventEventType {
     /// All instances run.
-    #[pb(bool, 1)] AllDataSourcesStarted(bool),
+    AllDataSourcesStarted(bool),
     /// The session started.
-    #[pb(bool, 2)] TracingStarted(bool),
+    TracingStarted(bool),
     /// A flush ended with all answers.
-    #[pb(bool, 3)] AllDataSourcesFlushed(bool),
+    AllDataSourcesFlushed(bool),
     /// All of the buffers was read.
-    #[pb(bool, 4)] ReadTracingBuffersCompleted(bool),
+    ReadTracingBuffersCompleted(bool),
     /// The session stopped.
-    #[pb(bool, 5)] TracingDisabled(bool),
+    TracingDisabled(bool),
     /// A bug report ended the session.
-    #[pb(bool, 6)] SeizedForBugreport(bool),
+    SeizedForBugreport(bool),
     /// Instances that had not started a while after the session had.
-    #[pb(message, 7)] SlowStartingDataSources(TracingServiceEventDataSources),
+    SlowStartingDataSources(TracingServiceEventDataSources),
     /// Instances whose producer did not answer the last flush in time.
-    #[pb(message, 8)] LastFlushSlowDataSources(TracingServiceEventDataSources),
+    LastFlushSlowDataSources(TracingServiceEventDataSources),
     /// A flush began.
-    #[pb(bool, 9)] FlushStarted(bool),
+    FlushStarted(bool),
     /// Copying of this session began.
-    #[pb(bool, 10)] CloneStarted(bool),
+    CloneStarted(bool),
     /// The buffer of this index was copied.
-    #[pb(uint32, 11)] BufferCloned(u32),
+    BufferCloned(u32),
 }
 
-rt::writer!(TracingServiceEventWriter, "perfetto.protos.TracingServiceEvent");
-impl TracingServiceEventWriter<'_> {
+rt::oneof! { TracingServiceEventEventType;
+    AllDataSourcesStarted = 1 as Bool;
+    TracingStarted = 2 as Bool;
+    AllDataSourcesFlushed = 3 as Bool;
+    ReadTracingBuffersCompleted = 4 as Bool;
+    TracingDisabled = 5 as Bool;
+    SeizedForBugreport = 6 as Bool;
+    SlowStartingDataSources = 7 as Nested(TracingServiceEventDataSources);
+    LastFlushSlowDataSources = 8 as Nested(TracingServiceEventDataSources);
+    FlushStarted = 9 as Bool;
+    CloneStarted = 10 as Bool;
+    BufferCloned = 11 as Uint32;
+}
+
+rt::writer! { TracingServiceEventWriter, "perfetto.protos.TracingServiceEvent";
     /// All instances run.
-    #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+    value all_data_sources_started(bool) = 1 as bool;
     /// The session started.
-    #[inline] pub fn tracing_started(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    value tracing_started(bool) = 2 as bool;
     /// A flush ended with all answers.
-    #[inline] pub fn all_data_sources_flushed(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    value all_data_sources_flushed(bool) = 3 as bool;
     /// All of the buffers was read.
-    #[inline] pub fn read_tracing_buffers_completed(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
+    value read_tracing_buffers_completed(bool) = 4 as bool;
     /// The session stopped.
-    #[inline] pub fn tracing_disabled(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    value tracing_disabled(bool) = 5 as bool;
     /// A bug report ended the session.
-    #[inline] pub fn seized_for_bugreport(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
+    value seized_for_bugreport(bool) = 6 as bool;
     /// Instances that had not started a while after the session had.
-    #[inline] pub fn slow_starting_data_sources(
-        &mut self,
-    ) -> TracingServiceEventDataSourcesWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn slow_starting_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+    message slow_starting_data_sources(TracingServiceEventDataSourcesWriter<'_>) = 7, slow_starting_data_sources_raw;
     /// Instances whose producer did not answer the last flush in time.
-    #[inline] pub fn last_flush_slow_data_sources(
-        &mut self,
-    ) -> TracingServiceEventDataSourcesWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    #[inline] pub fn last_flush_slow_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
+    message last_flush_slow_data_sources(TracingServiceEventDataSourcesWriter<'_>) = 8, last_flush_slow_data_sources_raw;
     /// A flush began.
-    #[inline] pub fn flush_started(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    value flush_started(bool) = 9 as bool;
     /// Copying of this session began.
-    #[inline] pub fn clone_started(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    value clone_started(bool) = 10 as bool;
     /// The buffer of this index was copied.
-    #[inline] pub fn buffer_cloned(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+    value buffer_cloned(u32) = 11 as uint32;
 }
 
 rt::reader! {
@@ -153,22 +142,19 @@ impl TracingServiceEvent {
 }
 
 /// Some data sources.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceEventDataSources {
-    #[pb(message, 1, repeated)] pub data_source: Vec<TracingServiceEventDataSourcesDataSource>,
+    pub data_source: Vec<TracingServiceEventDataSourcesDataSource>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceEventDataSourcesWriter, "perfetto.protos.TracingServiceEvent.DataSources");
-impl TracingServiceEventDataSourcesWriter<'_> {
-    #[inline] pub fn data_source(&mut self) -> TracingServiceEventDataSourcesDataSourceWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn data_source_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { TracingServiceEventDataSources;
+    repeated data_source = 1 as Nested(TracingServiceEventDataSourcesDataSource);
+}
+
+rt::writer! { TracingServiceEventDataSourcesWriter, "perfetto.protos.TracingServiceEvent.DataSources";
+    message data_source(TracingServiceEventDataSourcesDataSourceWriter<'_>) = 1, data_source_raw;
 }
 
 rt::reader! {
@@ -191,18 +177,22 @@ impl TracingServiceEventDataSources {
 }
 
 /// One of them.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracingServiceEventDataSourcesDataSource {
-    #[pb(string, 1)] pub producer_name: Option<String>,
-    #[pb(string, 2)] pub data_source_name: Option<String>,
+    pub producer_name: Option<String>,
+    pub data_source_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TracingServiceEventDataSourcesDataSourceWriter, "perfetto.protos.TracingServiceEvent.DataSources.DataSource");
-impl TracingServiceEventDataSourcesDataSourceWriter<'_> {
-    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { TracingServiceEventDataSourcesDataSource;
+    optional data_source_name = 2 as Text;
+    optional producer_name = 1 as Text;
+}
+
+rt::writer! { TracingServiceEventDataSourcesDataSourceWriter, "perfetto.protos.TracingServiceEvent.DataSources.DataSource";
+    value producer_name(&str) = 1 as string;
+    value data_source_name(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -8,38 +8,28 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidEnergyEstimationBreakdown {
-    #[pb(message, 1)] pub energy_consumer_descriptor: Option<crate::AndroidEnergyConsumerDescriptor>,
-    #[pb(int32, 2)] pub energy_consumer_id: Option<i32>,
-    #[pb(int64, 3)] pub energy_uws: Option<i64>,
-    #[pb(message, 4, repeated)] pub per_uid_breakdown: Vec<AndroidEnergyEstimationBreakdownEnergyUidBreakdown>,
+    pub energy_consumer_descriptor: Option<crate::AndroidEnergyConsumerDescriptor>,
+    pub energy_consumer_id: Option<i32>,
+    pub energy_uws: Option<i64>,
+    pub per_uid_breakdown: Vec<AndroidEnergyEstimationBreakdownEnergyUidBreakdown>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidEnergyEstimationBreakdownWriter, "perfetto.protos.AndroidEnergyEstimationBreakdown");
-impl AndroidEnergyEstimationBreakdownWriter<'_> {
-    #[inline] pub fn energy_consumer_descriptor(
-        &mut self,
-    ) -> crate::AndroidEnergyConsumerDescriptorWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn energy_consumer_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn energy_consumer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn energy_uws(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn per_uid_breakdown(
-        &mut self,
-    ) -> AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn per_uid_breakdown_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
+rt::owned! { AndroidEnergyEstimationBreakdown;
+    repeated per_uid_breakdown = 4 as Nested(AndroidEnergyEstimationBreakdownEnergyUidBreakdown);
+    optional energy_uws = 3 as Int64;
+    optional energy_consumer_id = 2 as Int32;
+    optional energy_consumer_descriptor = 1 as Nested(crate::AndroidEnergyConsumerDescriptor);
+}
+
+rt::writer! { AndroidEnergyEstimationBreakdownWriter, "perfetto.protos.AndroidEnergyEstimationBreakdown";
+    message energy_consumer_descriptor(crate::AndroidEnergyConsumerDescriptorWriter<'_>) = 1, energy_consumer_descriptor_raw;
+    value energy_consumer_id(i32) = 2 as int32;
+    value energy_uws(i64) = 3 as int64;
+    message per_uid_breakdown(AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'_>) = 4, per_uid_breakdown_raw;
 }
 
 rt::reader! {
@@ -74,18 +64,22 @@ impl AndroidEnergyEstimationBreakdown {
 }
 
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
-    #[pb(int32, 1)] pub uid: Option<i32>,
-    #[pb(int64, 2)] pub energy_uws: Option<i64>,
+    pub uid: Option<i32>,
+    pub energy_uws: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter, "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown");
-impl AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'_> {
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn energy_uws(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+rt::owned! { AndroidEnergyEstimationBreakdownEnergyUidBreakdown;
+    optional energy_uws = 2 as Int64;
+    optional uid = 1 as Int32;
+}
+
+rt::writer! { AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter, "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown";
+    value uid(i32) = 1 as int32;
+    value energy_uws(i64) = 2 as int64;
 }
 
 rt::reader! {

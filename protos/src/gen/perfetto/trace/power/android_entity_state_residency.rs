@@ -8,32 +8,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.EntityStateResidency`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EntityStateResidency {
-    #[pb(message, 1, repeated)] pub power_entity_state: Vec<EntityStateResidencyPowerEntityState>,
-    #[pb(message, 2, repeated)] pub residency: Vec<EntityStateResidencyStateResidency>,
+    pub power_entity_state: Vec<EntityStateResidencyPowerEntityState>,
+    pub residency: Vec<EntityStateResidencyStateResidency>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EntityStateResidencyWriter, "perfetto.protos.EntityStateResidency");
-impl EntityStateResidencyWriter<'_> {
-    #[inline] pub fn power_entity_state(
-        &mut self,
-    ) -> EntityStateResidencyPowerEntityStateWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn power_entity_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn residency(&mut self) -> EntityStateResidencyStateResidencyWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn residency_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { EntityStateResidency;
+    repeated residency = 2 as Nested(EntityStateResidencyStateResidency);
+    repeated power_entity_state = 1 as Nested(EntityStateResidencyPowerEntityState);
+}
+
+rt::writer! { EntityStateResidencyWriter, "perfetto.protos.EntityStateResidency";
+    message power_entity_state(EntityStateResidencyPowerEntityStateWriter<'_>) = 1, power_entity_state_raw;
+    message residency(EntityStateResidencyStateResidencyWriter<'_>) = 2, residency_raw;
 }
 
 rt::reader! {
@@ -58,22 +48,28 @@ impl EntityStateResidency {
 }
 
 /// `perfetto.protos.EntityStateResidency.PowerEntityState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EntityStateResidencyPowerEntityState {
-    #[pb(int32, 1)] pub entity_index: Option<i32>,
-    #[pb(int32, 2)] pub state_index: Option<i32>,
-    #[pb(string, 3)] pub entity_name: Option<String>,
-    #[pb(string, 4)] pub state_name: Option<String>,
+    pub entity_index: Option<i32>,
+    pub state_index: Option<i32>,
+    pub entity_name: Option<String>,
+    pub state_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EntityStateResidencyPowerEntityStateWriter, "perfetto.protos.EntityStateResidency.PowerEntityState");
-impl EntityStateResidencyPowerEntityStateWriter<'_> {
-    #[inline] pub fn entity_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn state_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn entity_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn state_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+rt::owned! { EntityStateResidencyPowerEntityState;
+    optional state_name = 4 as Text;
+    optional entity_name = 3 as Text;
+    optional state_index = 2 as Int32;
+    optional entity_index = 1 as Int32;
+}
+
+rt::writer! { EntityStateResidencyPowerEntityStateWriter, "perfetto.protos.EntityStateResidency.PowerEntityState";
+    value entity_index(i32) = 1 as int32;
+    value state_index(i32) = 2 as int32;
+    value entity_name(&str) = 3 as string;
+    value state_name(&str) = 4 as string;
 }
 
 rt::reader! {
@@ -98,33 +94,31 @@ impl EntityStateResidencyPowerEntityState {
 }
 
 /// `perfetto.protos.EntityStateResidency.StateResidency`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EntityStateResidencyStateResidency {
-    #[pb(int32, 1)] pub entity_index: Option<i32>,
-    #[pb(int32, 2)] pub state_index: Option<i32>,
-    #[pb(uint64, 3)] pub total_time_in_state_ms: Option<u64>,
-    #[pb(uint64, 4)] pub total_state_entry_count: Option<u64>,
-    #[pb(uint64, 5)] pub last_entry_timestamp_ms: Option<u64>,
+    pub entity_index: Option<i32>,
+    pub state_index: Option<i32>,
+    pub total_time_in_state_ms: Option<u64>,
+    pub total_state_entry_count: Option<u64>,
+    pub last_entry_timestamp_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EntityStateResidencyStateResidencyWriter, "perfetto.protos.EntityStateResidency.StateResidency");
-impl EntityStateResidencyStateResidencyWriter<'_> {
-    #[inline] pub fn entity_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn state_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn total_time_in_state_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn total_state_entry_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn last_entry_timestamp_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
+rt::owned! { EntityStateResidencyStateResidency;
+    optional last_entry_timestamp_ms = 5 as Uint64;
+    optional total_state_entry_count = 4 as Uint64;
+    optional total_time_in_state_ms = 3 as Uint64;
+    optional state_index = 2 as Int32;
+    optional entity_index = 1 as Int32;
+}
+
+rt::writer! { EntityStateResidencyStateResidencyWriter, "perfetto.protos.EntityStateResidency.StateResidency";
+    value entity_index(i32) = 1 as int32;
+    value state_index(i32) = 2 as int32;
+    value total_time_in_state_ms(u64) = 3 as uint64;
+    value total_state_entry_count(u64) = 4 as uint64;
+    value last_entry_timestamp_ms(u64) = 5 as uint64;
 }
 
 rt::reader! {

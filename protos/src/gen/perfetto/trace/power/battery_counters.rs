@@ -8,28 +8,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.BatteryCounters`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BatteryCounters {
-    #[pb(int64, 1)] pub charge_counter_uah: Option<i64>,
-    #[pb(float, 2)] pub capacity_percent: Option<f32>,
-    #[pb(int64, 3)] pub current_ua: Option<i64>,
-    #[pb(int64, 4)] pub current_avg_ua: Option<i64>,
-    #[pb(string, 5)] pub name: Option<String>,
-    #[pb(int64, 6)] pub energy_counter_uwh: Option<i64>,
-    #[pb(int64, 7)] pub voltage_uv: Option<i64>,
+    pub charge_counter_uah: Option<i64>,
+    pub capacity_percent: Option<f32>,
+    pub current_ua: Option<i64>,
+    pub current_avg_ua: Option<i64>,
+    pub name: Option<String>,
+    pub energy_counter_uwh: Option<i64>,
+    pub voltage_uv: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BatteryCountersWriter, "perfetto.protos.BatteryCounters");
-impl BatteryCountersWriter<'_> {
-    #[inline] pub fn charge_counter_uah(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn capacity_percent(&mut self, value: f32) -> &mut Self { rt::float::<2>(&mut self.s, value); self }
-    #[inline] pub fn current_ua(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn current_avg_ua(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn energy_counter_uwh(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn voltage_uv(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
+rt::owned! { BatteryCounters;
+    optional voltage_uv = 7 as Int64;
+    optional energy_counter_uwh = 6 as Int64;
+    optional name = 5 as Text;
+    optional current_avg_ua = 4 as Int64;
+    optional current_ua = 3 as Int64;
+    optional capacity_percent = 2 as Float;
+    optional charge_counter_uah = 1 as Int64;
+}
+
+rt::writer! { BatteryCountersWriter, "perfetto.protos.BatteryCounters";
+    value charge_counter_uah(i64) = 1 as int64;
+    value capacity_percent(f32) = 2 as float;
+    value current_ua(i64) = 3 as int64;
+    value current_avg_ua(i64) = 4 as int64;
+    value name(&str) = 5 as string;
+    value energy_counter_uwh(i64) = 6 as int64;
+    value voltage_uv(i64) = 7 as int64;
 }
 
 rt::reader! {

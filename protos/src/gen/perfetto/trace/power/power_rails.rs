@@ -8,30 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PowerRails`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PowerRails {
-    #[pb(message, 1, repeated)] pub rail_descriptor: Vec<PowerRailsRailDescriptor>,
-    #[pb(message, 2, repeated)] pub energy_data: Vec<PowerRailsEnergyData>,
-    #[pb(uint64, 3)] pub session_uuid: Option<u64>,
+    pub rail_descriptor: Vec<PowerRailsRailDescriptor>,
+    pub energy_data: Vec<PowerRailsEnergyData>,
+    pub session_uuid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PowerRailsWriter, "perfetto.protos.PowerRails");
-impl PowerRailsWriter<'_> {
-    #[inline] pub fn rail_descriptor(&mut self) -> PowerRailsRailDescriptorWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn rail_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn energy_data(&mut self) -> PowerRailsEnergyDataWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn energy_data_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn session_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { PowerRails;
+    optional session_uuid = 3 as Uint64;
+    repeated energy_data = 2 as Nested(PowerRailsEnergyData);
+    repeated rail_descriptor = 1 as Nested(PowerRailsRailDescriptor);
+}
+
+rt::writer! { PowerRailsWriter, "perfetto.protos.PowerRails";
+    message rail_descriptor(PowerRailsRailDescriptorWriter<'_>) = 1, rail_descriptor_raw;
+    message energy_data(PowerRailsEnergyDataWriter<'_>) = 2, energy_data_raw;
+    value session_uuid(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -56,22 +51,28 @@ impl PowerRails {
 }
 
 /// `perfetto.protos.PowerRails.RailDescriptor`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PowerRailsRailDescriptor {
-    #[pb(uint32, 1)] pub index: Option<u32>,
-    #[pb(string, 2)] pub rail_name: Option<String>,
-    #[pb(string, 3)] pub subsys_name: Option<String>,
-    #[pb(uint32, 4)] pub sampling_rate: Option<u32>,
+    pub index: Option<u32>,
+    pub rail_name: Option<String>,
+    pub subsys_name: Option<String>,
+    pub sampling_rate: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PowerRailsRailDescriptorWriter, "perfetto.protos.PowerRails.RailDescriptor");
-impl PowerRailsRailDescriptorWriter<'_> {
-    #[inline] pub fn index(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn rail_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn subsys_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn sampling_rate(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+rt::owned! { PowerRailsRailDescriptor;
+    optional sampling_rate = 4 as Uint32;
+    optional subsys_name = 3 as Text;
+    optional rail_name = 2 as Text;
+    optional index = 1 as Uint32;
+}
+
+rt::writer! { PowerRailsRailDescriptorWriter, "perfetto.protos.PowerRails.RailDescriptor";
+    value index(u32) = 1 as uint32;
+    value rail_name(&str) = 2 as string;
+    value subsys_name(&str) = 3 as string;
+    value sampling_rate(u32) = 4 as uint32;
 }
 
 rt::reader! {
@@ -96,20 +97,25 @@ impl PowerRailsRailDescriptor {
 }
 
 /// `perfetto.protos.PowerRails.EnergyData`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PowerRailsEnergyData {
-    #[pb(uint32, 1)] pub index: Option<u32>,
-    #[pb(uint64, 2)] pub timestamp_ms: Option<u64>,
-    #[pb(uint64, 3)] pub energy: Option<u64>,
+    pub index: Option<u32>,
+    pub timestamp_ms: Option<u64>,
+    pub energy: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PowerRailsEnergyDataWriter, "perfetto.protos.PowerRails.EnergyData");
-impl PowerRailsEnergyDataWriter<'_> {
-    #[inline] pub fn index(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn energy(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { PowerRailsEnergyData;
+    optional energy = 3 as Uint64;
+    optional timestamp_ms = 2 as Uint64;
+    optional index = 1 as Uint32;
+}
+
+rt::writer! { PowerRailsEnergyDataWriter, "perfetto.protos.PowerRails.EnergyData";
+    value index(u32) = 1 as uint32;
+    value timestamp_ms(u64) = 2 as uint64;
+    value energy(u64) = 3 as uint64;
 }
 
 rt::reader! {

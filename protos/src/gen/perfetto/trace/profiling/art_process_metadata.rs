@@ -8,20 +8,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.JavaFrame`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct JavaFrame {
-    #[pb(string, 1)] pub method_name: Option<String>,
-    #[pb(string, 2)] pub source_file: Option<String>,
-    #[pb(int32, 3)] pub line_number: Option<i32>,
+    pub method_name: Option<String>,
+    pub source_file: Option<String>,
+    pub line_number: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(JavaFrameWriter, "perfetto.protos.JavaFrame");
-impl JavaFrameWriter<'_> {
-    #[inline] pub fn method_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn line_number(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { JavaFrame;
+    optional line_number = 3 as Int32;
+    optional source_file = 2 as Text;
+    optional method_name = 1 as Text;
+}
+
+rt::writer! { JavaFrameWriter, "perfetto.protos.JavaFrame";
+    value method_name(&str) = 1 as string;
+    value source_file(&str) = 2 as string;
+    value line_number(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -44,17 +49,19 @@ impl JavaFrame {
 }
 
 /// `perfetto.protos.JavaStack`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct JavaStack {
-    #[pb(message, 1, repeated)] pub frames: Vec<JavaFrame>,
+    pub frames: Vec<JavaFrame>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(JavaStackWriter, "perfetto.protos.JavaStack");
-impl JavaStackWriter<'_> {
-    #[inline] pub fn frames(&mut self) -> JavaFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { JavaStack;
+    repeated frames = 1 as Nested(JavaFrame);
+}
+
+rt::writer! { JavaStackWriter, "perfetto.protos.JavaStack";
+    message frames(JavaFrameWriter<'_>) = 1, frames_raw;
 }
 
 rt::reader! {
@@ -74,45 +81,43 @@ impl JavaStack {
 }
 
 /// `perfetto.protos.ArtProcessMetadata`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ArtProcessMetadata {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(int32, 2)] pub uid: Option<i32>,
-    #[pb(string, 3)] pub process_name: Option<String>,
-    #[pb(string, 4)] pub package_name: Option<String>,
-    #[pb(uint64, 5)] pub oom_allocation_size: Option<u64>,
-    #[pb(uint64, 6)] pub oom_total_bytes_free: Option<u64>,
-    #[pb(uint64, 7)] pub oom_free_bytes_until_oom: Option<u64>,
-    #[pb(message, 8)] pub oom_thread_java_stack: Option<JavaStack>,
-    #[pb(string, 9)] pub oom_error_msg: Option<String>,
+    pub pid: Option<i32>,
+    pub uid: Option<i32>,
+    pub process_name: Option<String>,
+    pub package_name: Option<String>,
+    pub oom_allocation_size: Option<u64>,
+    pub oom_total_bytes_free: Option<u64>,
+    pub oom_free_bytes_until_oom: Option<u64>,
+    pub oom_thread_java_stack: Option<JavaStack>,
+    pub oom_error_msg: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ArtProcessMetadataWriter, "perfetto.protos.ArtProcessMetadata");
-impl ArtProcessMetadataWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn process_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn package_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn oom_allocation_size(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn oom_total_bytes_free(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn oom_free_bytes_until_oom(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn oom_thread_java_stack(&mut self) -> JavaStackWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn oom_thread_java_stack_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn oom_error_msg(&mut self, value: &str) -> &mut Self { rt::string::<9>(&mut self.s, value); self }
+rt::owned! { ArtProcessMetadata;
+    optional oom_error_msg = 9 as Text;
+    optional oom_thread_java_stack = 8 as Nested(JavaStack);
+    optional oom_free_bytes_until_oom = 7 as Uint64;
+    optional oom_total_bytes_free = 6 as Uint64;
+    optional oom_allocation_size = 5 as Uint64;
+    optional package_name = 4 as Text;
+    optional process_name = 3 as Text;
+    optional uid = 2 as Int32;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { ArtProcessMetadataWriter, "perfetto.protos.ArtProcessMetadata";
+    value pid(i32) = 1 as int32;
+    value uid(i32) = 2 as int32;
+    value process_name(&str) = 3 as string;
+    value package_name(&str) = 4 as string;
+    value oom_allocation_size(u64) = 5 as uint64;
+    value oom_total_bytes_free(u64) = 6 as uint64;
+    value oom_free_bytes_until_oom(u64) = 7 as uint64;
+    message oom_thread_java_stack(JavaStackWriter<'_>) = 8, oom_thread_java_stack_raw;
+    value oom_error_msg(&str) = 9 as string;
 }
 
 rt::reader! {

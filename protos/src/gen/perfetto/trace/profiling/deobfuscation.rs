@@ -8,35 +8,34 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ObfuscatedMember`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObfuscatedMember {
-    #[pb(string, 1)] pub obfuscated_name: Option<String>,
-    #[pb(string, 2)] pub deobfuscated_name: Option<String>,
-    #[pb(uint32, 3)] pub obfuscated_line_start: Option<u32>,
-    #[pb(uint32, 4)] pub obfuscated_line_end: Option<u32>,
-    #[pb(uint32, 5)] pub source_line_start: Option<u32>,
-    #[pb(uint32, 6)] pub source_line_end: Option<u32>,
+    pub obfuscated_name: Option<String>,
+    pub deobfuscated_name: Option<String>,
+    pub obfuscated_line_start: Option<u32>,
+    pub obfuscated_line_end: Option<u32>,
+    pub source_line_start: Option<u32>,
+    pub source_line_end: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObfuscatedMemberWriter, "perfetto.protos.ObfuscatedMember");
-impl ObfuscatedMemberWriter<'_> {
-    #[inline] pub fn obfuscated_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn deobfuscated_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn obfuscated_line_start(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn obfuscated_line_end(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn source_line_start(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn source_line_end(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+rt::owned! { ObfuscatedMember;
+    optional source_line_end = 6 as Uint32;
+    optional source_line_start = 5 as Uint32;
+    optional obfuscated_line_end = 4 as Uint32;
+    optional obfuscated_line_start = 3 as Uint32;
+    optional deobfuscated_name = 2 as Text;
+    optional obfuscated_name = 1 as Text;
+}
+
+rt::writer! { ObfuscatedMemberWriter, "perfetto.protos.ObfuscatedMember";
+    value obfuscated_name(&str) = 1 as string;
+    value deobfuscated_name(&str) = 2 as string;
+    value obfuscated_line_start(u32) = 3 as uint32;
+    value obfuscated_line_end(u32) = 4 as uint32;
+    value source_line_start(u32) = 5 as uint32;
+    value source_line_end(u32) = 6 as uint32;
 }
 
 rt::reader! {
@@ -65,33 +64,28 @@ impl ObfuscatedMember {
 }
 
 /// `perfetto.protos.ObfuscatedClass`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ObfuscatedClass {
-    #[pb(string, 1)] pub obfuscated_name: Option<String>,
-    #[pb(string, 2)] pub deobfuscated_name: Option<String>,
-    #[pb(message, 3, repeated)] pub obfuscated_members: Vec<ObfuscatedMember>,
-    #[pb(message, 4, repeated)] pub obfuscated_methods: Vec<ObfuscatedMember>,
+    pub obfuscated_name: Option<String>,
+    pub deobfuscated_name: Option<String>,
+    pub obfuscated_members: Vec<ObfuscatedMember>,
+    pub obfuscated_methods: Vec<ObfuscatedMember>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ObfuscatedClassWriter, "perfetto.protos.ObfuscatedClass");
-impl ObfuscatedClassWriter<'_> {
-    #[inline] pub fn obfuscated_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn deobfuscated_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn obfuscated_members(&mut self) -> ObfuscatedMemberWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn obfuscated_members_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn obfuscated_methods(&mut self) -> ObfuscatedMemberWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn obfuscated_methods_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
+rt::owned! { ObfuscatedClass;
+    repeated obfuscated_methods = 4 as Nested(ObfuscatedMember);
+    repeated obfuscated_members = 3 as Nested(ObfuscatedMember);
+    optional deobfuscated_name = 2 as Text;
+    optional obfuscated_name = 1 as Text;
+}
+
+rt::writer! { ObfuscatedClassWriter, "perfetto.protos.ObfuscatedClass";
+    value obfuscated_name(&str) = 1 as string;
+    value deobfuscated_name(&str) = 2 as string;
+    message obfuscated_members(ObfuscatedMemberWriter<'_>) = 3, obfuscated_members_raw;
+    message obfuscated_methods(ObfuscatedMemberWriter<'_>) = 4, obfuscated_methods_raw;
 }
 
 rt::reader! {
@@ -118,24 +112,25 @@ impl ObfuscatedClass {
 }
 
 /// `perfetto.protos.DeobfuscationMapping`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DeobfuscationMapping {
-    #[pb(string, 1)] pub package_name: Option<String>,
-    #[pb(int64, 2)] pub version_code: Option<i64>,
-    #[pb(message, 3, repeated)] pub obfuscated_classes: Vec<ObfuscatedClass>,
+    pub package_name: Option<String>,
+    pub version_code: Option<i64>,
+    pub obfuscated_classes: Vec<ObfuscatedClass>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DeobfuscationMappingWriter, "perfetto.protos.DeobfuscationMapping");
-impl DeobfuscationMappingWriter<'_> {
-    #[inline] pub fn package_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn version_code(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn obfuscated_classes(&mut self) -> ObfuscatedClassWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn obfuscated_classes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { DeobfuscationMapping;
+    repeated obfuscated_classes = 3 as Nested(ObfuscatedClass);
+    optional version_code = 2 as Int64;
+    optional package_name = 1 as Text;
+}
+
+rt::writer! { DeobfuscationMappingWriter, "perfetto.protos.DeobfuscationMapping";
+    value package_name(&str) = 1 as string;
+    value version_code(i64) = 2 as int64;
+    message obfuscated_classes(ObfuscatedClassWriter<'_>) = 3, obfuscated_classes_raw;
 }
 
 rt::reader! {

@@ -6,17 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A stack written out instead of interned.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InlineCallstack {
-    #[pb(message, 1, repeated)] pub frames: Vec<InlineCallstackFrame>,
+    pub frames: Vec<InlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InlineCallstackWriter, "perfetto.protos.InlineCallstack");
-impl InlineCallstackWriter<'_> {
-    #[inline] pub fn frames(&mut self) -> InlineCallstackFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { InlineCallstack;
+    repeated frames = 1 as Nested(InlineCallstackFrame);
+}
+
+rt::writer! { InlineCallstackWriter, "perfetto.protos.InlineCallstack";
+    message frames(InlineCallstackFrameWriter<'_>) = 1, frames_raw;
 }
 
 rt::reader! {
@@ -36,20 +38,25 @@ impl InlineCallstack {
 }
 
 /// A frame, as a name and a place in the source.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InlineCallstackFrame {
-    #[pb(string, 1)] pub function_name: Option<String>,
-    #[pb(string, 2)] pub source_file: Option<String>,
-    #[pb(uint32, 3)] pub line_number: Option<u32>,
+    pub function_name: Option<String>,
+    pub source_file: Option<String>,
+    pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InlineCallstackFrameWriter, "perfetto.protos.InlineCallstack.Frame");
-impl InlineCallstackFrameWriter<'_> {
-    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { InlineCallstackFrame;
+    optional line_number = 3 as Uint32;
+    optional source_file = 2 as Text;
+    optional function_name = 1 as Text;
+}
+
+rt::writer! { InlineCallstackFrameWriter, "perfetto.protos.InlineCallstack.Frame";
+    value function_name(&str) = 1 as string;
+    value source_file(&str) = 2 as string;
+    value line_number(u32) = 3 as uint32;
 }
 
 rt::reader! {

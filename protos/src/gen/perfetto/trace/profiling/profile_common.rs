@@ -35,22 +35,22 @@ impl protozero::Enumeration for FrameKind {
 
 protozero::rt::enumeration!(FrameKind);
 /// Bytes with a number. Not always text: build ids are raw.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InternedString {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(bytes, 2)] pub str: Option<Vec<u8>>,
+    pub iid: Option<u64>,
+    pub str: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InternedStringWriter, "perfetto.protos.InternedString");
-impl InternedStringWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn str(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn str_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
+rt::owned! { InternedString;
+    optional str = 2 as Bytes;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { InternedStringWriter, "perfetto.protos.InternedString";
+    value iid(u64) = 1 as uint64;
+    bytes str = 2, str_gather;
 }
 
 rt::reader! {
@@ -71,34 +71,44 @@ impl InternedString {
 }
 
 /// A mapped file of a process.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Mapping {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
+    pub iid: Option<u64>,
     /// iid in `InternedData.build_ids`.
-    #[pb(uint64, 2)] pub build_id: Option<u64>,
-    #[pb(uint64, 3)] pub start_offset: Option<u64>,
-    #[pb(uint64, 4)] pub start: Option<u64>,
-    #[pb(uint64, 5)] pub end: Option<u64>,
-    #[pb(uint64, 6)] pub load_bias: Option<u64>,
+    pub build_id: Option<u64>,
+    pub start_offset: Option<u64>,
+    pub start: Option<u64>,
+    pub end: Option<u64>,
+    pub load_bias: Option<u64>,
     /// iids in `InternedData.mapping_paths`, joined with `/`.
-    #[pb(uint64, 7, repeated)] pub path_string_ids: Vec<u64>,
-    #[pb(uint64, 8)] pub exact_offset: Option<u64>,
+    pub path_string_ids: Vec<u64>,
+    pub exact_offset: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(MappingWriter, "perfetto.protos.Mapping");
-impl MappingWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { Mapping;
+    optional exact_offset = 8 as Uint64;
+    unpacked path_string_ids = 7 as Uint64;
+    optional load_bias = 6 as Uint64;
+    optional end = 5 as Uint64;
+    optional start = 4 as Uint64;
+    optional start_offset = 3 as Uint64;
+    optional build_id = 2 as Uint64;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { MappingWriter, "perfetto.protos.Mapping";
+    value iid(u64) = 1 as uint64;
     /// iid in `InternedData.build_ids`.
-    #[inline] pub fn build_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn start_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn load_bias(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    value build_id(u64) = 2 as uint64;
+    value start_offset(u64) = 3 as uint64;
+    value start(u64) = 4 as uint64;
+    value end(u64) = 5 as uint64;
+    value load_bias(u64) = 6 as uint64;
     /// iids in `InternedData.mapping_paths`, joined with `/`.
-    #[inline] pub fn path_string_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn exact_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    value path_string_ids(u64) = 7 as uint64;
+    value exact_offset(u64) = 8 as uint64;
 }
 
 rt::reader! {
@@ -135,39 +145,53 @@ impl Mapping {
 }
 
 /// A frame of a stack.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Frame {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(uint64, 2)] pub function_name_id: Option<u64>,
-    #[pb(uint64, 3)] pub mapping_id: Option<u64>,
+    pub iid: Option<u64>,
+    pub function_name_id: Option<u64>,
+    pub mapping_id: Option<u64>,
     /// Address relative to the mapping's file.
-    #[pb(uint64, 4)] pub rel_pc: Option<u64>,
-    #[pb(uint64, 5)] pub source_path_iid: Option<u64>,
-    #[pb(uint32, 6)] pub line_number: Option<u32>,
+    pub rel_pc: Option<u64>,
+    pub source_path_iid: Option<u64>,
+    pub line_number: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 7, 8)] pub kind_field: Option<FrameKindField>,
+    pub kind_field: Option<FrameKindField>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { Frame;
+    oneof kind_field = 7 | 8;
+    optional line_number = 6 as Uint32;
+    optional source_path_iid = 5 as Uint64;
+    optional rel_pc = 4 as Uint64;
+    optional mapping_id = 3 as Uint64;
+    optional function_name_id = 2 as Uint64;
+    optional iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.Frame.kind_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum FrameKindField {
-    #[pb(enumeration, 7)] Kind(FrameKind),
-    #[pb(string, 8)] KindStr(String),
+    Kind(FrameKind),
+    KindStr(String),
 }
 
-rt::writer!(FrameWriter, "perfetto.protos.Frame");
-impl FrameWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn function_name_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn mapping_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::oneof! { FrameKindField;
+    Kind = 7 as Enum(FrameKind);
+    KindStr = 8 as Text;
+}
+
+rt::writer! { FrameWriter, "perfetto.protos.Frame";
+    value iid(u64) = 1 as uint64;
+    value function_name_id(u64) = 2 as uint64;
+    value mapping_id(u64) = 3 as uint64;
     /// Address relative to the mapping's file.
-    #[inline] pub fn rel_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn source_path_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    #[inline] pub fn kind(&mut self, value: FrameKind) -> &mut Self { rt::enumeration::<7>(&mut self.s, value.0); self }
-    #[inline] pub fn kind_str(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+    value rel_pc(u64) = 4 as uint64;
+    value source_path_iid(u64) = 5 as uint64;
+    value line_number(u32) = 6 as uint32;
+    enumeration kind(FrameKind) = 7;
+    value kind_str(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -203,20 +227,24 @@ impl Frame {
 }
 
 /// A stack.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Callstack {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
+    pub iid: Option<u64>,
     /// iids of frames, outermost first.
-    #[pb(uint64, 2, repeated)] pub frame_ids: Vec<u64>,
+    pub frame_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CallstackWriter, "perfetto.protos.Callstack");
-impl CallstackWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { Callstack;
+    unpacked frame_ids = 2 as Uint64;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { CallstackWriter, "perfetto.protos.Callstack";
+    value iid(u64) = 1 as uint64;
     /// iids of frames, outermost first.
-    #[inline] pub fn frame_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value frame_ids(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -240,20 +268,25 @@ impl Callstack {
 }
 
 /// `perfetto.protos.Line`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Line {
-    #[pb(string, 1)] pub function_name: Option<String>,
-    #[pb(string, 2)] pub source_file_name: Option<String>,
-    #[pb(uint32, 3)] pub line_number: Option<u32>,
+    pub function_name: Option<String>,
+    pub source_file_name: Option<String>,
+    pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LineWriter, "perfetto.protos.Line");
-impl LineWriter<'_> {
-    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn source_file_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { Line;
+    optional line_number = 3 as Uint32;
+    optional source_file_name = 2 as Text;
+    optional function_name = 1 as Text;
+}
+
+rt::writer! { LineWriter, "perfetto.protos.Line";
+    value function_name(&str) = 1 as string;
+    value source_file_name(&str) = 2 as string;
+    value line_number(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -276,19 +309,22 @@ impl Line {
 }
 
 /// `perfetto.protos.AddressSymbols`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AddressSymbols {
-    #[pb(uint64, 1)] pub address: Option<u64>,
-    #[pb(message, 2, repeated)] pub lines: Vec<Line>,
+    pub address: Option<u64>,
+    pub lines: Vec<Line>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AddressSymbolsWriter, "perfetto.protos.AddressSymbols");
-impl AddressSymbolsWriter<'_> {
-    #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn lines(&mut self) -> LineWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn lines_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { AddressSymbols;
+    repeated lines = 2 as Nested(Line);
+    optional address = 1 as Uint64;
+}
+
+rt::writer! { AddressSymbolsWriter, "perfetto.protos.AddressSymbols";
+    value address(u64) = 1 as uint64;
+    message lines(LineWriter<'_>) = 2, lines_raw;
 }
 
 rt::reader! {
@@ -311,24 +347,25 @@ impl AddressSymbols {
 }
 
 /// `perfetto.protos.ModuleSymbols`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModuleSymbols {
-    #[pb(string, 1)] pub path: Option<String>,
-    #[pb(string, 2)] pub build_id: Option<String>,
-    #[pb(message, 3, repeated)] pub address_symbols: Vec<AddressSymbols>,
+    pub path: Option<String>,
+    pub build_id: Option<String>,
+    pub address_symbols: Vec<AddressSymbols>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ModuleSymbolsWriter, "perfetto.protos.ModuleSymbols");
-impl ModuleSymbolsWriter<'_> {
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn build_id(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn address_symbols(&mut self) -> AddressSymbolsWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn address_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { ModuleSymbols;
+    repeated address_symbols = 3 as Nested(AddressSymbols);
+    optional build_id = 2 as Text;
+    optional path = 1 as Text;
+}
+
+rt::writer! { ModuleSymbolsWriter, "perfetto.protos.ModuleSymbols";
+    value path(&str) = 1 as string;
+    value build_id(&str) = 2 as string;
+    message address_symbols(AddressSymbolsWriter<'_>) = 3, address_symbols_raw;
 }
 
 rt::reader! {

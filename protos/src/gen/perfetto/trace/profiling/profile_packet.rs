@@ -145,33 +145,28 @@ impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
 
 protozero::rt::enumeration!(PerfSampleProducerEventDataSourceStopReason);
 /// What the samples of a sequence have in common.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfSampleDefaults {
-    #[pb(message, 1)] pub timebase: Option<crate::PerfEventsTimebase>,
-    #[pb(uint32, 2)] pub process_shard_count: Option<u32>,
-    #[pb(uint32, 3)] pub chosen_process_shard: Option<u32>,
-    #[pb(message, 4, repeated)] pub followers: Vec<crate::FollowerEvent>,
+    pub timebase: Option<crate::PerfEventsTimebase>,
+    pub process_shard_count: Option<u32>,
+    pub chosen_process_shard: Option<u32>,
+    pub followers: Vec<crate::FollowerEvent>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PerfSampleDefaultsWriter, "perfetto.protos.PerfSampleDefaults");
-impl PerfSampleDefaultsWriter<'_> {
-    #[inline] pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn process_shard_count(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn chosen_process_shard(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
+rt::owned! { PerfSampleDefaults;
+    repeated followers = 4 as Nested(crate::FollowerEvent);
+    optional chosen_process_shard = 3 as Uint32;
+    optional process_shard_count = 2 as Uint32;
+    optional timebase = 1 as Nested(crate::PerfEventsTimebase);
+}
+
+rt::writer! { PerfSampleDefaultsWriter, "perfetto.protos.PerfSampleDefaults";
+    message timebase(crate::PerfEventsTimebaseWriter<'_>) = 1, timebase_raw;
+    value process_shard_count(u32) = 2 as uint32;
+    value chosen_process_shard(u32) = 3 as uint32;
+    message followers(crate::FollowerEventWriter<'_>) = 4, followers_raw;
 }
 
 rt::reader! {
@@ -198,41 +193,37 @@ impl PerfSampleDefaults {
 }
 
 /// `perfetto.protos.ProfilePacket`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePacket {
-    #[pb(message, 1, repeated)] pub strings: Vec<crate::InternedString>,
-    #[pb(message, 2, repeated)] pub frames: Vec<crate::Frame>,
-    #[pb(message, 3, repeated)] pub callstacks: Vec<crate::Callstack>,
-    #[pb(message, 4, repeated)] pub mappings: Vec<crate::Mapping>,
-    #[pb(message, 5, repeated)] pub process_dumps: Vec<ProfilePacketProcessHeapSamples>,
-    #[pb(bool, 6)] pub continued: Option<bool>,
-    #[pb(uint64, 7)] pub index: Option<u64>,
+    pub strings: Vec<crate::InternedString>,
+    pub frames: Vec<crate::Frame>,
+    pub callstacks: Vec<crate::Callstack>,
+    pub mappings: Vec<crate::Mapping>,
+    pub process_dumps: Vec<ProfilePacketProcessHeapSamples>,
+    pub continued: Option<bool>,
+    pub index: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilePacketWriter, "perfetto.protos.ProfilePacket");
-impl ProfilePacketWriter<'_> {
-    #[inline] pub fn strings(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn strings_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn frames(&mut self) -> crate::FrameWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn callstacks(&mut self) -> crate::CallstackWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn callstacks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mappings(&mut self) -> crate::MappingWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn mappings_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
-    #[inline] pub fn process_dumps(&mut self) -> ProfilePacketProcessHeapSamplesWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn process_dumps_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn continued(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
-    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { ProfilePacket;
+    optional index = 7 as Uint64;
+    optional continued = 6 as Bool;
+    repeated process_dumps = 5 as Nested(ProfilePacketProcessHeapSamples);
+    repeated mappings = 4 as Nested(crate::Mapping);
+    repeated callstacks = 3 as Nested(crate::Callstack);
+    repeated frames = 2 as Nested(crate::Frame);
+    repeated strings = 1 as Nested(crate::InternedString);
+}
+
+rt::writer! { ProfilePacketWriter, "perfetto.protos.ProfilePacket";
+    message strings(crate::InternedStringWriter<'_>) = 1, strings_raw;
+    message frames(crate::FrameWriter<'_>) = 2, frames_raw;
+    message callstacks(crate::CallstackWriter<'_>) = 3, callstacks_raw;
+    message mappings(crate::MappingWriter<'_>) = 4, mappings_raw;
+    message process_dumps(ProfilePacketProcessHeapSamplesWriter<'_>) = 5, process_dumps_raw;
+    value continued(bool) = 6 as bool;
+    value index(u64) = 7 as uint64;
 }
 
 rt::reader! {
@@ -265,30 +256,40 @@ impl ProfilePacket {
 }
 
 /// `perfetto.protos.ProfilePacket.HeapSample`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePacketHeapSample {
-    #[pb(uint64, 1)] pub callstack_id: Option<u64>,
-    #[pb(uint64, 2)] pub self_allocated: Option<u64>,
-    #[pb(uint64, 3)] pub self_freed: Option<u64>,
-    #[pb(uint64, 4)] pub timestamp: Option<u64>,
-    #[pb(uint64, 5)] pub alloc_count: Option<u64>,
-    #[pb(uint64, 6)] pub free_count: Option<u64>,
-    #[pb(uint64, 8)] pub self_max: Option<u64>,
-    #[pb(uint64, 9)] pub self_max_count: Option<u64>,
+    pub callstack_id: Option<u64>,
+    pub self_allocated: Option<u64>,
+    pub self_freed: Option<u64>,
+    pub timestamp: Option<u64>,
+    pub alloc_count: Option<u64>,
+    pub free_count: Option<u64>,
+    pub self_max: Option<u64>,
+    pub self_max_count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilePacketHeapSampleWriter, "perfetto.protos.ProfilePacket.HeapSample");
-impl ProfilePacketHeapSampleWriter<'_> {
-    #[inline] pub fn callstack_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn self_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn self_freed(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn alloc_count(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn free_count(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn self_max(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn self_max_count(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+rt::owned! { ProfilePacketHeapSample;
+    optional self_max_count = 9 as Uint64;
+    optional self_max = 8 as Uint64;
+    optional free_count = 6 as Uint64;
+    optional alloc_count = 5 as Uint64;
+    optional timestamp = 4 as Uint64;
+    optional self_freed = 3 as Uint64;
+    optional self_allocated = 2 as Uint64;
+    optional callstack_id = 1 as Uint64;
+}
+
+rt::writer! { ProfilePacketHeapSampleWriter, "perfetto.protos.ProfilePacket.HeapSample";
+    value callstack_id(u64) = 1 as uint64;
+    value self_allocated(u64) = 2 as uint64;
+    value self_freed(u64) = 3 as uint64;
+    value timestamp(u64) = 4 as uint64;
+    value alloc_count(u64) = 5 as uint64;
+    value free_count(u64) = 6 as uint64;
+    value self_max(u64) = 8 as uint64;
+    value self_max_count(u64) = 9 as uint64;
 }
 
 rt::reader! {
@@ -321,17 +322,19 @@ impl ProfilePacketHeapSample {
 }
 
 /// `perfetto.protos.ProfilePacket.Histogram`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePacketHistogram {
-    #[pb(message, 1, repeated)] pub buckets: Vec<ProfilePacketHistogramBucket>,
+    pub buckets: Vec<ProfilePacketHistogramBucket>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilePacketHistogramWriter, "perfetto.protos.ProfilePacket.Histogram");
-impl ProfilePacketHistogramWriter<'_> {
-    #[inline] pub fn buckets(&mut self) -> ProfilePacketHistogramBucketWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn buckets_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { ProfilePacketHistogram;
+    repeated buckets = 1 as Nested(ProfilePacketHistogramBucket);
+}
+
+rt::writer! { ProfilePacketHistogramWriter, "perfetto.protos.ProfilePacket.Histogram";
+    message buckets(ProfilePacketHistogramBucketWriter<'_>) = 1, buckets_raw;
 }
 
 rt::reader! {
@@ -351,20 +354,25 @@ impl ProfilePacketHistogram {
 }
 
 /// `perfetto.protos.ProfilePacket.Histogram.Bucket`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePacketHistogramBucket {
-    #[pb(uint64, 1)] pub upper_limit: Option<u64>,
-    #[pb(bool, 2)] pub max_bucket: Option<bool>,
-    #[pb(uint64, 3)] pub count: Option<u64>,
+    pub upper_limit: Option<u64>,
+    pub max_bucket: Option<bool>,
+    pub count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilePacketHistogramBucketWriter, "perfetto.protos.ProfilePacket.Histogram.Bucket");
-impl ProfilePacketHistogramBucketWriter<'_> {
-    #[inline] pub fn upper_limit(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn max_bucket(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { ProfilePacketHistogramBucket;
+    optional count = 3 as Uint64;
+    optional max_bucket = 2 as Bool;
+    optional upper_limit = 1 as Uint64;
+}
+
+rt::writer! { ProfilePacketHistogramBucketWriter, "perfetto.protos.ProfilePacket.Histogram.Bucket";
+    value upper_limit(u64) = 1 as uint64;
+    value max_bucket(bool) = 2 as bool;
+    value count(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -387,38 +395,34 @@ impl ProfilePacketHistogramBucket {
 }
 
 /// `perfetto.protos.ProfilePacket.ProcessStats`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePacketProcessStats {
-    #[pb(uint64, 1)] pub unwinding_errors: Option<u64>,
-    #[pb(uint64, 2)] pub heap_samples: Option<u64>,
-    #[pb(uint64, 3)] pub map_reparses: Option<u64>,
-    #[pb(message, 4)] pub unwinding_time_us: Option<ProfilePacketHistogram>,
-    #[pb(uint64, 5)] pub total_unwinding_time_us: Option<u64>,
-    #[pb(uint64, 6)] pub client_spinlock_blocked_us: Option<u64>,
+    pub unwinding_errors: Option<u64>,
+    pub heap_samples: Option<u64>,
+    pub map_reparses: Option<u64>,
+    pub unwinding_time_us: Option<ProfilePacketHistogram>,
+    pub total_unwinding_time_us: Option<u64>,
+    pub client_spinlock_blocked_us: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilePacketProcessStatsWriter, "perfetto.protos.ProfilePacket.ProcessStats");
-impl ProfilePacketProcessStatsWriter<'_> {
-    #[inline] pub fn unwinding_errors(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn heap_samples(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn map_reparses(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn unwinding_time_us(&mut self) -> ProfilePacketHistogramWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn unwinding_time_us_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn total_unwinding_time_us(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn client_spinlock_blocked_us(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
+rt::owned! { ProfilePacketProcessStats;
+    optional client_spinlock_blocked_us = 6 as Uint64;
+    optional total_unwinding_time_us = 5 as Uint64;
+    optional unwinding_time_us = 4 as Nested(ProfilePacketHistogram);
+    optional map_reparses = 3 as Uint64;
+    optional heap_samples = 2 as Uint64;
+    optional unwinding_errors = 1 as Uint64;
+}
+
+rt::writer! { ProfilePacketProcessStatsWriter, "perfetto.protos.ProfilePacket.ProcessStats";
+    value unwinding_errors(u64) = 1 as uint64;
+    value heap_samples(u64) = 2 as uint64;
+    value map_reparses(u64) = 3 as uint64;
+    message unwinding_time_us(ProfilePacketHistogramWriter<'_>) = 4, unwinding_time_us_raw;
+    value total_unwinding_time_us(u64) = 5 as uint64;
+    value client_spinlock_blocked_us(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -447,61 +451,61 @@ impl ProfilePacketProcessStats {
 }
 
 /// `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePacketProcessHeapSamples {
-    #[pb(uint64, 1)] pub pid: Option<u64>,
-    #[pb(message, 2, repeated)] pub samples: Vec<ProfilePacketHeapSample>,
-    #[pb(bool, 3)] pub from_startup: Option<bool>,
-    #[pb(bool, 4)] pub rejected_concurrent: Option<bool>,
-    #[pb(message, 5)] pub stats: Option<ProfilePacketProcessStats>,
-    #[pb(bool, 6)] pub disconnected: Option<bool>,
-    #[pb(bool, 7)] pub buffer_overran: Option<bool>,
-    #[pb(bool, 8)] pub buffer_corrupted: Option<bool>,
-    #[pb(uint64, 9)] pub timestamp: Option<u64>,
-    #[pb(bool, 10)] pub hit_guardrail: Option<bool>,
-    #[pb(string, 11)] pub heap_name: Option<String>,
-    #[pb(uint64, 12)] pub sampling_interval_bytes: Option<u64>,
-    #[pb(uint64, 13)] pub orig_sampling_interval_bytes: Option<u64>,
-    #[pb(enumeration, 14)] pub client_error: Option<ProfilePacketProcessHeapSamplesClientError>,
-    #[pb(uint64, 15)] pub start_timestamp: Option<u64>,
+    pub pid: Option<u64>,
+    pub samples: Vec<ProfilePacketHeapSample>,
+    pub from_startup: Option<bool>,
+    pub rejected_concurrent: Option<bool>,
+    pub stats: Option<ProfilePacketProcessStats>,
+    pub disconnected: Option<bool>,
+    pub buffer_overran: Option<bool>,
+    pub buffer_corrupted: Option<bool>,
+    pub timestamp: Option<u64>,
+    pub hit_guardrail: Option<bool>,
+    pub heap_name: Option<String>,
+    pub sampling_interval_bytes: Option<u64>,
+    pub orig_sampling_interval_bytes: Option<u64>,
+    pub client_error: Option<ProfilePacketProcessHeapSamplesClientError>,
+    pub start_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilePacketProcessHeapSamplesWriter, "perfetto.protos.ProfilePacket.ProcessHeapSamples");
-impl ProfilePacketProcessHeapSamplesWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn samples(&mut self) -> ProfilePacketHeapSampleWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn samples_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn from_startup(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    #[inline] pub fn rejected_concurrent(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn stats(&mut self) -> ProfilePacketProcessStatsWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn stats_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    #[inline] pub fn disconnected(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
-    #[inline] pub fn buffer_overran(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
-    #[inline] pub fn buffer_corrupted(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
-    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    #[inline] pub fn hit_guardrail(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
-    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<11>(&mut self.s, value); self }
-    #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn orig_sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn client_error(
-        &mut self,
-        value: ProfilePacketProcessHeapSamplesClientError,
-    ) -> &mut Self {
-        rt::enumeration::<14>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn start_timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
+rt::owned! { ProfilePacketProcessHeapSamples;
+    optional start_timestamp = 15 as Uint64;
+    optional client_error = 14 as Enum(ProfilePacketProcessHeapSamplesClientError);
+    optional orig_sampling_interval_bytes = 13 as Uint64;
+    optional sampling_interval_bytes = 12 as Uint64;
+    optional heap_name = 11 as Text;
+    optional hit_guardrail = 10 as Bool;
+    optional timestamp = 9 as Uint64;
+    optional buffer_corrupted = 8 as Bool;
+    optional buffer_overran = 7 as Bool;
+    optional disconnected = 6 as Bool;
+    optional stats = 5 as Nested(ProfilePacketProcessStats);
+    optional rejected_concurrent = 4 as Bool;
+    optional from_startup = 3 as Bool;
+    repeated samples = 2 as Nested(ProfilePacketHeapSample);
+    optional pid = 1 as Uint64;
+}
+
+rt::writer! { ProfilePacketProcessHeapSamplesWriter, "perfetto.protos.ProfilePacket.ProcessHeapSamples";
+    value pid(u64) = 1 as uint64;
+    message samples(ProfilePacketHeapSampleWriter<'_>) = 2, samples_raw;
+    value from_startup(bool) = 3 as bool;
+    value rejected_concurrent(bool) = 4 as bool;
+    message stats(ProfilePacketProcessStatsWriter<'_>) = 5, stats_raw;
+    value disconnected(bool) = 6 as bool;
+    value buffer_overran(bool) = 7 as bool;
+    value buffer_corrupted(bool) = 8 as bool;
+    value timestamp(u64) = 9 as uint64;
+    value hit_guardrail(bool) = 10 as bool;
+    value heap_name(&str) = 11 as string;
+    value sampling_interval_bytes(u64) = 12 as uint64;
+    value orig_sampling_interval_bytes(u64) = 13 as uint64;
+    enumeration client_error(ProfilePacketProcessHeapSamplesClientError) = 14;
+    value start_timestamp(u64) = 15 as uint64;
 }
 
 rt::reader! {
@@ -554,29 +558,34 @@ impl ProfilePacketProcessHeapSamples {
 }
 
 /// `perfetto.protos.StreamingAllocation`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StreamingAllocation {
-    #[pb(uint64, 1, repeated)] pub address: Vec<u64>,
-    #[pb(uint64, 2, repeated)] pub size: Vec<u64>,
-    #[pb(uint64, 3, repeated)] pub sample_size: Vec<u64>,
-    #[pb(uint64, 4, repeated)] pub clock_monotonic_coarse_timestamp: Vec<u64>,
-    #[pb(uint32, 5, repeated)] pub heap_id: Vec<u32>,
-    #[pb(uint64, 6, repeated)] pub sequence_number: Vec<u64>,
+    pub address: Vec<u64>,
+    pub size: Vec<u64>,
+    pub sample_size: Vec<u64>,
+    pub clock_monotonic_coarse_timestamp: Vec<u64>,
+    pub heap_id: Vec<u32>,
+    pub sequence_number: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StreamingAllocationWriter, "perfetto.protos.StreamingAllocation");
-impl StreamingAllocationWriter<'_> {
-    #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn sample_size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn clock_monotonic_coarse_timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn heap_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+rt::owned! { StreamingAllocation;
+    unpacked sequence_number = 6 as Uint64;
+    unpacked heap_id = 5 as Uint32;
+    unpacked clock_monotonic_coarse_timestamp = 4 as Uint64;
+    unpacked sample_size = 3 as Uint64;
+    unpacked size = 2 as Uint64;
+    unpacked address = 1 as Uint64;
+}
+
+rt::writer! { StreamingAllocationWriter, "perfetto.protos.StreamingAllocation";
+    value address(u64) = 1 as uint64;
+    value size(u64) = 2 as uint64;
+    value sample_size(u64) = 3 as uint64;
+    value clock_monotonic_coarse_timestamp(u64) = 4 as uint64;
+    value heap_id(u32) = 5 as uint32;
+    value sequence_number(u64) = 6 as uint64;
 }
 
 rt::reader! {
@@ -605,20 +614,25 @@ impl StreamingAllocation {
 }
 
 /// `perfetto.protos.StreamingFree`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StreamingFree {
-    #[pb(uint64, 1, repeated)] pub address: Vec<u64>,
-    #[pb(uint32, 2, repeated)] pub heap_id: Vec<u32>,
-    #[pb(uint64, 3, repeated)] pub sequence_number: Vec<u64>,
+    pub address: Vec<u64>,
+    pub heap_id: Vec<u32>,
+    pub sequence_number: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StreamingFreeWriter, "perfetto.protos.StreamingFree");
-impl StreamingFreeWriter<'_> {
-    #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn heap_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { StreamingFree;
+    unpacked sequence_number = 3 as Uint64;
+    unpacked heap_id = 2 as Uint32;
+    unpacked address = 1 as Uint64;
+}
+
+rt::writer! { StreamingFreeWriter, "perfetto.protos.StreamingFree";
+    value address(u64) = 1 as uint64;
+    value heap_id(u32) = 2 as uint32;
+    value sequence_number(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -641,20 +655,25 @@ impl StreamingFree {
 }
 
 /// `perfetto.protos.StreamingProfilePacket`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StreamingProfilePacket {
-    #[pb(uint64, 1, repeated)] pub callstack_iid: Vec<u64>,
-    #[pb(int64, 2, repeated)] pub timestamp_delta_us: Vec<i64>,
-    #[pb(int32, 3)] pub process_priority: Option<i32>,
+    pub callstack_iid: Vec<u64>,
+    pub timestamp_delta_us: Vec<i64>,
+    pub process_priority: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StreamingProfilePacketWriter, "perfetto.protos.StreamingProfilePacket");
-impl StreamingProfilePacketWriter<'_> {
-    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+rt::owned! { StreamingProfilePacket;
+    optional process_priority = 3 as Int32;
+    unpacked timestamp_delta_us = 2 as Int64;
+    unpacked callstack_iid = 1 as Uint64;
+}
+
+rt::writer! { StreamingProfilePacketWriter, "perfetto.protos.StreamingProfilePacket";
+    value callstack_iid(u64) = 1 as uint64;
+    value timestamp_delta_us(i64) = 2 as int64;
+    value process_priority(i32) = 3 as int32;
 }
 
 rt::reader! {
@@ -679,14 +698,17 @@ impl StreamingProfilePacket {
 }
 
 /// `perfetto.protos.Profiling`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Profiling {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProfilingWriter, "perfetto.protos.Profiling");
-impl ProfilingWriter<'_> {}
+rt::owned! { Profiling;
+}
+
+rt::writer! { ProfilingWriter, "perfetto.protos.Profiling";
+}
 
 rt::reader! {
     "perfetto.protos.Profiling": ProfilingReader, ProfilingField, ProfilingTable;
@@ -702,71 +724,71 @@ impl Profiling {
 }
 
 /// `perfetto.protos.PerfSample`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfSample {
-    #[pb(uint32, 1)] pub cpu: Option<u32>,
-    #[pb(uint32, 2)] pub pid: Option<u32>,
-    #[pb(uint32, 3)] pub tid: Option<u32>,
-    #[pb(uint64, 4)] pub callstack_iid: Option<u64>,
-    #[pb(enumeration, 5)] pub cpu_mode: Option<ProfilingCpuMode>,
-    #[pb(uint64, 6)] pub timebase_count: Option<u64>,
-    #[pb(uint64, 7, repeated)] pub follower_counts: Vec<u64>,
+    pub cpu: Option<u32>,
+    pub pid: Option<u32>,
+    pub tid: Option<u32>,
+    pub callstack_iid: Option<u64>,
+    pub cpu_mode: Option<ProfilingCpuMode>,
+    pub timebase_count: Option<u64>,
+    pub follower_counts: Vec<u64>,
     /// At most one of these.
-    #[pb(oneof, 16)] pub optional_unwind_error: Option<PerfSampleOptionalUnwindError>,
-    #[pb(uint64, 17)] pub kernel_records_lost: Option<u64>,
+    pub optional_unwind_error: Option<PerfSampleOptionalUnwindError>,
+    pub kernel_records_lost: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 18)] pub optional_sample_skipped_reason: Option<PerfSampleOptionalSampleSkippedReason>,
-    #[pb(message, 19)] pub producer_event: Option<PerfSampleProducerEvent>,
+    pub optional_sample_skipped_reason: Option<PerfSampleOptionalSampleSkippedReason>,
+    pub producer_event: Option<PerfSampleProducerEvent>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { PerfSample;
+    optional producer_event = 19 as Nested(PerfSampleProducerEvent);
+    oneof optional_sample_skipped_reason = 18;
+    optional kernel_records_lost = 17 as Uint64;
+    oneof optional_unwind_error = 16;
+    unpacked follower_counts = 7 as Uint64;
+    optional timebase_count = 6 as Uint64;
+    optional cpu_mode = 5 as Enum(ProfilingCpuMode);
+    optional callstack_iid = 4 as Uint64;
+    optional tid = 3 as Uint32;
+    optional pid = 2 as Uint32;
+    optional cpu = 1 as Uint32;
 }
 
 /// `perfetto.protos.PerfSample.optional_unwind_error`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfSampleOptionalUnwindError {
-    #[pb(enumeration, 16)] UnwindError(ProfilingStackUnwindError),
+    UnwindError(ProfilingStackUnwindError),
+}
+
+rt::oneof! { PerfSampleOptionalUnwindError;
+    UnwindError = 16 as Enum(ProfilingStackUnwindError);
 }
 
 /// `perfetto.protos.PerfSample.optional_sample_skipped_reason`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfSampleOptionalSampleSkippedReason {
-    #[pb(enumeration, 18)] SampleSkippedReason(PerfSampleSampleSkipReason),
+    SampleSkippedReason(PerfSampleSampleSkipReason),
 }
 
-rt::writer!(PerfSampleWriter, "perfetto.protos.PerfSample");
-impl PerfSampleWriter<'_> {
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn cpu_mode(&mut self, value: ProfilingCpuMode) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn timebase_count(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn follower_counts(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn unwind_error(&mut self, value: ProfilingStackUnwindError) -> &mut Self {
-        rt::enumeration::<16>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn kernel_records_lost(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn sample_skipped_reason(
-        &mut self,
-        value: PerfSampleSampleSkipReason,
-    ) -> &mut Self {
-        rt::enumeration::<18>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn producer_event(&mut self) -> PerfSampleProducerEventWriter<'_> {
-        rt::message::<19, _>(&mut self.s)
-    }
-    #[inline] pub fn producer_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<19>(&mut self.s, body);
-        self
-    }
+rt::oneof! { PerfSampleOptionalSampleSkippedReason;
+    SampleSkippedReason = 18 as Enum(PerfSampleSampleSkipReason);
+}
+
+rt::writer! { PerfSampleWriter, "perfetto.protos.PerfSample";
+    value cpu(u32) = 1 as uint32;
+    value pid(u32) = 2 as uint32;
+    value tid(u32) = 3 as uint32;
+    value callstack_iid(u64) = 4 as uint64;
+    enumeration cpu_mode(ProfilingCpuMode) = 5;
+    value timebase_count(u64) = 6 as uint64;
+    value follower_counts(u64) = 7 as uint64;
+    enumeration unwind_error(ProfilingStackUnwindError) = 16;
+    value kernel_records_lost(u64) = 17 as uint64;
+    enumeration sample_skipped_reason(PerfSampleSampleSkipReason) = 18;
+    message producer_event(PerfSampleProducerEventWriter<'_>) = 19, producer_event_raw;
 }
 
 rt::reader! {
@@ -817,31 +839,32 @@ impl PerfSample {
 }
 
 /// `perfetto.protos.PerfSample.ProducerEvent`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PerfSampleProducerEvent {
     /// At most one of these.
-    #[pb(oneof, 1)] pub optional_source_stop_reason: Option<
+    pub optional_source_stop_reason: Option<
         PerfSampleProducerEventOptionalSourceStopReason,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { PerfSampleProducerEvent;
+    oneof optional_source_stop_reason = 1;
 }
 
 /// `perfetto.protos.PerfSample.ProducerEvent.optional_source_stop_reason`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PerfSampleProducerEventOptionalSourceStopReason {
-    #[pb(enumeration, 1)] SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
+    SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
 }
 
-rt::writer!(PerfSampleProducerEventWriter, "perfetto.protos.PerfSample.ProducerEvent");
-impl PerfSampleProducerEventWriter<'_> {
-    #[inline] pub fn source_stop_reason(
-        &mut self,
-        value: PerfSampleProducerEventDataSourceStopReason,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::oneof! { PerfSampleProducerEventOptionalSourceStopReason;
+    SourceStopReason = 1 as Enum(PerfSampleProducerEventDataSourceStopReason);
+}
+
+rt::writer! { PerfSampleProducerEventWriter, "perfetto.protos.PerfSample.ProducerEvent";
+    enumeration source_stop_reason(PerfSampleProducerEventDataSourceStopReason) = 1;
 }
 
 rt::reader! {

@@ -31,59 +31,61 @@ impl protozero::Enumeration for SmapsPacketRecordingType {
 
 protozero::rt::enumeration!(SmapsPacketRecordingType);
 /// `perfetto.protos.SmapsEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmapsEntry {
-    #[pb(string, 1)] pub path: Option<String>,
-    #[pb(uint64, 2)] pub size_kb: Option<u64>,
-    #[pb(uint64, 3)] pub private_dirty_kb: Option<u64>,
-    #[pb(uint64, 4)] pub swap_kb: Option<u64>,
-    #[pb(string, 5)] pub file_name: Option<String>,
-    #[pb(uint64, 6)] pub start_address: Option<u64>,
-    #[pb(uint64, 7)] pub module_timestamp: Option<u64>,
-    #[pb(string, 8)] pub module_debugid: Option<String>,
-    #[pb(string, 9)] pub module_debug_path: Option<String>,
-    #[pb(uint32, 10)] pub protection_flags: Option<u32>,
-    #[pb(uint64, 11)] pub private_clean_resident_kb: Option<u64>,
-    #[pb(uint64, 12)] pub shared_dirty_resident_kb: Option<u64>,
-    #[pb(uint64, 13)] pub shared_clean_resident_kb: Option<u64>,
-    #[pb(uint64, 14)] pub locked_kb: Option<u64>,
-    #[pb(uint64, 15)] pub proportional_resident_kb: Option<u64>,
+    pub path: Option<String>,
+    pub size_kb: Option<u64>,
+    pub private_dirty_kb: Option<u64>,
+    pub swap_kb: Option<u64>,
+    pub file_name: Option<String>,
+    pub start_address: Option<u64>,
+    pub module_timestamp: Option<u64>,
+    pub module_debugid: Option<String>,
+    pub module_debug_path: Option<String>,
+    pub protection_flags: Option<u32>,
+    pub private_clean_resident_kb: Option<u64>,
+    pub shared_dirty_resident_kb: Option<u64>,
+    pub shared_clean_resident_kb: Option<u64>,
+    pub locked_kb: Option<u64>,
+    pub proportional_resident_kb: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmapsEntryWriter, "perfetto.protos.SmapsEntry");
-impl SmapsEntryWriter<'_> {
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn size_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn private_dirty_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn swap_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    #[inline] pub fn start_address(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn module_timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn module_debugid(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    #[inline] pub fn module_debug_path(&mut self, value: &str) -> &mut Self {
-        rt::string::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn protection_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    #[inline] pub fn private_clean_resident_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn shared_dirty_resident_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn shared_clean_resident_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn locked_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
-    #[inline] pub fn proportional_resident_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<15>(&mut self.s, value);
-        self
-    }
+rt::owned! { SmapsEntry;
+    optional proportional_resident_kb = 15 as Uint64;
+    optional locked_kb = 14 as Uint64;
+    optional shared_clean_resident_kb = 13 as Uint64;
+    optional shared_dirty_resident_kb = 12 as Uint64;
+    optional private_clean_resident_kb = 11 as Uint64;
+    optional protection_flags = 10 as Uint32;
+    optional module_debug_path = 9 as Text;
+    optional module_debugid = 8 as Text;
+    optional module_timestamp = 7 as Uint64;
+    optional start_address = 6 as Uint64;
+    optional file_name = 5 as Text;
+    optional swap_kb = 4 as Uint64;
+    optional private_dirty_kb = 3 as Uint64;
+    optional size_kb = 2 as Uint64;
+    optional path = 1 as Text;
+}
+
+rt::writer! { SmapsEntryWriter, "perfetto.protos.SmapsEntry";
+    value path(&str) = 1 as string;
+    value size_kb(u64) = 2 as uint64;
+    value private_dirty_kb(u64) = 3 as uint64;
+    value swap_kb(u64) = 4 as uint64;
+    value file_name(&str) = 5 as string;
+    value start_address(u64) = 6 as uint64;
+    value module_timestamp(u64) = 7 as uint64;
+    value module_debugid(&str) = 8 as string;
+    value module_debug_path(&str) = 9 as string;
+    value protection_flags(u32) = 10 as uint32;
+    value private_clean_resident_kb(u64) = 11 as uint64;
+    value shared_dirty_resident_kb(u64) = 12 as uint64;
+    value shared_clean_resident_kb(u64) = 13 as uint64;
+    value locked_kb(u64) = 14 as uint64;
+    value proportional_resident_kb(u64) = 15 as uint64;
 }
 
 rt::reader! {
@@ -130,101 +132,61 @@ impl SmapsEntry {
 }
 
 /// `perfetto.protos.PackedSmaps`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PackedSmaps {
-    #[pb(string, 1, repeated)] pub string_table: Vec<String>,
-    #[pb(uint32, 2, packed)] pub name_id: Vec<u32>,
-    #[pb(uint32, 3, packed)] pub aggregate_count: Vec<u32>,
-    #[pb(uint64, 4, packed)] pub size_kb: Vec<u64>,
-    #[pb(uint64, 5, packed)] pub rss_kb: Vec<u64>,
-    #[pb(uint64, 6, packed)] pub anonymous_kb: Vec<u64>,
-    #[pb(uint64, 7, packed)] pub swap_kb: Vec<u64>,
-    #[pb(uint64, 8, packed)] pub shared_clean_kb: Vec<u64>,
-    #[pb(uint64, 9, packed)] pub shared_dirty_kb: Vec<u64>,
-    #[pb(uint64, 10, packed)] pub private_clean_kb: Vec<u64>,
-    #[pb(uint64, 11, packed)] pub private_dirty_kb: Vec<u64>,
-    #[pb(uint64, 12, packed)] pub locked_kb: Vec<u64>,
-    #[pb(uint64, 13, packed)] pub pss_kb: Vec<u64>,
-    #[pb(uint64, 14, packed)] pub pss_dirty_kb: Vec<u64>,
-    #[pb(uint64, 15, packed)] pub swap_pss_kb: Vec<u64>,
+    pub string_table: Vec<String>,
+    pub name_id: Vec<u32>,
+    pub aggregate_count: Vec<u32>,
+    pub size_kb: Vec<u64>,
+    pub rss_kb: Vec<u64>,
+    pub anonymous_kb: Vec<u64>,
+    pub swap_kb: Vec<u64>,
+    pub shared_clean_kb: Vec<u64>,
+    pub shared_dirty_kb: Vec<u64>,
+    pub private_clean_kb: Vec<u64>,
+    pub private_dirty_kb: Vec<u64>,
+    pub locked_kb: Vec<u64>,
+    pub pss_kb: Vec<u64>,
+    pub pss_dirty_kb: Vec<u64>,
+    pub swap_pss_kb: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PackedSmapsWriter, "perfetto.protos.PackedSmaps");
-impl PackedSmapsWriter<'_> {
-    #[inline] pub fn string_table(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn name_id(&mut self, values: impl IntoIterator<Item = u32>) -> &mut Self {
-        rt::packed_uint32::<2>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn aggregate_count(
-        &mut self,
-        values: impl IntoIterator<Item = u32>,
-    ) -> &mut Self {
-        rt::packed_uint32::<3>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn size_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<4>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn rss_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<5>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn anonymous_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<6>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn swap_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<7>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn shared_clean_kb(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<8>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn shared_dirty_kb(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<9>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn private_clean_kb(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<10>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn private_dirty_kb(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<11>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn locked_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<12>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn pss_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<13>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn pss_dirty_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<14>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn swap_pss_kb(&mut self, values: impl IntoIterator<Item = u64>) -> &mut Self {
-        rt::packed_uint64::<15>(&mut self.s, values);
-        self
-    }
+rt::owned! { PackedSmaps;
+    packed swap_pss_kb = 15 as Uint64;
+    packed pss_dirty_kb = 14 as Uint64;
+    packed pss_kb = 13 as Uint64;
+    packed locked_kb = 12 as Uint64;
+    packed private_dirty_kb = 11 as Uint64;
+    packed private_clean_kb = 10 as Uint64;
+    packed shared_dirty_kb = 9 as Uint64;
+    packed shared_clean_kb = 8 as Uint64;
+    packed swap_kb = 7 as Uint64;
+    packed anonymous_kb = 6 as Uint64;
+    packed rss_kb = 5 as Uint64;
+    packed size_kb = 4 as Uint64;
+    packed aggregate_count = 3 as Uint32;
+    packed name_id = 2 as Uint32;
+    repeated string_table = 1 as Text;
+}
+
+rt::writer! { PackedSmapsWriter, "perfetto.protos.PackedSmaps";
+    value string_table(&str) = 1 as string;
+    packed name_id(u32) = 2 as packed_uint32;
+    packed aggregate_count(u32) = 3 as packed_uint32;
+    packed size_kb(u64) = 4 as packed_uint64;
+    packed rss_kb(u64) = 5 as packed_uint64;
+    packed anonymous_kb(u64) = 6 as packed_uint64;
+    packed swap_kb(u64) = 7 as packed_uint64;
+    packed shared_clean_kb(u64) = 8 as packed_uint64;
+    packed shared_dirty_kb(u64) = 9 as packed_uint64;
+    packed private_clean_kb(u64) = 10 as packed_uint64;
+    packed private_dirty_kb(u64) = 11 as packed_uint64;
+    packed locked_kb(u64) = 12 as packed_uint64;
+    packed pss_kb(u64) = 13 as packed_uint64;
+    packed pss_dirty_kb(u64) = 14 as packed_uint64;
+    packed swap_pss_kb(u64) = 15 as packed_uint64;
 }
 
 rt::reader! {
@@ -271,30 +233,28 @@ impl PackedSmaps {
 }
 
 /// `perfetto.protos.SmapsPacket`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SmapsPacket {
-    #[pb(uint32, 1)] pub pid: Option<u32>,
-    #[pb(message, 2, repeated)] pub entries: Vec<SmapsEntry>,
-    #[pb(message, 3)] pub packed_entries: Option<PackedSmaps>,
-    #[pb(enumeration, 4)] pub recording_type: Option<SmapsPacketRecordingType>,
+    pub pid: Option<u32>,
+    pub entries: Vec<SmapsEntry>,
+    pub packed_entries: Option<PackedSmaps>,
+    pub recording_type: Option<SmapsPacketRecordingType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SmapsPacketWriter, "perfetto.protos.SmapsPacket");
-impl SmapsPacketWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn entries(&mut self) -> SmapsEntryWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn entries_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn packed_entries(&mut self) -> PackedSmapsWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn packed_entries_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn recording_type(&mut self, value: SmapsPacketRecordingType) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { SmapsPacket;
+    optional recording_type = 4 as Enum(SmapsPacketRecordingType);
+    optional packed_entries = 3 as Nested(PackedSmaps);
+    repeated entries = 2 as Nested(SmapsEntry);
+    optional pid = 1 as Uint32;
+}
+
+rt::writer! { SmapsPacketWriter, "perfetto.protos.SmapsPacket";
+    value pid(u32) = 1 as uint32;
+    message entries(SmapsEntryWriter<'_>) = 2, entries_raw;
+    message packed_entries(PackedSmapsWriter<'_>) = 3, packed_entries_raw;
+    enumeration recording_type(SmapsPacketRecordingType) = 4;
 }
 
 rt::reader! {

@@ -90,121 +90,113 @@ impl protozero::Enumeration for StackSampleCounterDescriptorScope {
 protozero::rt::enumeration!(StackSampleCounterDescriptorScope);
 /// A sampled stack with the counters read along. Only its parts are used here: InternedData refers
 /// to them.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSample {
     /// At most one of these.
-    #[pb(oneof, 1, 2)] pub task_context_field: Option<StackSampleTaskContextField>,
+    pub task_context_field: Option<StackSampleTaskContextField>,
     /// At most one of these.
-    #[pb(oneof, 3, 4)] pub execution_context_field: Option<StackSampleExecutionContextField>,
+    pub execution_context_field: Option<StackSampleExecutionContextField>,
     /// At most one of these.
-    #[pb(oneof, 5, 6)] pub callstack_field: Option<StackSampleCallstackField>,
+    pub callstack_field: Option<StackSampleCallstackField>,
     /// At most one of these.
-    #[pb(oneof, 7, 8)] pub unwind_error_field: Option<StackSampleUnwindErrorField>,
+    pub unwind_error_field: Option<StackSampleUnwindErrorField>,
     /// At most one of these.
-    #[pb(oneof, 9, 10)] pub primary_descriptor_field: Option<StackSamplePrimaryDescriptorField>,
-    #[pb(uint64, 11)] pub primary_weight: Option<u64>,
-    #[pb(message, 12, repeated)] pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
-    #[pb(uint64, 13, packed)] pub follower_descriptor_iids: Vec<u64>,
-    #[pb(uint64, 14, packed)] pub follower_weights: Vec<u64>,
+    pub primary_descriptor_field: Option<StackSamplePrimaryDescriptorField>,
+    pub primary_weight: Option<u64>,
+    pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
+    pub follower_descriptor_iids: Vec<u64>,
+    pub follower_weights: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { StackSample;
+    packed follower_weights = 14 as Uint64;
+    packed follower_descriptor_iids = 13 as Uint64;
+    repeated follower_descriptors = 12 as Nested(StackSampleCounterDescriptor);
+    optional primary_weight = 11 as Uint64;
+    oneof primary_descriptor_field = 9 | 10;
+    oneof unwind_error_field = 7 | 8;
+    oneof callstack_field = 5 | 6;
+    oneof execution_context_field = 3 | 4;
+    oneof task_context_field = 1 | 2;
 }
 
 /// `perfetto.protos.StackSample.task_context_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum StackSampleTaskContextField {
-    #[pb(message, 1)] TaskContext(StackSampleTaskContext),
-    #[pb(uint64, 2)] TaskContextIid(u64),
+    TaskContext(StackSampleTaskContext),
+    TaskContextIid(u64),
+}
+
+rt::oneof! { StackSampleTaskContextField;
+    TaskContext = 1 as Nested(StackSampleTaskContext);
+    TaskContextIid = 2 as Uint64;
 }
 
 /// `perfetto.protos.StackSample.execution_context_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum StackSampleExecutionContextField {
-    #[pb(message, 3)] ExecutionContext(StackSampleExecutionContext),
-    #[pb(uint64, 4)] ExecutionContextIid(u64),
+    ExecutionContext(StackSampleExecutionContext),
+    ExecutionContextIid(u64),
+}
+
+rt::oneof! { StackSampleExecutionContextField;
+    ExecutionContext = 3 as Nested(StackSampleExecutionContext);
+    ExecutionContextIid = 4 as Uint64;
 }
 
 /// `perfetto.protos.StackSample.callstack_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum StackSampleCallstackField {
-    #[pb(message, 5)] Callstack(crate::InlineCallstack),
-    #[pb(uint64, 6)] CallstackIid(u64),
+    Callstack(crate::InlineCallstack),
+    CallstackIid(u64),
+}
+
+rt::oneof! { StackSampleCallstackField;
+    Callstack = 5 as Nested(crate::InlineCallstack);
+    CallstackIid = 6 as Uint64;
 }
 
 /// `perfetto.protos.StackSample.unwind_error_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum StackSampleUnwindErrorField {
-    #[pb(string, 7)] UnwindError(String),
-    #[pb(uint64, 8)] UnwindErrorIid(u64),
+    UnwindError(String),
+    UnwindErrorIid(u64),
+}
+
+rt::oneof! { StackSampleUnwindErrorField;
+    UnwindError = 7 as Text;
+    UnwindErrorIid = 8 as Uint64;
 }
 
 /// `perfetto.protos.StackSample.primary_descriptor_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum StackSamplePrimaryDescriptorField {
-    #[pb(message, 9)] PrimaryDescriptor(StackSampleCounterDescriptor),
-    #[pb(uint64, 10)] PrimaryDescriptorIid(u64),
+    PrimaryDescriptor(StackSampleCounterDescriptor),
+    PrimaryDescriptorIid(u64),
 }
 
-rt::writer!(StackSampleWriter, "perfetto.protos.StackSample");
-impl StackSampleWriter<'_> {
-    #[inline] pub fn task_context(&mut self) -> StackSampleTaskContextWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn task_context_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn task_context_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn execution_context(&mut self) -> StackSampleExecutionContextWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn execution_context_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn execution_context_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn callstack(&mut self) -> crate::InlineCallstackWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn callstack_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn unwind_error(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn unwind_error_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
-        rt::message::<9, _>(&mut self.s)
-    }
-    #[inline] pub fn primary_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<9>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn primary_descriptor_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn primary_weight(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn follower_descriptors(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    #[inline] pub fn follower_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn follower_descriptor_iids(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<13>(&mut self.s, values);
-        self
-    }
-    #[inline] pub fn follower_weights(
-        &mut self,
-        values: impl IntoIterator<Item = u64>,
-    ) -> &mut Self {
-        rt::packed_uint64::<14>(&mut self.s, values);
-        self
-    }
+rt::oneof! { StackSamplePrimaryDescriptorField;
+    PrimaryDescriptor = 9 as Nested(StackSampleCounterDescriptor);
+    PrimaryDescriptorIid = 10 as Uint64;
+}
+
+rt::writer! { StackSampleWriter, "perfetto.protos.StackSample";
+    message task_context(StackSampleTaskContextWriter<'_>) = 1, task_context_raw;
+    value task_context_iid(u64) = 2 as uint64;
+    message execution_context(StackSampleExecutionContextWriter<'_>) = 3, execution_context_raw;
+    value execution_context_iid(u64) = 4 as uint64;
+    message callstack(crate::InlineCallstackWriter<'_>) = 5, callstack_raw;
+    value callstack_iid(u64) = 6 as uint64;
+    value unwind_error(&str) = 7 as string;
+    value unwind_error_iid(u64) = 8 as uint64;
+    message primary_descriptor(StackSampleCounterDescriptorWriter<'_>) = 9, primary_descriptor_raw;
+    value primary_descriptor_iid(u64) = 10 as uint64;
+    value primary_weight(u64) = 11 as uint64;
+    message follower_descriptors(StackSampleCounterDescriptorWriter<'_>) = 12, follower_descriptors_raw;
+    packed follower_descriptor_iids(u64) = 13 as packed_uint64;
+    packed follower_weights(u64) = 14 as packed_uint64;
 }
 
 rt::reader! {
@@ -271,22 +263,28 @@ impl StackSample {
 }
 
 /// Whose stack.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSampleTaskContext {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(uint32, 2)] pub pid: Option<u32>,
-    #[pb(uint32, 3)] pub tid: Option<u32>,
-    #[pb(uint64, 4)] pub async_id: Option<u64>,
+    pub iid: Option<u64>,
+    pub pid: Option<u32>,
+    pub tid: Option<u32>,
+    pub async_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StackSampleTaskContextWriter, "perfetto.protos.StackSample.TaskContext");
-impl StackSampleTaskContextWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn async_id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { StackSampleTaskContext;
+    optional async_id = 4 as Uint64;
+    optional tid = 3 as Uint32;
+    optional pid = 2 as Uint32;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { StackSampleTaskContextWriter, "perfetto.protos.StackSample.TaskContext";
+    value iid(u64) = 1 as uint64;
+    value pid(u32) = 2 as uint32;
+    value tid(u32) = 3 as uint32;
+    value async_id(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -311,22 +309,28 @@ impl StackSampleTaskContext {
 }
 
 /// A logical task that hops between threads.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSampleAsyncContextDescriptor {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(string, 3)] pub kind: Option<String>,
-    #[pb(uint64, 4)] pub parent_iid: Option<u64>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
+    pub kind: Option<String>,
+    pub parent_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StackSampleAsyncContextDescriptorWriter, "perfetto.protos.StackSample.AsyncContextDescriptor");
-impl StackSampleAsyncContextDescriptorWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn kind(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn parent_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { StackSampleAsyncContextDescriptor;
+    optional parent_iid = 4 as Uint64;
+    optional kind = 3 as Text;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { StackSampleAsyncContextDescriptorWriter, "perfetto.protos.StackSample.AsyncContextDescriptor";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
+    value kind(&str) = 3 as string;
+    value parent_iid(u64) = 4 as uint64;
 }
 
 rt::reader! {
@@ -351,23 +355,25 @@ impl StackSampleAsyncContextDescriptor {
 }
 
 /// Where it ran.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSampleExecutionContext {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(uint32, 2)] pub cpu: Option<u32>,
-    #[pb(enumeration, 3)] pub mode: Option<StackSampleMode>,
+    pub iid: Option<u64>,
+    pub cpu: Option<u32>,
+    pub mode: Option<StackSampleMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StackSampleExecutionContextWriter, "perfetto.protos.StackSample.ExecutionContext");
-impl StackSampleExecutionContextWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mode(&mut self, value: StackSampleMode) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { StackSampleExecutionContext;
+    optional mode = 3 as Enum(StackSampleMode);
+    optional cpu = 2 as Uint32;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { StackSampleExecutionContextWriter, "perfetto.protos.StackSample.ExecutionContext";
+    value iid(u64) = 1 as uint64;
+    value cpu(u32) = 2 as uint32;
+    enumeration mode(StackSampleMode) = 3;
 }
 
 rt::reader! {
@@ -390,41 +396,48 @@ impl StackSampleExecutionContext {
 }
 
 /// What a weight counts.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSampleCounterDescriptor {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 3, 4)] pub unit_field: Option<StackSampleCounterDescriptorUnitField>,
-    #[pb(uint64, 5)] pub unit_multiplier: Option<u64>,
-    #[pb(string, 6)] pub description: Option<String>,
-    #[pb(enumeration, 7)] pub scope: Option<StackSampleCounterDescriptorScope>,
+    pub unit_field: Option<StackSampleCounterDescriptorUnitField>,
+    pub unit_multiplier: Option<u64>,
+    pub description: Option<String>,
+    pub scope: Option<StackSampleCounterDescriptorScope>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { StackSampleCounterDescriptor;
+    optional scope = 7 as Enum(StackSampleCounterDescriptorScope);
+    optional description = 6 as Text;
+    optional unit_multiplier = 5 as Uint64;
+    oneof unit_field = 3 | 4;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.StackSample.CounterDescriptor.unit_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum StackSampleCounterDescriptorUnitField {
-    #[pb(enumeration, 3)] Unit(StackSampleUnit),
-    #[pb(string, 4)] UnitStr(String),
+    Unit(StackSampleUnit),
+    UnitStr(String),
 }
 
-rt::writer!(StackSampleCounterDescriptorWriter, "perfetto.protos.StackSample.CounterDescriptor");
-impl StackSampleCounterDescriptorWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn unit(&mut self, value: StackSampleUnit) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn unit_str(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn unit_multiplier(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    #[inline] pub fn scope(&mut self, value: StackSampleCounterDescriptorScope) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
+rt::oneof! { StackSampleCounterDescriptorUnitField;
+    Unit = 3 as Enum(StackSampleUnit);
+    UnitStr = 4 as Text;
+}
+
+rt::writer! { StackSampleCounterDescriptorWriter, "perfetto.protos.StackSample.CounterDescriptor";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
+    enumeration unit(StackSampleUnit) = 3;
+    value unit_str(&str) = 4 as string;
+    value unit_multiplier(u64) = 5 as uint64;
+    value description(&str) = 6 as string;
+    enumeration scope(StackSampleCounterDescriptorScope) = 7;
 }
 
 rt::reader! {
@@ -457,32 +470,25 @@ impl StackSampleCounterDescriptor {
 }
 
 /// What the samples of a sequence have in common.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StackSampleDefaults {
-    #[pb(string, 1)] pub source: Option<String>,
-    #[pb(message, 2)] pub primary_descriptor: Option<StackSampleCounterDescriptor>,
-    #[pb(message, 3, repeated)] pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
+    pub source: Option<String>,
+    pub primary_descriptor: Option<StackSampleCounterDescriptor>,
+    pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StackSampleDefaultsWriter, "perfetto.protos.StackSampleDefaults");
-impl StackSampleDefaultsWriter<'_> {
-    #[inline] pub fn source(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn primary_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn follower_descriptors(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn follower_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+rt::owned! { StackSampleDefaults;
+    repeated follower_descriptors = 3 as Nested(StackSampleCounterDescriptor);
+    optional primary_descriptor = 2 as Nested(StackSampleCounterDescriptor);
+    optional source = 1 as Text;
+}
+
+rt::writer! { StackSampleDefaultsWriter, "perfetto.protos.StackSampleDefaults";
+    value source(&str) = 1 as string;
+    message primary_descriptor(StackSampleCounterDescriptorWriter<'_>) = 2, primary_descriptor_raw;
+    message follower_descriptors(StackSampleCounterDescriptorWriter<'_>) = 3, follower_descriptors_raw;
 }
 
 rt::reader! {

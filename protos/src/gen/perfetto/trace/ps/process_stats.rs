@@ -6,27 +6,24 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Counters of processes, read from /proc.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessStats {
-    #[pb(message, 1, repeated)] pub processes: Vec<ProcessStatsProcess>,
+    pub processes: Vec<ProcessStatsProcess>,
     /// When reading ended; the packet's timestamp says when it began.
-    #[pb(uint64, 2)] pub collection_end_timestamp: Option<u64>,
+    pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessStatsWriter, "perfetto.protos.ProcessStats");
-impl ProcessStatsWriter<'_> {
-    #[inline] pub fn processes(&mut self) -> ProcessStatsProcessWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { ProcessStats;
+    optional collection_end_timestamp = 2 as Uint64;
+    repeated processes = 1 as Nested(ProcessStatsProcess);
+}
+
+rt::writer! { ProcessStatsWriter, "perfetto.protos.ProcessStats";
+    message processes(ProcessStatsProcessWriter<'_>) = 1, processes_raw;
     /// When reading ended; the packet's timestamp says when it began.
-    #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    value collection_end_timestamp(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -50,16 +47,19 @@ impl ProcessStats {
 }
 
 /// A thread.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessStatsThread {
-    #[pb(int32, 1)] pub tid: Option<i32>,
+    pub tid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessStatsThreadWriter, "perfetto.protos.ProcessStats.Thread");
-impl ProcessStatsThreadWriter<'_> {
-    #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { ProcessStatsThread;
+    optional tid = 1 as Int32;
+}
+
+rt::writer! { ProcessStatsThreadWriter, "perfetto.protos.ProcessStats.Thread";
+    value tid(i32) = 1 as int32;
 }
 
 rt::reader! {
@@ -79,18 +79,22 @@ impl ProcessStatsThread {
 }
 
 /// An open file.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessStatsFDInfo {
-    #[pb(uint64, 1)] pub fd: Option<u64>,
-    #[pb(string, 2)] pub path: Option<String>,
+    pub fd: Option<u64>,
+    pub path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessStatsFDInfoWriter, "perfetto.protos.ProcessStats.FDInfo");
-impl ProcessStatsFDInfoWriter<'_> {
-    #[inline] pub fn fd(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ProcessStatsFDInfo;
+    optional path = 2 as Text;
+    optional fd = 1 as Uint64;
+}
+
+rt::writer! { ProcessStatsFDInfoWriter, "perfetto.protos.ProcessStats.FDInfo";
+    value fd(u64) = 1 as uint64;
+    value path(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -111,93 +115,102 @@ impl ProcessStatsFDInfo {
 }
 
 /// Counters of one process; those that did not change may be left out.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessStatsProcess {
-    #[pb(int32, 1)] pub pid: Option<i32>,
+    pub pid: Option<i32>,
     /// VmSize of /proc/PID/status.
-    #[pb(uint64, 2)] pub vm_size_kb: Option<u64>,
+    pub vm_size_kb: Option<u64>,
     /// VmRSS.
-    #[pb(uint64, 3)] pub vm_rss_kb: Option<u64>,
-    #[pb(uint64, 4)] pub rss_anon_kb: Option<u64>,
-    #[pb(uint64, 5)] pub rss_file_kb: Option<u64>,
-    #[pb(uint64, 6)] pub rss_shmem_kb: Option<u64>,
-    #[pb(uint64, 7)] pub vm_swap_kb: Option<u64>,
-    #[pb(uint64, 8)] pub vm_locked_kb: Option<u64>,
+    pub vm_rss_kb: Option<u64>,
+    pub rss_anon_kb: Option<u64>,
+    pub rss_file_kb: Option<u64>,
+    pub rss_shmem_kb: Option<u64>,
+    pub vm_swap_kb: Option<u64>,
+    pub vm_locked_kb: Option<u64>,
     /// VmHWM, the peak of the resident set.
-    #[pb(uint64, 9)] pub vm_hwm_kb: Option<u64>,
+    pub vm_hwm_kb: Option<u64>,
     /// How willing the kernel is to kill it, -1000 to 1000.
-    #[pb(int64, 10)] pub oom_score_adj: Option<i64>,
-    #[pb(message, 11, repeated)] pub threads: Vec<ProcessStatsThread>,
-    #[pb(bool, 12)] pub is_peak_rss_resettable: Option<bool>,
-    #[pb(uint32, 13)] pub chrome_private_footprint_kb: Option<u32>,
-    #[pb(uint32, 14)] pub chrome_peak_resident_set_kb: Option<u32>,
-    #[pb(message, 15, repeated)] pub fds: Vec<ProcessStatsFDInfo>,
-    #[pb(uint64, 16)] pub smr_rss_kb: Option<u64>,
+    pub oom_score_adj: Option<i64>,
+    pub threads: Vec<ProcessStatsThread>,
+    pub is_peak_rss_resettable: Option<bool>,
+    pub chrome_private_footprint_kb: Option<u32>,
+    pub chrome_peak_resident_set_kb: Option<u32>,
+    pub fds: Vec<ProcessStatsFDInfo>,
+    pub smr_rss_kb: Option<u64>,
     /// Proportional set size, of smaps_rollup.
-    #[pb(uint64, 17)] pub smr_pss_kb: Option<u64>,
-    #[pb(uint64, 18)] pub smr_pss_anon_kb: Option<u64>,
-    #[pb(uint64, 19)] pub smr_pss_file_kb: Option<u64>,
-    #[pb(uint64, 20)] pub smr_pss_shmem_kb: Option<u64>,
+    pub smr_pss_kb: Option<u64>,
+    pub smr_pss_anon_kb: Option<u64>,
+    pub smr_pss_file_kb: Option<u64>,
+    pub smr_pss_shmem_kb: Option<u64>,
     /// CPU time in user mode, ns.
-    #[pb(uint64, 21)] pub runtime_user_mode: Option<u64>,
+    pub runtime_user_mode: Option<u64>,
     /// CPU time in kernel mode, ns.
-    #[pb(uint64, 22)] pub runtime_kernel_mode: Option<u64>,
-    #[pb(uint64, 23)] pub smr_swap_pss_kb: Option<u64>,
-    #[pb(uint64, 24)] pub dmabuf_rss_kb: Option<u64>,
+    pub runtime_kernel_mode: Option<u64>,
+    pub smr_swap_pss_kb: Option<u64>,
+    pub dmabuf_rss_kb: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessStatsProcessWriter, "perfetto.protos.ProcessStats.Process");
-impl ProcessStatsProcessWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { ProcessStatsProcess;
+    optional dmabuf_rss_kb = 24 as Uint64;
+    optional smr_swap_pss_kb = 23 as Uint64;
+    optional runtime_kernel_mode = 22 as Uint64;
+    optional runtime_user_mode = 21 as Uint64;
+    optional smr_pss_shmem_kb = 20 as Uint64;
+    optional smr_pss_file_kb = 19 as Uint64;
+    optional smr_pss_anon_kb = 18 as Uint64;
+    optional smr_pss_kb = 17 as Uint64;
+    optional smr_rss_kb = 16 as Uint64;
+    repeated fds = 15 as Nested(ProcessStatsFDInfo);
+    optional chrome_peak_resident_set_kb = 14 as Uint32;
+    optional chrome_private_footprint_kb = 13 as Uint32;
+    optional is_peak_rss_resettable = 12 as Bool;
+    repeated threads = 11 as Nested(ProcessStatsThread);
+    optional oom_score_adj = 10 as Int64;
+    optional vm_hwm_kb = 9 as Uint64;
+    optional vm_locked_kb = 8 as Uint64;
+    optional vm_swap_kb = 7 as Uint64;
+    optional rss_shmem_kb = 6 as Uint64;
+    optional rss_file_kb = 5 as Uint64;
+    optional rss_anon_kb = 4 as Uint64;
+    optional vm_rss_kb = 3 as Uint64;
+    optional vm_size_kb = 2 as Uint64;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { ProcessStatsProcessWriter, "perfetto.protos.ProcessStats.Process";
+    value pid(i32) = 1 as int32;
     /// VmSize of /proc/PID/status.
-    #[inline] pub fn vm_size_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value vm_size_kb(u64) = 2 as uint64;
     /// VmRSS.
-    #[inline] pub fn vm_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn rss_anon_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn rss_file_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn rss_shmem_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn vm_swap_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn vm_locked_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    value vm_rss_kb(u64) = 3 as uint64;
+    value rss_anon_kb(u64) = 4 as uint64;
+    value rss_file_kb(u64) = 5 as uint64;
+    value rss_shmem_kb(u64) = 6 as uint64;
+    value vm_swap_kb(u64) = 7 as uint64;
+    value vm_locked_kb(u64) = 8 as uint64;
     /// VmHWM, the peak of the resident set.
-    #[inline] pub fn vm_hwm_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    value vm_hwm_kb(u64) = 9 as uint64;
     /// How willing the kernel is to kill it, -1000 to 1000.
-    #[inline] pub fn oom_score_adj(&mut self, value: i64) -> &mut Self { rt::int64::<10>(&mut self.s, value); self }
-    #[inline] pub fn threads(&mut self) -> ProcessStatsThreadWriter<'_> { rt::message::<11, _>(&mut self.s) }
-    #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<11>(&mut self.s, body); self }
-    #[inline] pub fn is_peak_rss_resettable(&mut self, value: bool) -> &mut Self {
-        rt::bool::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn chrome_private_footprint_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn chrome_peak_resident_set_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn fds(&mut self) -> ProcessStatsFDInfoWriter<'_> { rt::message::<15, _>(&mut self.s) }
-    #[inline] pub fn fds_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<15>(&mut self.s, body); self }
-    #[inline] pub fn smr_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
+    value oom_score_adj(i64) = 10 as int64;
+    message threads(ProcessStatsThreadWriter<'_>) = 11, threads_raw;
+    value is_peak_rss_resettable(bool) = 12 as bool;
+    value chrome_private_footprint_kb(u32) = 13 as uint32;
+    value chrome_peak_resident_set_kb(u32) = 14 as uint32;
+    message fds(ProcessStatsFDInfoWriter<'_>) = 15, fds_raw;
+    value smr_rss_kb(u64) = 16 as uint64;
     /// Proportional set size, of smaps_rollup.
-    #[inline] pub fn smr_pss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
-    #[inline] pub fn smr_pss_anon_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
-    #[inline] pub fn smr_pss_file_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<19>(&mut self.s, value); self }
-    #[inline] pub fn smr_pss_shmem_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
+    value smr_pss_kb(u64) = 17 as uint64;
+    value smr_pss_anon_kb(u64) = 18 as uint64;
+    value smr_pss_file_kb(u64) = 19 as uint64;
+    value smr_pss_shmem_kb(u64) = 20 as uint64;
     /// CPU time in user mode, ns.
-    #[inline] pub fn runtime_user_mode(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<21>(&mut self.s, value);
-        self
-    }
+    value runtime_user_mode(u64) = 21 as uint64;
     /// CPU time in kernel mode, ns.
-    #[inline] pub fn runtime_kernel_mode(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<22>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn smr_swap_pss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
-    #[inline] pub fn dmabuf_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<24>(&mut self.s, value); self }
+    value runtime_kernel_mode(u64) = 22 as uint64;
+    value smr_swap_pss_kb(u64) = 23 as uint64;
+    value dmabuf_rss_kb(u64) = 24 as uint64;
 }
 
 rt::reader! {

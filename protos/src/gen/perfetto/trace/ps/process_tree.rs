@@ -7,30 +7,27 @@ use protozero::rt;
 use protozero::descriptor as d;
 /// Names and relations of processes and threads. Each is described once per recording, or again
 /// when it changed.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessTree {
-    #[pb(message, 1, repeated)] pub processes: Vec<ProcessTreeProcess>,
-    #[pb(message, 2, repeated)] pub threads: Vec<ProcessTreeThread>,
+    pub processes: Vec<ProcessTreeProcess>,
+    pub threads: Vec<ProcessTreeThread>,
     /// When reading ended.
-    #[pb(uint64, 3)] pub collection_end_timestamp: Option<u64>,
+    pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessTreeWriter, "perfetto.protos.ProcessTree");
-impl ProcessTreeWriter<'_> {
-    #[inline] pub fn processes(&mut self) -> ProcessTreeProcessWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn threads(&mut self) -> ProcessTreeThreadWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+rt::owned! { ProcessTree;
+    optional collection_end_timestamp = 3 as Uint64;
+    repeated threads = 2 as Nested(ProcessTreeThread);
+    repeated processes = 1 as Nested(ProcessTreeProcess);
+}
+
+rt::writer! { ProcessTreeWriter, "perfetto.protos.ProcessTree";
+    message processes(ProcessTreeProcessWriter<'_>) = 1, processes_raw;
+    message threads(ProcessTreeThreadWriter<'_>) = 2, threads_raw;
     /// When reading ended.
-    #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
+    value collection_end_timestamp(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -56,26 +53,32 @@ impl ProcessTree {
 }
 
 /// A thread that is not the main one.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessTreeThread {
-    #[pb(int32, 1)] pub tid: Option<i32>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub tid: Option<i32>,
+    pub name: Option<String>,
     /// The process it belongs to.
-    #[pb(int32, 3)] pub tgid: Option<i32>,
+    pub tgid: Option<i32>,
     /// Its numbers in nested pid namespaces, outermost left out.
-    #[pb(int32, 4, repeated)] pub nstid: Vec<i32>,
+    pub nstid: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessTreeThreadWriter, "perfetto.protos.ProcessTree.Thread");
-impl ProcessTreeThreadWriter<'_> {
-    #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ProcessTreeThread;
+    unpacked nstid = 4 as Int32;
+    optional tgid = 3 as Int32;
+    optional name = 2 as Text;
+    optional tid = 1 as Int32;
+}
+
+rt::writer! { ProcessTreeThreadWriter, "perfetto.protos.ProcessTree.Thread";
+    value tid(i32) = 1 as int32;
+    value name(&str) = 2 as string;
     /// The process it belongs to.
-    #[inline] pub fn tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    value tgid(i32) = 3 as int32;
     /// Its numbers in nested pid namespaces, outermost left out.
-    #[inline] pub fn nstid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+    value nstid(i32) = 4 as int32;
 }
 
 rt::reader! {
@@ -104,42 +107,49 @@ impl ProcessTreeThread {
 }
 
 /// A process.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessTreeProcess {
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(int32, 2)] pub ppid: Option<i32>,
+    pub pid: Option<i32>,
+    pub ppid: Option<i32>,
     /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short
     /// name.
-    #[pb(string, 3, repeated)] pub cmdline: Vec<String>,
-    #[pb(int32, 5)] pub uid: Option<i32>,
+    pub cmdline: Vec<String>,
+    pub uid: Option<i32>,
     /// Its numbers in nested pid namespaces, outermost left out.
-    #[pb(int32, 6, repeated)] pub nspid: Vec<i32>,
+    pub nspid: Vec<i32>,
     /// Nanoseconds from boot to its start.
-    #[pb(uint64, 7)] pub process_start_from_boot: Option<u64>,
-    #[pb(bool, 8)] pub is_kthread: Option<bool>,
+    pub process_start_from_boot: Option<u64>,
+    pub is_kthread: Option<bool>,
     /// `cmdline` is the short name, for want of arguments.
-    #[pb(bool, 9)] pub cmdline_is_comm: Option<bool>,
+    pub cmdline_is_comm: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessTreeProcessWriter, "perfetto.protos.ProcessTree.Process");
-impl ProcessTreeProcessWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn ppid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+rt::owned! { ProcessTreeProcess;
+    optional cmdline_is_comm = 9 as Bool;
+    optional is_kthread = 8 as Bool;
+    optional process_start_from_boot = 7 as Uint64;
+    unpacked nspid = 6 as Int32;
+    optional uid = 5 as Int32;
+    repeated cmdline = 3 as Text;
+    optional ppid = 2 as Int32;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { ProcessTreeProcessWriter, "perfetto.protos.ProcessTree.Process";
+    value pid(i32) = 1 as int32;
+    value ppid(i32) = 2 as int32;
     /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short name.
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    value cmdline(&str) = 3 as string;
+    value uid(i32) = 5 as int32;
     /// Its numbers in nested pid namespaces, outermost left out.
-    #[inline] pub fn nspid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+    value nspid(i32) = 6 as int32;
     /// Nanoseconds from boot to its start.
-    #[inline] pub fn process_start_from_boot(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn is_kthread(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    value process_start_from_boot(u64) = 7 as uint64;
+    value is_kthread(bool) = 8 as bool;
     /// `cmdline` is the short name, for want of arguments.
-    #[inline] pub fn cmdline_is_comm(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    value cmdline_is_comm(bool) = 9 as bool;
 }
 
 rt::reader! {

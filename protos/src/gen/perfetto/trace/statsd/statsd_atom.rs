@@ -8,14 +8,17 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.Atom`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Atom {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(AtomWriter, "perfetto.protos.Atom");
-impl AtomWriter<'_> {}
+rt::owned! { Atom;
+}
+
+rt::writer! { AtomWriter, "perfetto.protos.Atom";
+}
 
 rt::reader! {
     "perfetto.protos.Atom": AtomReader, AtomField, AtomTable;
@@ -31,19 +34,22 @@ impl Atom {
 }
 
 /// `perfetto.protos.StatsdAtom`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StatsdAtom {
-    #[pb(message, 1, repeated)] pub atom: Vec<Atom>,
-    #[pb(int64, 2, repeated)] pub timestamp_nanos: Vec<i64>,
+    pub atom: Vec<Atom>,
+    pub timestamp_nanos: Vec<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StatsdAtomWriter, "perfetto.protos.StatsdAtom");
-impl StatsdAtomWriter<'_> {
-    #[inline] pub fn atom(&mut self) -> AtomWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn atom_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn timestamp_nanos(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+rt::owned! { StatsdAtom;
+    unpacked timestamp_nanos = 2 as Int64;
+    repeated atom = 1 as Nested(Atom);
+}
+
+rt::writer! { StatsdAtomWriter, "perfetto.protos.StatsdAtom";
+    message atom(AtomWriter<'_>) = 1, atom_raw;
+    value timestamp_nanos(i64) = 2 as int64;
 }
 
 rt::reader! {

@@ -35,87 +35,74 @@ impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
 
 protozero::rt::enumeration!(SysStatsPsiSamplePsiResource);
 /// Counters of the whole machine.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStats {
-    #[pb(message, 1, repeated)] pub meminfo: Vec<SysStatsMeminfoValue>,
-    #[pb(message, 2, repeated)] pub vmstat: Vec<SysStatsVmstatValue>,
-    #[pb(message, 3, repeated)] pub cpu_stat: Vec<SysStatsCpuTimes>,
-    #[pb(uint64, 4)] pub num_forks: Option<u64>,
-    #[pb(uint64, 5)] pub num_irq_total: Option<u64>,
-    #[pb(message, 6, repeated)] pub num_irq: Vec<SysStatsInterruptCount>,
-    #[pb(uint64, 7)] pub num_softirq_total: Option<u64>,
-    #[pb(message, 8, repeated)] pub num_softirq: Vec<SysStatsInterruptCount>,
+    pub meminfo: Vec<SysStatsMeminfoValue>,
+    pub vmstat: Vec<SysStatsVmstatValue>,
+    pub cpu_stat: Vec<SysStatsCpuTimes>,
+    pub num_forks: Option<u64>,
+    pub num_irq_total: Option<u64>,
+    pub num_irq: Vec<SysStatsInterruptCount>,
+    pub num_softirq_total: Option<u64>,
+    pub num_softirq: Vec<SysStatsInterruptCount>,
     /// When reading ended; the packet's timestamp says when it began.
-    #[pb(uint64, 9)] pub collection_end_timestamp: Option<u64>,
-    #[pb(message, 10, repeated)] pub devfreq: Vec<SysStatsDevfreqValue>,
+    pub collection_end_timestamp: Option<u64>,
+    pub devfreq: Vec<SysStatsDevfreqValue>,
     /// By CPU number; 0 for those that are off.
-    #[pb(uint32, 11, repeated)] pub cpufreq_khz: Vec<u32>,
-    #[pb(message, 12, repeated)] pub buddy_info: Vec<SysStatsBuddyInfo>,
-    #[pb(message, 13, repeated)] pub disk_stat: Vec<SysStatsDiskStat>,
-    #[pb(message, 14, repeated)] pub psi: Vec<SysStatsPsiSample>,
-    #[pb(message, 15, repeated)] pub thermal_zone: Vec<SysStatsThermalZone>,
-    #[pb(message, 16, repeated)] pub cpuidle_state: Vec<SysStatsCpuIdleState>,
-    #[pb(uint64, 17, repeated)] pub gpufreq_mhz: Vec<u64>,
-    #[pb(message, 18, repeated)] pub slab_info: Vec<SysStatsSlabInfo>,
+    pub cpufreq_khz: Vec<u32>,
+    pub buddy_info: Vec<SysStatsBuddyInfo>,
+    pub disk_stat: Vec<SysStatsDiskStat>,
+    pub psi: Vec<SysStatsPsiSample>,
+    pub thermal_zone: Vec<SysStatsThermalZone>,
+    pub cpuidle_state: Vec<SysStatsCpuIdleState>,
+    pub gpufreq_mhz: Vec<u64>,
+    pub slab_info: Vec<SysStatsSlabInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsWriter, "perfetto.protos.SysStats");
-impl SysStatsWriter<'_> {
-    #[inline] pub fn meminfo(&mut self) -> SysStatsMeminfoValueWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn meminfo_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    #[inline] pub fn vmstat(&mut self) -> SysStatsVmstatValueWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn vmstat_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    #[inline] pub fn cpu_stat(&mut self) -> SysStatsCpuTimesWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn cpu_stat_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    #[inline] pub fn num_forks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn num_irq_total(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn num_irq(&mut self) -> SysStatsInterruptCountWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn num_irq_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
-    #[inline] pub fn num_softirq_total(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn num_softirq(&mut self) -> SysStatsInterruptCountWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn num_softirq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
+rt::owned! { SysStats;
+    repeated slab_info = 18 as Nested(SysStatsSlabInfo);
+    unpacked gpufreq_mhz = 17 as Uint64;
+    repeated cpuidle_state = 16 as Nested(SysStatsCpuIdleState);
+    repeated thermal_zone = 15 as Nested(SysStatsThermalZone);
+    repeated psi = 14 as Nested(SysStatsPsiSample);
+    repeated disk_stat = 13 as Nested(SysStatsDiskStat);
+    repeated buddy_info = 12 as Nested(SysStatsBuddyInfo);
+    unpacked cpufreq_khz = 11 as Uint32;
+    repeated devfreq = 10 as Nested(SysStatsDevfreqValue);
+    optional collection_end_timestamp = 9 as Uint64;
+    repeated num_softirq = 8 as Nested(SysStatsInterruptCount);
+    optional num_softirq_total = 7 as Uint64;
+    repeated num_irq = 6 as Nested(SysStatsInterruptCount);
+    optional num_irq_total = 5 as Uint64;
+    optional num_forks = 4 as Uint64;
+    repeated cpu_stat = 3 as Nested(SysStatsCpuTimes);
+    repeated vmstat = 2 as Nested(SysStatsVmstatValue);
+    repeated meminfo = 1 as Nested(SysStatsMeminfoValue);
+}
+
+rt::writer! { SysStatsWriter, "perfetto.protos.SysStats";
+    message meminfo(SysStatsMeminfoValueWriter<'_>) = 1, meminfo_raw;
+    message vmstat(SysStatsVmstatValueWriter<'_>) = 2, vmstat_raw;
+    message cpu_stat(SysStatsCpuTimesWriter<'_>) = 3, cpu_stat_raw;
+    value num_forks(u64) = 4 as uint64;
+    value num_irq_total(u64) = 5 as uint64;
+    message num_irq(SysStatsInterruptCountWriter<'_>) = 6, num_irq_raw;
+    value num_softirq_total(u64) = 7 as uint64;
+    message num_softirq(SysStatsInterruptCountWriter<'_>) = 8, num_softirq_raw;
     /// When reading ended; the packet's timestamp says when it began.
-    #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn devfreq(&mut self) -> SysStatsDevfreqValueWriter<'_> { rt::message::<10, _>(&mut self.s) }
-    #[inline] pub fn devfreq_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<10>(&mut self.s, body); self }
+    value collection_end_timestamp(u64) = 9 as uint64;
+    message devfreq(SysStatsDevfreqValueWriter<'_>) = 10, devfreq_raw;
     /// By CPU number; 0 for those that are off.
-    #[inline] pub fn cpufreq_khz(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    #[inline] pub fn buddy_info(&mut self) -> SysStatsBuddyInfoWriter<'_> { rt::message::<12, _>(&mut self.s) }
-    #[inline] pub fn buddy_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn disk_stat(&mut self) -> SysStatsDiskStatWriter<'_> { rt::message::<13, _>(&mut self.s) }
-    #[inline] pub fn disk_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<13>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn psi(&mut self) -> SysStatsPsiSampleWriter<'_> { rt::message::<14, _>(&mut self.s) }
-    #[inline] pub fn psi_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<14>(&mut self.s, body); self }
-    #[inline] pub fn thermal_zone(&mut self) -> SysStatsThermalZoneWriter<'_> { rt::message::<15, _>(&mut self.s) }
-    #[inline] pub fn thermal_zone_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<15>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn cpuidle_state(&mut self) -> SysStatsCpuIdleStateWriter<'_> { rt::message::<16, _>(&mut self.s) }
-    #[inline] pub fn cpuidle_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<16>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn gpufreq_mhz(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
-    #[inline] pub fn slab_info(&mut self) -> SysStatsSlabInfoWriter<'_> { rt::message::<18, _>(&mut self.s) }
-    #[inline] pub fn slab_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<18>(&mut self.s, body);
-        self
-    }
+    value cpufreq_khz(u32) = 11 as uint32;
+    message buddy_info(SysStatsBuddyInfoWriter<'_>) = 12, buddy_info_raw;
+    message disk_stat(SysStatsDiskStatWriter<'_>) = 13, disk_stat_raw;
+    message psi(SysStatsPsiSampleWriter<'_>) = 14, psi_raw;
+    message thermal_zone(SysStatsThermalZoneWriter<'_>) = 15, thermal_zone_raw;
+    message cpuidle_state(SysStatsCpuIdleStateWriter<'_>) = 16, cpuidle_state_raw;
+    value gpufreq_mhz(u64) = 17 as uint64;
+    message slab_info(SysStatsSlabInfoWriter<'_>) = 18, slab_info_raw;
 }
 
 rt::reader! {
@@ -172,23 +159,24 @@ impl SysStats {
 }
 
 /// A row of /proc/meminfo.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsMeminfoValue {
-    #[pb(enumeration, 1)] pub key: Option<crate::MeminfoCounters>,
+    pub key: Option<crate::MeminfoCounters>,
     /// KiB.
-    #[pb(uint64, 2)] pub value: Option<u64>,
+    pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsMeminfoValueWriter, "perfetto.protos.SysStats.MeminfoValue");
-impl SysStatsMeminfoValueWriter<'_> {
-    #[inline] pub fn key(&mut self, value: crate::MeminfoCounters) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { SysStatsMeminfoValue;
+    optional value = 2 as Uint64;
+    optional key = 1 as Enum(crate::MeminfoCounters);
+}
+
+rt::writer! { SysStatsMeminfoValueWriter, "perfetto.protos.SysStats.MeminfoValue";
+    enumeration key(crate::MeminfoCounters) = 1;
     /// KiB.
-    #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    value value(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -210,21 +198,22 @@ impl SysStatsMeminfoValue {
 }
 
 /// A row of /proc/vmstat.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsVmstatValue {
-    #[pb(enumeration, 1)] pub key: Option<crate::VmstatCounters>,
-    #[pb(uint64, 2)] pub value: Option<u64>,
+    pub key: Option<crate::VmstatCounters>,
+    pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsVmstatValueWriter, "perfetto.protos.SysStats.VmstatValue");
-impl SysStatsVmstatValueWriter<'_> {
-    #[inline] pub fn key(&mut self, value: crate::VmstatCounters) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SysStatsVmstatValue;
+    optional value = 2 as Uint64;
+    optional key = 1 as Enum(crate::VmstatCounters);
+}
+
+rt::writer! { SysStatsVmstatValueWriter, "perfetto.protos.SysStats.VmstatValue";
+    enumeration key(crate::VmstatCounters) = 1;
+    value value(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -245,32 +234,43 @@ impl SysStatsVmstatValue {
 }
 
 /// Times of one CPU since boot, ns.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsCpuTimes {
-    #[pb(uint32, 1)] pub cpu_id: Option<u32>,
-    #[pb(uint64, 2)] pub user_ns: Option<u64>,
-    #[pb(uint64, 3)] pub user_nice_ns: Option<u64>,
-    #[pb(uint64, 4)] pub system_mode_ns: Option<u64>,
-    #[pb(uint64, 5)] pub idle_ns: Option<u64>,
-    #[pb(uint64, 6)] pub io_wait_ns: Option<u64>,
-    #[pb(uint64, 7)] pub irq_ns: Option<u64>,
-    #[pb(uint64, 8)] pub softirq_ns: Option<u64>,
-    #[pb(uint64, 9)] pub steal_ns: Option<u64>,
+    pub cpu_id: Option<u32>,
+    pub user_ns: Option<u64>,
+    pub user_nice_ns: Option<u64>,
+    pub system_mode_ns: Option<u64>,
+    pub idle_ns: Option<u64>,
+    pub io_wait_ns: Option<u64>,
+    pub irq_ns: Option<u64>,
+    pub softirq_ns: Option<u64>,
+    pub steal_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsCpuTimesWriter, "perfetto.protos.SysStats.CpuTimes");
-impl SysStatsCpuTimesWriter<'_> {
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn user_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn user_nice_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn system_mode_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn idle_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn io_wait_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn irq_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn softirq_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn steal_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+rt::owned! { SysStatsCpuTimes;
+    optional steal_ns = 9 as Uint64;
+    optional softirq_ns = 8 as Uint64;
+    optional irq_ns = 7 as Uint64;
+    optional io_wait_ns = 6 as Uint64;
+    optional idle_ns = 5 as Uint64;
+    optional system_mode_ns = 4 as Uint64;
+    optional user_nice_ns = 3 as Uint64;
+    optional user_ns = 2 as Uint64;
+    optional cpu_id = 1 as Uint32;
+}
+
+rt::writer! { SysStatsCpuTimesWriter, "perfetto.protos.SysStats.CpuTimes";
+    value cpu_id(u32) = 1 as uint32;
+    value user_ns(u64) = 2 as uint64;
+    value user_nice_ns(u64) = 3 as uint64;
+    value system_mode_ns(u64) = 4 as uint64;
+    value idle_ns(u64) = 5 as uint64;
+    value io_wait_ns(u64) = 6 as uint64;
+    value irq_ns(u64) = 7 as uint64;
+    value softirq_ns(u64) = 8 as uint64;
+    value steal_ns(u64) = 9 as uint64;
 }
 
 rt::reader! {
@@ -305,18 +305,22 @@ impl SysStatsCpuTimes {
 }
 
 /// How often an interrupt came since boot.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsInterruptCount {
-    #[pb(int32, 1)] pub irq: Option<i32>,
-    #[pb(uint64, 2)] pub count: Option<u64>,
+    pub irq: Option<i32>,
+    pub count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsInterruptCountWriter, "perfetto.protos.SysStats.InterruptCount");
-impl SysStatsInterruptCountWriter<'_> {
-    #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SysStatsInterruptCount;
+    optional count = 2 as Uint64;
+    optional irq = 1 as Int32;
+}
+
+rt::writer! { SysStatsInterruptCountWriter, "perfetto.protos.SysStats.InterruptCount";
+    value irq(i32) = 1 as int32;
+    value count(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -337,18 +341,22 @@ impl SysStatsInterruptCount {
 }
 
 /// Frequency of a device, kHz.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsDevfreqValue {
-    #[pb(string, 1)] pub key: Option<String>,
-    #[pb(uint64, 2)] pub value: Option<u64>,
+    pub key: Option<String>,
+    pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsDevfreqValueWriter, "perfetto.protos.SysStats.DevfreqValue");
-impl SysStatsDevfreqValueWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SysStatsDevfreqValue;
+    optional value = 2 as Uint64;
+    optional key = 1 as Text;
+}
+
+rt::writer! { SysStatsDevfreqValueWriter, "perfetto.protos.SysStats.DevfreqValue";
+    value key(&str) = 1 as string;
+    value value(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -369,22 +377,27 @@ impl SysStatsDevfreqValue {
 }
 
 /// Free blocks of a memory zone.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsBuddyInfo {
-    #[pb(string, 1)] pub node: Option<String>,
-    #[pb(string, 2)] pub zone: Option<String>,
+    pub node: Option<String>,
+    pub zone: Option<String>,
     /// Blocks of 1, 2, 4 and so on pages.
-    #[pb(uint32, 3, repeated)] pub order_pages: Vec<u32>,
+    pub order_pages: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsBuddyInfoWriter, "perfetto.protos.SysStats.BuddyInfo");
-impl SysStatsBuddyInfoWriter<'_> {
-    #[inline] pub fn node(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn zone(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { SysStatsBuddyInfo;
+    unpacked order_pages = 3 as Uint32;
+    optional zone = 2 as Text;
+    optional node = 1 as Text;
+}
+
+rt::writer! { SysStatsBuddyInfoWriter, "perfetto.protos.SysStats.BuddyInfo";
+    value node(&str) = 1 as string;
+    value zone(&str) = 2 as string;
     /// Blocks of 1, 2, 4 and so on pages.
-    #[inline] pub fn order_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    value order_pages(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -410,32 +423,43 @@ impl SysStatsBuddyInfo {
 }
 
 /// Traffic of a disk since boot.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsDiskStat {
-    #[pb(string, 1)] pub device_name: Option<String>,
-    #[pb(uint64, 2)] pub read_sectors: Option<u64>,
-    #[pb(uint64, 3)] pub read_time_ms: Option<u64>,
-    #[pb(uint64, 4)] pub write_sectors: Option<u64>,
-    #[pb(uint64, 5)] pub write_time_ms: Option<u64>,
-    #[pb(uint64, 6)] pub discard_sectors: Option<u64>,
-    #[pb(uint64, 7)] pub discard_time_ms: Option<u64>,
-    #[pb(uint64, 8)] pub flush_count: Option<u64>,
-    #[pb(uint64, 9)] pub flush_time_ms: Option<u64>,
+    pub device_name: Option<String>,
+    pub read_sectors: Option<u64>,
+    pub read_time_ms: Option<u64>,
+    pub write_sectors: Option<u64>,
+    pub write_time_ms: Option<u64>,
+    pub discard_sectors: Option<u64>,
+    pub discard_time_ms: Option<u64>,
+    pub flush_count: Option<u64>,
+    pub flush_time_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsDiskStatWriter, "perfetto.protos.SysStats.DiskStat");
-impl SysStatsDiskStatWriter<'_> {
-    #[inline] pub fn device_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn read_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn read_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn write_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn write_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[inline] pub fn discard_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn discard_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn flush_count(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn flush_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+rt::owned! { SysStatsDiskStat;
+    optional flush_time_ms = 9 as Uint64;
+    optional flush_count = 8 as Uint64;
+    optional discard_time_ms = 7 as Uint64;
+    optional discard_sectors = 6 as Uint64;
+    optional write_time_ms = 5 as Uint64;
+    optional write_sectors = 4 as Uint64;
+    optional read_time_ms = 3 as Uint64;
+    optional read_sectors = 2 as Uint64;
+    optional device_name = 1 as Text;
+}
+
+rt::writer! { SysStatsDiskStatWriter, "perfetto.protos.SysStats.DiskStat";
+    value device_name(&str) = 1 as string;
+    value read_sectors(u64) = 2 as uint64;
+    value read_time_ms(u64) = 3 as uint64;
+    value write_sectors(u64) = 4 as uint64;
+    value write_time_ms(u64) = 5 as uint64;
+    value discard_sectors(u64) = 6 as uint64;
+    value discard_time_ms(u64) = 7 as uint64;
+    value flush_count(u64) = 8 as uint64;
+    value flush_time_ms(u64) = 9 as uint64;
 }
 
 rt::reader! {
@@ -470,21 +494,22 @@ impl SysStatsDiskStat {
 }
 
 /// Time lost waiting for a resource since boot.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsPsiSample {
-    #[pb(enumeration, 1)] pub resource: Option<SysStatsPsiSamplePsiResource>,
-    #[pb(uint64, 2)] pub total_ns: Option<u64>,
+    pub resource: Option<SysStatsPsiSamplePsiResource>,
+    pub total_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsPsiSampleWriter, "perfetto.protos.SysStats.PsiSample");
-impl SysStatsPsiSampleWriter<'_> {
-    #[inline] pub fn resource(&mut self, value: SysStatsPsiSamplePsiResource) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn total_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SysStatsPsiSample;
+    optional total_ns = 2 as Uint64;
+    optional resource = 1 as Enum(SysStatsPsiSamplePsiResource);
+}
+
+rt::writer! { SysStatsPsiSampleWriter, "perfetto.protos.SysStats.PsiSample";
+    enumeration resource(SysStatsPsiSamplePsiResource) = 1;
+    value total_ns(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -505,20 +530,25 @@ impl SysStatsPsiSample {
 }
 
 /// A temperature, in degrees Celsius.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsThermalZone {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint64, 2)] pub temp: Option<u64>,
-    #[pb(string, 3)] pub r#type: Option<String>,
+    pub name: Option<String>,
+    pub temp: Option<u64>,
+    pub r#type: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsThermalZoneWriter, "perfetto.protos.SysStats.ThermalZone");
-impl SysStatsThermalZoneWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn temp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+rt::owned! { SysStatsThermalZone;
+    optional r#type = 3 as Text;
+    optional temp = 2 as Uint64;
+    optional name = 1 as Text;
+}
+
+rt::writer! { SysStatsThermalZoneWriter, "perfetto.protos.SysStats.ThermalZone";
+    value name(&str) = 1 as string;
+    value temp(u64) = 2 as uint64;
+    value r#type(&str) = 3 as string;
 }
 
 rt::reader! {
@@ -541,18 +571,22 @@ impl SysStatsThermalZone {
 }
 
 /// Time in one idle state since boot.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsCpuIdleStateEntry {
-    #[pb(string, 1)] pub state: Option<String>,
-    #[pb(uint64, 2)] pub duration_us: Option<u64>,
+    pub state: Option<String>,
+    pub duration_us: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsCpuIdleStateEntryWriter, "perfetto.protos.SysStats.CpuIdleStateEntry");
-impl SysStatsCpuIdleStateEntryWriter<'_> {
-    #[inline] pub fn state(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn duration_us(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { SysStatsCpuIdleStateEntry;
+    optional duration_us = 2 as Uint64;
+    optional state = 1 as Text;
+}
+
+rt::writer! { SysStatsCpuIdleStateEntryWriter, "perfetto.protos.SysStats.CpuIdleStateEntry";
+    value state(&str) = 1 as string;
+    value duration_us(u64) = 2 as uint64;
 }
 
 rt::reader! {
@@ -573,24 +607,22 @@ impl SysStatsCpuIdleStateEntry {
 }
 
 /// Idle states of one CPU.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsCpuIdleState {
-    #[pb(uint32, 1)] pub cpu_id: Option<u32>,
-    #[pb(message, 2, repeated)] pub cpuidle_state_entry: Vec<SysStatsCpuIdleStateEntry>,
+    pub cpu_id: Option<u32>,
+    pub cpuidle_state_entry: Vec<SysStatsCpuIdleStateEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsCpuIdleStateWriter, "perfetto.protos.SysStats.CpuIdleState");
-impl SysStatsCpuIdleStateWriter<'_> {
-    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cpuidle_state_entry(&mut self) -> SysStatsCpuIdleStateEntryWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn cpuidle_state_entry_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { SysStatsCpuIdleState;
+    repeated cpuidle_state_entry = 2 as Nested(SysStatsCpuIdleStateEntry);
+    optional cpu_id = 1 as Uint32;
+}
+
+rt::writer! { SysStatsCpuIdleStateWriter, "perfetto.protos.SysStats.CpuIdleState";
+    value cpu_id(u32) = 1 as uint32;
+    message cpuidle_state_entry(SysStatsCpuIdleStateEntryWriter<'_>) = 2, cpuidle_state_entry_raw;
 }
 
 rt::reader! {
@@ -613,20 +645,25 @@ impl SysStatsCpuIdleState {
 }
 
 /// A slab cache of the kernel.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SysStatsSlabInfo {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(uint32, 2)] pub pages_per_slab: Option<u32>,
-    #[pb(uint32, 3)] pub num_slabs: Option<u32>,
+    pub name: Option<String>,
+    pub pages_per_slab: Option<u32>,
+    pub num_slabs: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SysStatsSlabInfoWriter, "perfetto.protos.SysStats.SlabInfo");
-impl SysStatsSlabInfoWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn pages_per_slab(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn num_slabs(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { SysStatsSlabInfo;
+    optional num_slabs = 3 as Uint32;
+    optional pages_per_slab = 2 as Uint32;
+    optional name = 1 as Text;
+}
+
+rt::writer! { SysStatsSlabInfoWriter, "perfetto.protos.SysStats.SlabInfo";
+    value name(&str) = 1 as string;
+    value pages_per_slab(u32) = 2 as uint32;
+    value num_slabs(u32) = 3 as uint32;
 }
 
 rt::reader! {

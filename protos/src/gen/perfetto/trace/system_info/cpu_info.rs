@@ -6,17 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The processors of the machine.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuInfo {
-    #[pb(message, 1, repeated)] pub cpus: Vec<CpuInfoCpu>,
+    pub cpus: Vec<CpuInfoCpu>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuInfoWriter, "perfetto.protos.CpuInfo");
-impl CpuInfoWriter<'_> {
-    #[inline] pub fn cpus(&mut self) -> CpuInfoCpuWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn cpus_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { CpuInfo;
+    repeated cpus = 1 as Nested(CpuInfoCpu);
+}
+
+rt::writer! { CpuInfoWriter, "perfetto.protos.CpuInfo";
+    message cpus(CpuInfoCpuWriter<'_>) = 1, cpus_raw;
 }
 
 rt::reader! {
@@ -36,24 +38,31 @@ impl CpuInfo {
 }
 
 /// What an ARM core says about itself.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuInfoArmCpuIdentifier {
-    #[pb(uint32, 1)] pub implementer: Option<u32>,
-    #[pb(uint32, 2)] pub architecture: Option<u32>,
-    #[pb(uint32, 3)] pub variant: Option<u32>,
-    #[pb(uint32, 4)] pub part: Option<u32>,
-    #[pb(uint32, 5)] pub revision: Option<u32>,
+    pub implementer: Option<u32>,
+    pub architecture: Option<u32>,
+    pub variant: Option<u32>,
+    pub part: Option<u32>,
+    pub revision: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CpuInfoArmCpuIdentifierWriter, "perfetto.protos.CpuInfo.ArmCpuIdentifier");
-impl CpuInfoArmCpuIdentifierWriter<'_> {
-    #[inline] pub fn implementer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn architecture(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn variant(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn part(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    #[inline] pub fn revision(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+rt::owned! { CpuInfoArmCpuIdentifier;
+    optional revision = 5 as Uint32;
+    optional part = 4 as Uint32;
+    optional variant = 3 as Uint32;
+    optional architecture = 2 as Uint32;
+    optional implementer = 1 as Uint32;
+}
+
+rt::writer! { CpuInfoArmCpuIdentifierWriter, "perfetto.protos.CpuInfo.ArmCpuIdentifier";
+    value implementer(u32) = 1 as uint32;
+    value architecture(u32) = 2 as uint32;
+    value variant(u32) = 3 as uint32;
+    value part(u32) = 4 as uint32;
+    value revision(u32) = 5 as uint32;
 }
 
 rt::reader! {
@@ -80,39 +89,46 @@ impl CpuInfoArmCpuIdentifier {
 }
 
 /// One processor, in the order of their numbers.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CpuInfoCpu {
-    #[pb(string, 1)] pub processor: Option<String>,
+    pub processor: Option<String>,
     /// kHz it can run at, rising.
-    #[pb(uint32, 2, repeated)] pub frequencies: Vec<u32>,
+    pub frequencies: Vec<u32>,
     /// Relative to the strongest, which has 1024.
-    #[pb(uint32, 3)] pub capacity: Option<u32>,
+    pub capacity: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 4)] pub identifier: Option<CpuInfoCpuIdentifier>,
-    #[pb(uint64, 5)] pub features: Option<u64>,
+    pub identifier: Option<CpuInfoCpuIdentifier>,
+    pub features: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { CpuInfoCpu;
+    optional features = 5 as Uint64;
+    oneof identifier = 4;
+    optional capacity = 3 as Uint32;
+    unpacked frequencies = 2 as Uint32;
+    optional processor = 1 as Text;
 }
 
 /// `perfetto.protos.CpuInfo.Cpu.identifier`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum CpuInfoCpuIdentifier {
-    #[pb(message, 4)] ArmIdentifier(CpuInfoArmCpuIdentifier),
+    ArmIdentifier(CpuInfoArmCpuIdentifier),
 }
 
-rt::writer!(CpuInfoCpuWriter, "perfetto.protos.CpuInfo.Cpu");
-impl CpuInfoCpuWriter<'_> {
-    #[inline] pub fn processor(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::oneof! { CpuInfoCpuIdentifier;
+    ArmIdentifier = 4 as Nested(CpuInfoArmCpuIdentifier);
+}
+
+rt::writer! { CpuInfoCpuWriter, "perfetto.protos.CpuInfo.Cpu";
+    value processor(&str) = 1 as string;
     /// kHz it can run at, rising.
-    #[inline] pub fn frequencies(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    value frequencies(u32) = 2 as uint32;
     /// Relative to the strongest, which has 1024.
-    #[inline] pub fn capacity(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn arm_identifier(&mut self) -> CpuInfoArmCpuIdentifierWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn arm_identifier_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn features(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    value capacity(u32) = 3 as uint32;
+    message arm_identifier(CpuInfoArmCpuIdentifierWriter<'_>) = 4, arm_identifier_raw;
+    value features(u64) = 5 as uint64;
 }
 
 rt::reader! {

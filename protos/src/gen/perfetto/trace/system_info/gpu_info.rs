@@ -8,17 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GpuInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuInfo {
-    #[pb(message, 1, repeated)] pub gpus: Vec<GpuInfoGpu>,
+    pub gpus: Vec<GpuInfoGpu>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuInfoWriter, "perfetto.protos.GpuInfo");
-impl GpuInfoWriter<'_> {
-    #[inline] pub fn gpus(&mut self) -> GpuInfoGpuWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn gpus_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { GpuInfo;
+    repeated gpus = 1 as Nested(GpuInfoGpu);
+}
+
+rt::writer! { GpuInfoWriter, "perfetto.protos.GpuInfo";
+    message gpus(GpuInfoGpuWriter<'_>) = 1, gpus_raw;
 }
 
 rt::reader! {
@@ -38,36 +40,37 @@ impl GpuInfo {
 }
 
 /// `perfetto.protos.GpuInfo.Gpu`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuInfoGpu {
-    #[pb(string, 1)] pub name: Option<String>,
-    #[pb(string, 2)] pub vendor: Option<String>,
-    #[pb(string, 3)] pub model: Option<String>,
-    #[pb(string, 4)] pub architecture: Option<String>,
-    #[pb(bytes, 5)] pub uuid: Option<Vec<u8>>,
-    #[pb(message, 6, repeated)] pub extra_info: Vec<GpuInfoGpuKeyValue>,
-    #[pb(string, 7)] pub pci_bdf: Option<String>,
+    pub name: Option<String>,
+    pub vendor: Option<String>,
+    pub model: Option<String>,
+    pub architecture: Option<String>,
+    pub uuid: Option<Vec<u8>>,
+    pub extra_info: Vec<GpuInfoGpuKeyValue>,
+    pub pci_bdf: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuInfoGpuWriter, "perfetto.protos.GpuInfo.Gpu");
-impl GpuInfoGpuWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn vendor(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn model(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    #[inline] pub fn architecture(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    #[inline] pub fn uuid(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<5>(&mut self.s, value); self }
-    #[inline] pub fn uuid_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<5>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn extra_info(&mut self) -> GpuInfoGpuKeyValueWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn extra_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn pci_bdf(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+rt::owned! { GpuInfoGpu;
+    optional pci_bdf = 7 as Text;
+    repeated extra_info = 6 as Nested(GpuInfoGpuKeyValue);
+    optional uuid = 5 as Bytes;
+    optional architecture = 4 as Text;
+    optional model = 3 as Text;
+    optional vendor = 2 as Text;
+    optional name = 1 as Text;
+}
+
+rt::writer! { GpuInfoGpuWriter, "perfetto.protos.GpuInfo.Gpu";
+    value name(&str) = 1 as string;
+    value vendor(&str) = 2 as string;
+    value model(&str) = 3 as string;
+    value architecture(&str) = 4 as string;
+    bytes uuid = 5, uuid_gather;
+    message extra_info(GpuInfoGpuKeyValueWriter<'_>) = 6, extra_info_raw;
+    value pci_bdf(&str) = 7 as string;
 }
 
 rt::reader! {
@@ -100,18 +103,22 @@ impl GpuInfoGpu {
 }
 
 /// `perfetto.protos.GpuInfo.Gpu.KeyValue`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct GpuInfoGpuKeyValue {
-    #[pb(string, 1)] pub key: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(GpuInfoGpuKeyValueWriter, "perfetto.protos.GpuInfo.Gpu.KeyValue");
-impl GpuInfoGpuKeyValueWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { GpuInfoGpuKeyValue;
+    optional value = 2 as Text;
+    optional key = 1 as Text;
+}
+
+rt::writer! { GpuInfoGpuKeyValueWriter, "perfetto.protos.GpuInfo.Gpu.KeyValue";
+    value key(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -6,22 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Names of interrupts.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InterruptInfo {
-    #[pb(message, 1, repeated)] pub irq_mapping: Vec<InterruptInfoInterruptMapping>,
+    pub irq_mapping: Vec<InterruptInfoInterruptMapping>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InterruptInfoWriter, "perfetto.protos.InterruptInfo");
-impl InterruptInfoWriter<'_> {
-    #[inline] pub fn irq_mapping(&mut self) -> InterruptInfoInterruptMappingWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn irq_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { InterruptInfo;
+    repeated irq_mapping = 1 as Nested(InterruptInfoInterruptMapping);
+}
+
+rt::writer! { InterruptInfoWriter, "perfetto.protos.InterruptInfo";
+    message irq_mapping(InterruptInfoInterruptMappingWriter<'_>) = 1, irq_mapping_raw;
 }
 
 rt::reader! {
@@ -41,18 +38,22 @@ impl InterruptInfo {
 }
 
 /// A number and its name.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InterruptInfoInterruptMapping {
-    #[pb(uint32, 1)] pub irq_id: Option<u32>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub irq_id: Option<u32>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(InterruptInfoInterruptMappingWriter, "perfetto.protos.InterruptInfo.InterruptMapping");
-impl InterruptInfoInterruptMappingWriter<'_> {
-    #[inline] pub fn irq_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { InterruptInfoInterruptMapping;
+    optional name = 2 as Text;
+    optional irq_id = 1 as Uint32;
+}
+
+rt::writer! { InterruptInfoInterruptMappingWriter, "perfetto.protos.InterruptInfo.InterruptMapping";
+    value irq_id(u32) = 1 as uint32;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: processes that run.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeActiveProcesses {
-    #[pb(int32, 1, repeated)] pub pid: Vec<i32>,
+    pub pid: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeActiveProcessesWriter, "perfetto.protos.ChromeActiveProcesses");
-impl ChromeActiveProcessesWriter<'_> {
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+rt::owned! { ChromeActiveProcesses;
+    unpacked pid = 1 as Int32;
+}
+
+rt::writer! { ChromeActiveProcessesWriter, "perfetto.protos.ChromeActiveProcesses";
+    value pid(i32) = 1 as int32;
 }
 
 rt::reader! {

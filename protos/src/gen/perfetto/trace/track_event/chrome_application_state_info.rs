@@ -31,22 +31,19 @@ impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState
 
 protozero::rt::enumeration!(ChromeApplicationStateInfoChromeApplicationState);
 /// Chrome on Android: state of its activities.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeApplicationStateInfo {
-    #[pb(enumeration, 1)] pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,
+    pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeApplicationStateInfoWriter, "perfetto.protos.ChromeApplicationStateInfo");
-impl ChromeApplicationStateInfoWriter<'_> {
-    #[inline] pub fn application_state(
-        &mut self,
-        value: ChromeApplicationStateInfoChromeApplicationState,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ChromeApplicationStateInfo;
+    optional application_state = 1 as Enum(ChromeApplicationStateInfoChromeApplicationState);
+}
+
+rt::writer! { ChromeApplicationStateInfoWriter, "perfetto.protos.ChromeApplicationStateInfo";
+    enumeration application_state(ChromeApplicationStateInfoChromeApplicationState) = 1;
 }
 
 rt::reader! {

@@ -276,112 +276,64 @@ impl protozero::Enumeration for BeginImplFrameArgsState {
 
 protozero::rt::enumeration!(BeginImplFrameArgsState);
 /// `perfetto.protos.ChromeCompositorSchedulerState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeCompositorSchedulerState {
-    #[pb(message, 1)] pub state_machine: Option<ChromeCompositorStateMachine>,
-    #[pb(bool, 2)] pub observing_begin_frame_source: Option<bool>,
-    #[pb(bool, 3)] pub begin_impl_frame_deadline_task: Option<bool>,
-    #[pb(bool, 4)] pub pending_begin_frame_task: Option<bool>,
-    #[pb(bool, 5)] pub skipped_last_frame_missed_exceeded_deadline: Option<bool>,
-    #[pb(enumeration, 7)] pub inside_action: Option<ChromeCompositorSchedulerAction>,
-    #[pb(enumeration, 8)] pub deadline_mode: Option<ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode>,
-    #[pb(int64, 9)] pub deadline_us: Option<i64>,
-    #[pb(int64, 10)] pub deadline_scheduled_at_us: Option<i64>,
-    #[pb(int64, 11)] pub now_us: Option<i64>,
-    #[pb(int64, 12)] pub now_to_deadline_delta_us: Option<i64>,
-    #[pb(int64, 13)] pub now_to_deadline_scheduled_at_delta_us: Option<i64>,
-    #[pb(message, 14)] pub begin_impl_frame_args: Option<BeginImplFrameArgs>,
-    #[pb(message, 15)] pub begin_frame_observer_state: Option<BeginFrameObserverState>,
-    #[pb(message, 16)] pub begin_frame_source_state: Option<BeginFrameSourceState>,
-    #[pb(message, 17)] pub compositor_timing_history: Option<CompositorTimingHistory>,
+    pub state_machine: Option<ChromeCompositorStateMachine>,
+    pub observing_begin_frame_source: Option<bool>,
+    pub begin_impl_frame_deadline_task: Option<bool>,
+    pub pending_begin_frame_task: Option<bool>,
+    pub skipped_last_frame_missed_exceeded_deadline: Option<bool>,
+    pub inside_action: Option<ChromeCompositorSchedulerAction>,
+    pub deadline_mode: Option<ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode>,
+    pub deadline_us: Option<i64>,
+    pub deadline_scheduled_at_us: Option<i64>,
+    pub now_us: Option<i64>,
+    pub now_to_deadline_delta_us: Option<i64>,
+    pub now_to_deadline_scheduled_at_delta_us: Option<i64>,
+    pub begin_impl_frame_args: Option<BeginImplFrameArgs>,
+    pub begin_frame_observer_state: Option<BeginFrameObserverState>,
+    pub begin_frame_source_state: Option<BeginFrameSourceState>,
+    pub compositor_timing_history: Option<CompositorTimingHistory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeCompositorSchedulerStateWriter, "perfetto.protos.ChromeCompositorSchedulerState");
-impl ChromeCompositorSchedulerStateWriter<'_> {
-    #[inline] pub fn state_machine(&mut self) -> ChromeCompositorStateMachineWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn state_machine_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn observing_begin_frame_source(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn begin_impl_frame_deadline_task(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn pending_begin_frame_task(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn skipped_last_frame_missed_exceeded_deadline(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn inside_action(
-        &mut self,
-        value: ChromeCompositorSchedulerAction,
-    ) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn deadline_mode(
-        &mut self,
-        value: ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode,
-    ) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn deadline_us(&mut self, value: i64) -> &mut Self { rt::int64::<9>(&mut self.s, value); self }
-    #[inline] pub fn deadline_scheduled_at_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn now_us(&mut self, value: i64) -> &mut Self { rt::int64::<11>(&mut self.s, value); self }
-    #[inline] pub fn now_to_deadline_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn now_to_deadline_scheduled_at_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn begin_impl_frame_args(&mut self) -> BeginImplFrameArgsWriter<'_> {
-        rt::message::<14, _>(&mut self.s)
-    }
-    #[inline] pub fn begin_impl_frame_args_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<14>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn begin_frame_observer_state(&mut self) -> BeginFrameObserverStateWriter<'_> {
-        rt::message::<15, _>(&mut self.s)
-    }
-    #[inline] pub fn begin_frame_observer_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<15>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn begin_frame_source_state(&mut self) -> BeginFrameSourceStateWriter<'_> {
-        rt::message::<16, _>(&mut self.s)
-    }
-    #[inline] pub fn begin_frame_source_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<16>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn compositor_timing_history(&mut self) -> CompositorTimingHistoryWriter<'_> {
-        rt::message::<17, _>(&mut self.s)
-    }
-    #[inline] pub fn compositor_timing_history_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<17>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromeCompositorSchedulerState;
+    optional compositor_timing_history = 17 as Nested(CompositorTimingHistory);
+    optional begin_frame_source_state = 16 as Nested(BeginFrameSourceState);
+    optional begin_frame_observer_state = 15 as Nested(BeginFrameObserverState);
+    optional begin_impl_frame_args = 14 as Nested(BeginImplFrameArgs);
+    optional now_to_deadline_scheduled_at_delta_us = 13 as Int64;
+    optional now_to_deadline_delta_us = 12 as Int64;
+    optional now_us = 11 as Int64;
+    optional deadline_scheduled_at_us = 10 as Int64;
+    optional deadline_us = 9 as Int64;
+    optional deadline_mode = 8 as Enum(ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode);
+    optional inside_action = 7 as Enum(ChromeCompositorSchedulerAction);
+    optional skipped_last_frame_missed_exceeded_deadline = 5 as Bool;
+    optional pending_begin_frame_task = 4 as Bool;
+    optional begin_impl_frame_deadline_task = 3 as Bool;
+    optional observing_begin_frame_source = 2 as Bool;
+    optional state_machine = 1 as Nested(ChromeCompositorStateMachine);
+}
+
+rt::writer! { ChromeCompositorSchedulerStateWriter, "perfetto.protos.ChromeCompositorSchedulerState";
+    message state_machine(ChromeCompositorStateMachineWriter<'_>) = 1, state_machine_raw;
+    value observing_begin_frame_source(bool) = 2 as bool;
+    value begin_impl_frame_deadline_task(bool) = 3 as bool;
+    value pending_begin_frame_task(bool) = 4 as bool;
+    value skipped_last_frame_missed_exceeded_deadline(bool) = 5 as bool;
+    enumeration inside_action(ChromeCompositorSchedulerAction) = 7;
+    enumeration deadline_mode(ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode) = 8;
+    value deadline_us(i64) = 9 as int64;
+    value deadline_scheduled_at_us(i64) = 10 as int64;
+    value now_us(i64) = 11 as int64;
+    value now_to_deadline_delta_us(i64) = 12 as int64;
+    value now_to_deadline_scheduled_at_delta_us(i64) = 13 as int64;
+    message begin_impl_frame_args(BeginImplFrameArgsWriter<'_>) = 14, begin_impl_frame_args_raw;
+    message begin_frame_observer_state(BeginFrameObserverStateWriter<'_>) = 15, begin_frame_observer_state_raw;
+    message begin_frame_source_state(BeginFrameSourceStateWriter<'_>) = 16, begin_frame_source_state_raw;
+    message compositor_timing_history(CompositorTimingHistoryWriter<'_>) = 17, compositor_timing_history_raw;
 }
 
 rt::reader! {
@@ -444,30 +396,22 @@ impl ChromeCompositorSchedulerState {
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeCompositorStateMachine {
-    #[pb(message, 1)] pub major_state: Option<ChromeCompositorStateMachineMajorState>,
-    #[pb(message, 2)] pub minor_state: Option<ChromeCompositorStateMachineMinorState>,
+    pub major_state: Option<ChromeCompositorStateMachineMajorState>,
+    pub minor_state: Option<ChromeCompositorStateMachineMinorState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeCompositorStateMachineWriter, "perfetto.protos.ChromeCompositorStateMachine");
-impl ChromeCompositorStateMachineWriter<'_> {
-    #[inline] pub fn major_state(&mut self) -> ChromeCompositorStateMachineMajorStateWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn major_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn minor_state(&mut self) -> ChromeCompositorStateMachineMinorStateWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn minor_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromeCompositorStateMachine;
+    optional minor_state = 2 as Nested(ChromeCompositorStateMachineMinorState);
+    optional major_state = 1 as Nested(ChromeCompositorStateMachineMajorState);
+}
+
+rt::writer! { ChromeCompositorStateMachineWriter, "perfetto.protos.ChromeCompositorStateMachine";
+    message major_state(ChromeCompositorStateMachineMajorStateWriter<'_>) = 1, major_state_raw;
+    message minor_state(ChromeCompositorStateMachineMinorStateWriter<'_>) = 2, minor_state_raw;
 }
 
 rt::reader! {
@@ -492,59 +436,39 @@ impl ChromeCompositorStateMachine {
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeCompositorStateMachineMajorState {
-    #[pb(enumeration, 1)] pub next_action: Option<ChromeCompositorSchedulerAction>,
-    #[pb(enumeration, 2)] pub begin_impl_frame_state: Option<
+    pub next_action: Option<ChromeCompositorSchedulerAction>,
+    pub begin_impl_frame_state: Option<
         ChromeCompositorStateMachineMajorStateBeginImplFrameState,
     >,
-    #[pb(enumeration, 3)] pub begin_main_frame_state: Option<
+    pub begin_main_frame_state: Option<
         ChromeCompositorStateMachineMajorStateBeginMainFrameState,
     >,
-    #[pb(enumeration, 4)] pub layer_tree_frame_sink_state: Option<
+    pub layer_tree_frame_sink_state: Option<
         ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState,
     >,
-    #[pb(enumeration, 5)] pub forced_redraw_state: Option<
+    pub forced_redraw_state: Option<
         ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeCompositorStateMachineMajorStateWriter, "perfetto.protos.ChromeCompositorStateMachine.MajorState");
-impl ChromeCompositorStateMachineMajorStateWriter<'_> {
-    #[inline] pub fn next_action(&mut self, value: ChromeCompositorSchedulerAction) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn begin_impl_frame_state(
-        &mut self,
-        value: ChromeCompositorStateMachineMajorStateBeginImplFrameState,
-    ) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn begin_main_frame_state(
-        &mut self,
-        value: ChromeCompositorStateMachineMajorStateBeginMainFrameState,
-    ) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn layer_tree_frame_sink_state(
-        &mut self,
-        value: ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn forced_redraw_state(
-        &mut self,
-        value: ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState,
-    ) -> &mut Self {
-        rt::enumeration::<5>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ChromeCompositorStateMachineMajorState;
+    optional forced_redraw_state = 5 as Enum(ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState);
+    optional layer_tree_frame_sink_state = 4 as Enum(ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState);
+    optional begin_main_frame_state = 3 as Enum(ChromeCompositorStateMachineMajorStateBeginMainFrameState);
+    optional begin_impl_frame_state = 2 as Enum(ChromeCompositorStateMachineMajorStateBeginImplFrameState);
+    optional next_action = 1 as Enum(ChromeCompositorSchedulerAction);
+}
+
+rt::writer! { ChromeCompositorStateMachineMajorStateWriter, "perfetto.protos.ChromeCompositorStateMachine.MajorState";
+    enumeration next_action(ChromeCompositorSchedulerAction) = 1;
+    enumeration begin_impl_frame_state(ChromeCompositorStateMachineMajorStateBeginImplFrameState) = 2;
+    enumeration begin_main_frame_state(ChromeCompositorStateMachineMajorStateBeginMainFrameState) = 3;
+    enumeration layer_tree_frame_sink_state(ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState) = 4;
+    enumeration forced_redraw_state(ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState) = 5;
 }
 
 rt::reader! {
@@ -599,250 +523,153 @@ impl ChromeCompositorStateMachineMajorState {
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeCompositorStateMachineMinorState {
-    #[pb(int32, 1)] pub commit_count: Option<i32>,
-    #[pb(int32, 2)] pub current_frame_number: Option<i32>,
-    #[pb(int32, 3)] pub last_frame_number_submit_performed: Option<i32>,
-    #[pb(int32, 4)] pub last_frame_number_draw_performed: Option<i32>,
-    #[pb(int32, 5)] pub last_frame_number_begin_main_frame_sent: Option<i32>,
-    #[pb(bool, 6)] pub did_draw: Option<bool>,
-    #[pb(bool, 7)] pub did_send_begin_main_frame_for_current_frame: Option<bool>,
-    #[pb(bool, 8)] pub did_notify_begin_main_frame_not_expected_until: Option<bool>,
-    #[pb(bool, 9)] pub did_notify_begin_main_frame_not_expected_soon: Option<bool>,
-    #[pb(bool, 10)] pub wants_begin_main_frame_not_expected: Option<bool>,
-    #[pb(bool, 11)] pub did_commit_during_frame: Option<bool>,
-    #[pb(bool, 12)] pub did_invalidate_layer_tree_frame_sink: Option<bool>,
-    #[pb(bool, 13)] pub did_perform_impl_side_invalidaion: Option<bool>,
-    #[pb(bool, 14)] pub did_prepare_tiles: Option<bool>,
-    #[pb(int32, 15)] pub consecutive_checkerboard_animations: Option<i32>,
-    #[pb(int32, 16)] pub pending_submit_frames: Option<i32>,
-    #[pb(int32, 17)] pub submit_frames_with_current_layer_tree_frame_sink: Option<i32>,
-    #[pb(bool, 18)] pub needs_redraw: Option<bool>,
-    #[pb(bool, 19)] pub needs_prepare_tiles: Option<bool>,
-    #[pb(bool, 20)] pub needs_begin_main_frame: Option<bool>,
-    #[pb(bool, 21)] pub needs_one_begin_impl_frame: Option<bool>,
-    #[pb(bool, 22)] pub visible: Option<bool>,
-    #[pb(bool, 23)] pub begin_frame_source_paused: Option<bool>,
-    #[pb(bool, 24)] pub can_draw: Option<bool>,
-    #[pb(bool, 25)] pub resourceless_draw: Option<bool>,
-    #[pb(bool, 26)] pub has_pending_tree: Option<bool>,
-    #[pb(bool, 27)] pub pending_tree_is_ready_for_activation: Option<bool>,
-    #[pb(bool, 28)] pub active_tree_needs_first_draw: Option<bool>,
-    #[pb(bool, 29)] pub active_tree_is_ready_to_draw: Option<bool>,
-    #[pb(bool, 30)] pub did_create_and_initialize_first_layer_tree_frame_sink: Option<bool>,
-    #[pb(enumeration, 31)] pub tree_priority: Option<ChromeCompositorStateMachineMinorStateTreePriority>,
-    #[pb(enumeration, 32)] pub scroll_handler_state: Option<
+    pub commit_count: Option<i32>,
+    pub current_frame_number: Option<i32>,
+    pub last_frame_number_submit_performed: Option<i32>,
+    pub last_frame_number_draw_performed: Option<i32>,
+    pub last_frame_number_begin_main_frame_sent: Option<i32>,
+    pub did_draw: Option<bool>,
+    pub did_send_begin_main_frame_for_current_frame: Option<bool>,
+    pub did_notify_begin_main_frame_not_expected_until: Option<bool>,
+    pub did_notify_begin_main_frame_not_expected_soon: Option<bool>,
+    pub wants_begin_main_frame_not_expected: Option<bool>,
+    pub did_commit_during_frame: Option<bool>,
+    pub did_invalidate_layer_tree_frame_sink: Option<bool>,
+    pub did_perform_impl_side_invalidaion: Option<bool>,
+    pub did_prepare_tiles: Option<bool>,
+    pub consecutive_checkerboard_animations: Option<i32>,
+    pub pending_submit_frames: Option<i32>,
+    pub submit_frames_with_current_layer_tree_frame_sink: Option<i32>,
+    pub needs_redraw: Option<bool>,
+    pub needs_prepare_tiles: Option<bool>,
+    pub needs_begin_main_frame: Option<bool>,
+    pub needs_one_begin_impl_frame: Option<bool>,
+    pub visible: Option<bool>,
+    pub begin_frame_source_paused: Option<bool>,
+    pub can_draw: Option<bool>,
+    pub resourceless_draw: Option<bool>,
+    pub has_pending_tree: Option<bool>,
+    pub pending_tree_is_ready_for_activation: Option<bool>,
+    pub active_tree_needs_first_draw: Option<bool>,
+    pub active_tree_is_ready_to_draw: Option<bool>,
+    pub did_create_and_initialize_first_layer_tree_frame_sink: Option<bool>,
+    pub tree_priority: Option<ChromeCompositorStateMachineMinorStateTreePriority>,
+    pub scroll_handler_state: Option<
         ChromeCompositorStateMachineMinorStateScrollHandlerState,
     >,
-    #[pb(bool, 33)] pub critical_begin_main_frame_to_activate_is_fast: Option<bool>,
-    #[pb(bool, 34)] pub main_thread_missed_last_deadline: Option<bool>,
-    #[pb(bool, 36)] pub video_needs_begin_frames: Option<bool>,
-    #[pb(bool, 37)] pub defer_begin_main_frame: Option<bool>,
-    #[pb(bool, 38)] pub last_commit_had_no_updates: Option<bool>,
-    #[pb(bool, 39)] pub did_draw_in_last_frame: Option<bool>,
-    #[pb(bool, 40)] pub did_submit_in_last_frame: Option<bool>,
-    #[pb(bool, 41)] pub needs_impl_side_invalidation: Option<bool>,
-    #[pb(bool, 42)] pub current_pending_tree_is_impl_side: Option<bool>,
-    #[pb(bool, 43)] pub previous_pending_tree_was_impl_side: Option<bool>,
-    #[pb(bool, 44)] pub processing_animation_worklets_for_active_tree: Option<bool>,
-    #[pb(bool, 45)] pub processing_animation_worklets_for_pending_tree: Option<bool>,
-    #[pb(bool, 46)] pub processing_paint_worklets_for_pending_tree: Option<bool>,
+    pub critical_begin_main_frame_to_activate_is_fast: Option<bool>,
+    pub main_thread_missed_last_deadline: Option<bool>,
+    pub video_needs_begin_frames: Option<bool>,
+    pub defer_begin_main_frame: Option<bool>,
+    pub last_commit_had_no_updates: Option<bool>,
+    pub did_draw_in_last_frame: Option<bool>,
+    pub did_submit_in_last_frame: Option<bool>,
+    pub needs_impl_side_invalidation: Option<bool>,
+    pub current_pending_tree_is_impl_side: Option<bool>,
+    pub previous_pending_tree_was_impl_side: Option<bool>,
+    pub processing_animation_worklets_for_active_tree: Option<bool>,
+    pub processing_animation_worklets_for_pending_tree: Option<bool>,
+    pub processing_paint_worklets_for_pending_tree: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeCompositorStateMachineMinorStateWriter, "perfetto.protos.ChromeCompositorStateMachine.MinorState");
-impl ChromeCompositorStateMachineMinorStateWriter<'_> {
-    #[inline] pub fn commit_count(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn current_frame_number(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn last_frame_number_submit_performed(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn last_frame_number_draw_performed(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn last_frame_number_begin_main_frame_sent(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_draw(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
-    #[inline] pub fn did_send_begin_main_frame_for_current_frame(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_notify_begin_main_frame_not_expected_until(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_notify_begin_main_frame_not_expected_soon(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn wants_begin_main_frame_not_expected(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_commit_during_frame(&mut self, value: bool) -> &mut Self {
-        rt::bool::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_invalidate_layer_tree_frame_sink(&mut self, value: bool) -> &mut Self {
-        rt::bool::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_perform_impl_side_invalidaion(&mut self, value: bool) -> &mut Self {
-        rt::bool::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_prepare_tiles(&mut self, value: bool) -> &mut Self { rt::bool::<14>(&mut self.s, value); self }
-    #[inline] pub fn consecutive_checkerboard_animations(&mut self, value: i32) -> &mut Self {
-        rt::int32::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn pending_submit_frames(&mut self, value: i32) -> &mut Self {
-        rt::int32::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn submit_frames_with_current_layer_tree_frame_sink(
-        &mut self,
-        value: i32,
-    ) -> &mut Self {
-        rt::int32::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn needs_redraw(&mut self, value: bool) -> &mut Self { rt::bool::<18>(&mut self.s, value); self }
-    #[inline] pub fn needs_prepare_tiles(&mut self, value: bool) -> &mut Self {
-        rt::bool::<19>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn needs_begin_main_frame(&mut self, value: bool) -> &mut Self {
-        rt::bool::<20>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn needs_one_begin_impl_frame(&mut self, value: bool) -> &mut Self {
-        rt::bool::<21>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn visible(&mut self, value: bool) -> &mut Self { rt::bool::<22>(&mut self.s, value); self }
-    #[inline] pub fn begin_frame_source_paused(&mut self, value: bool) -> &mut Self {
-        rt::bool::<23>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn can_draw(&mut self, value: bool) -> &mut Self { rt::bool::<24>(&mut self.s, value); self }
-    #[inline] pub fn resourceless_draw(&mut self, value: bool) -> &mut Self { rt::bool::<25>(&mut self.s, value); self }
-    #[inline] pub fn has_pending_tree(&mut self, value: bool) -> &mut Self { rt::bool::<26>(&mut self.s, value); self }
-    #[inline] pub fn pending_tree_is_ready_for_activation(&mut self, value: bool) -> &mut Self {
-        rt::bool::<27>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn active_tree_needs_first_draw(&mut self, value: bool) -> &mut Self {
-        rt::bool::<28>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn active_tree_is_ready_to_draw(&mut self, value: bool) -> &mut Self {
-        rt::bool::<29>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_create_and_initialize_first_layer_tree_frame_sink(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<30>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn tree_priority(
-        &mut self,
-        value: ChromeCompositorStateMachineMinorStateTreePriority,
-    ) -> &mut Self {
-        rt::enumeration::<31>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn scroll_handler_state(
-        &mut self,
-        value: ChromeCompositorStateMachineMinorStateScrollHandlerState,
-    ) -> &mut Self {
-        rt::enumeration::<32>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn critical_begin_main_frame_to_activate_is_fast(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<33>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn main_thread_missed_last_deadline(&mut self, value: bool) -> &mut Self {
-        rt::bool::<34>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn video_needs_begin_frames(&mut self, value: bool) -> &mut Self {
-        rt::bool::<36>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn defer_begin_main_frame(&mut self, value: bool) -> &mut Self {
-        rt::bool::<37>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn last_commit_had_no_updates(&mut self, value: bool) -> &mut Self {
-        rt::bool::<38>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_draw_in_last_frame(&mut self, value: bool) -> &mut Self {
-        rt::bool::<39>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn did_submit_in_last_frame(&mut self, value: bool) -> &mut Self {
-        rt::bool::<40>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn needs_impl_side_invalidation(&mut self, value: bool) -> &mut Self {
-        rt::bool::<41>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn current_pending_tree_is_impl_side(&mut self, value: bool) -> &mut Self {
-        rt::bool::<42>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn previous_pending_tree_was_impl_side(&mut self, value: bool) -> &mut Self {
-        rt::bool::<43>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn processing_animation_worklets_for_active_tree(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<44>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn processing_animation_worklets_for_pending_tree(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<45>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn processing_paint_worklets_for_pending_tree(
-        &mut self,
-        value: bool,
-    ) -> &mut Self {
-        rt::bool::<46>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromeCompositorStateMachineMinorState;
+    optional processing_paint_worklets_for_pending_tree = 46 as Bool;
+    optional processing_animation_worklets_for_pending_tree = 45 as Bool;
+    optional processing_animation_worklets_for_active_tree = 44 as Bool;
+    optional previous_pending_tree_was_impl_side = 43 as Bool;
+    optional current_pending_tree_is_impl_side = 42 as Bool;
+    optional needs_impl_side_invalidation = 41 as Bool;
+    optional did_submit_in_last_frame = 40 as Bool;
+    optional did_draw_in_last_frame = 39 as Bool;
+    optional last_commit_had_no_updates = 38 as Bool;
+    optional defer_begin_main_frame = 37 as Bool;
+    optional video_needs_begin_frames = 36 as Bool;
+    optional main_thread_missed_last_deadline = 34 as Bool;
+    optional critical_begin_main_frame_to_activate_is_fast = 33 as Bool;
+    optional scroll_handler_state = 32 as Enum(ChromeCompositorStateMachineMinorStateScrollHandlerState);
+    optional tree_priority = 31 as Enum(ChromeCompositorStateMachineMinorStateTreePriority);
+    optional did_create_and_initialize_first_layer_tree_frame_sink = 30 as Bool;
+    optional active_tree_is_ready_to_draw = 29 as Bool;
+    optional active_tree_needs_first_draw = 28 as Bool;
+    optional pending_tree_is_ready_for_activation = 27 as Bool;
+    optional has_pending_tree = 26 as Bool;
+    optional resourceless_draw = 25 as Bool;
+    optional can_draw = 24 as Bool;
+    optional begin_frame_source_paused = 23 as Bool;
+    optional visible = 22 as Bool;
+    optional needs_one_begin_impl_frame = 21 as Bool;
+    optional needs_begin_main_frame = 20 as Bool;
+    optional needs_prepare_tiles = 19 as Bool;
+    optional needs_redraw = 18 as Bool;
+    optional submit_frames_with_current_layer_tree_frame_sink = 17 as Int32;
+    optional pending_submit_frames = 16 as Int32;
+    optional consecutive_checkerboard_animations = 15 as Int32;
+    optional did_prepare_tiles = 14 as Bool;
+    optional did_perform_impl_side_invalidaion = 13 as Bool;
+    optional did_invalidate_layer_tree_frame_sink = 12 as Bool;
+    optional did_commit_during_frame = 11 as Bool;
+    optional wants_begin_main_frame_not_expected = 10 as Bool;
+    optional did_notify_begin_main_frame_not_expected_soon = 9 as Bool;
+    optional did_notify_begin_main_frame_not_expected_until = 8 as Bool;
+    optional did_send_begin_main_frame_for_current_frame = 7 as Bool;
+    optional did_draw = 6 as Bool;
+    optional last_frame_number_begin_main_frame_sent = 5 as Int32;
+    optional last_frame_number_draw_performed = 4 as Int32;
+    optional last_frame_number_submit_performed = 3 as Int32;
+    optional current_frame_number = 2 as Int32;
+    optional commit_count = 1 as Int32;
+}
+
+rt::writer! { ChromeCompositorStateMachineMinorStateWriter, "perfetto.protos.ChromeCompositorStateMachine.MinorState";
+    value commit_count(i32) = 1 as int32;
+    value current_frame_number(i32) = 2 as int32;
+    value last_frame_number_submit_performed(i32) = 3 as int32;
+    value last_frame_number_draw_performed(i32) = 4 as int32;
+    value last_frame_number_begin_main_frame_sent(i32) = 5 as int32;
+    value did_draw(bool) = 6 as bool;
+    value did_send_begin_main_frame_for_current_frame(bool) = 7 as bool;
+    value did_notify_begin_main_frame_not_expected_until(bool) = 8 as bool;
+    value did_notify_begin_main_frame_not_expected_soon(bool) = 9 as bool;
+    value wants_begin_main_frame_not_expected(bool) = 10 as bool;
+    value did_commit_during_frame(bool) = 11 as bool;
+    value did_invalidate_layer_tree_frame_sink(bool) = 12 as bool;
+    value did_perform_impl_side_invalidaion(bool) = 13 as bool;
+    value did_prepare_tiles(bool) = 14 as bool;
+    value consecutive_checkerboard_animations(i32) = 15 as int32;
+    value pending_submit_frames(i32) = 16 as int32;
+    value submit_frames_with_current_layer_tree_frame_sink(i32) = 17 as int32;
+    value needs_redraw(bool) = 18 as bool;
+    value needs_prepare_tiles(bool) = 19 as bool;
+    value needs_begin_main_frame(bool) = 20 as bool;
+    value needs_one_begin_impl_frame(bool) = 21 as bool;
+    value visible(bool) = 22 as bool;
+    value begin_frame_source_paused(bool) = 23 as bool;
+    value can_draw(bool) = 24 as bool;
+    value resourceless_draw(bool) = 25 as bool;
+    value has_pending_tree(bool) = 26 as bool;
+    value pending_tree_is_ready_for_activation(bool) = 27 as bool;
+    value active_tree_needs_first_draw(bool) = 28 as bool;
+    value active_tree_is_ready_to_draw(bool) = 29 as bool;
+    value did_create_and_initialize_first_layer_tree_frame_sink(bool) = 30 as bool;
+    enumeration tree_priority(ChromeCompositorStateMachineMinorStateTreePriority) = 31;
+    enumeration scroll_handler_state(ChromeCompositorStateMachineMinorStateScrollHandlerState) = 32;
+    value critical_begin_main_frame_to_activate_is_fast(bool) = 33 as bool;
+    value main_thread_missed_last_deadline(bool) = 34 as bool;
+    value video_needs_begin_frames(bool) = 36 as bool;
+    value defer_begin_main_frame(bool) = 37 as bool;
+    value last_commit_had_no_updates(bool) = 38 as bool;
+    value did_draw_in_last_frame(bool) = 39 as bool;
+    value did_submit_in_last_frame(bool) = 40 as bool;
+    value needs_impl_side_invalidation(bool) = 41 as bool;
+    value current_pending_tree_is_impl_side(bool) = 42 as bool;
+    value previous_pending_tree_was_impl_side(bool) = 43 as bool;
+    value processing_animation_worklets_for_active_tree(bool) = 44 as bool;
+    value processing_animation_worklets_for_pending_tree(bool) = 45 as bool;
+    value processing_paint_worklets_for_pending_tree(bool) = 46 as bool;
 }
 
 rt::reader! {
@@ -987,56 +814,60 @@ impl ChromeCompositorStateMachineMinorState {
 }
 
 /// `perfetto.protos.BeginFrameArgs`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BeginFrameArgs {
-    #[pb(enumeration, 1)] pub r#type: Option<BeginFrameArgsBeginFrameArgsType>,
-    #[pb(uint64, 2)] pub source_id: Option<u64>,
-    #[pb(uint64, 3)] pub sequence_number: Option<u64>,
-    #[pb(int64, 4)] pub frame_time_us: Option<i64>,
-    #[pb(int64, 5)] pub deadline_us: Option<i64>,
-    #[pb(int64, 6)] pub interval_delta_us: Option<i64>,
-    #[pb(bool, 7)] pub on_critical_path: Option<bool>,
-    #[pb(bool, 8)] pub animate_only: Option<bool>,
+    pub r#type: Option<BeginFrameArgsBeginFrameArgsType>,
+    pub source_id: Option<u64>,
+    pub sequence_number: Option<u64>,
+    pub frame_time_us: Option<i64>,
+    pub deadline_us: Option<i64>,
+    pub interval_delta_us: Option<i64>,
+    pub on_critical_path: Option<bool>,
+    pub animate_only: Option<bool>,
     /// At most one of these.
-    #[pb(oneof, 9, 10)] pub created_from: Option<BeginFrameArgsCreatedFrom>,
-    #[pb(int64, 12)] pub frames_throttled_since_last: Option<i64>,
+    pub created_from: Option<BeginFrameArgsCreatedFrom>,
+    pub frames_throttled_since_last: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { BeginFrameArgs;
+    optional frames_throttled_since_last = 12 as Int64;
+    oneof created_from = 9 | 10;
+    optional animate_only = 8 as Bool;
+    optional on_critical_path = 7 as Bool;
+    optional interval_delta_us = 6 as Int64;
+    optional deadline_us = 5 as Int64;
+    optional frame_time_us = 4 as Int64;
+    optional sequence_number = 3 as Uint64;
+    optional source_id = 2 as Uint64;
+    optional r#type = 1 as Enum(BeginFrameArgsBeginFrameArgsType);
 }
 
 /// `perfetto.protos.BeginFrameArgs.created_from`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum BeginFrameArgsCreatedFrom {
-    #[pb(uint64, 9)] SourceLocationIid(u64),
-    #[pb(message, 10)] SourceLocation(crate::SourceLocation),
+    SourceLocationIid(u64),
+    SourceLocation(crate::SourceLocation),
 }
 
-rt::writer!(BeginFrameArgsWriter, "perfetto.protos.BeginFrameArgs");
-impl BeginFrameArgsWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: BeginFrameArgsBeginFrameArgsType) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn frame_time_us(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn deadline_us(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn interval_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn on_critical_path(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
-    #[inline] pub fn animate_only(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
-    #[inline] pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn source_location(&mut self) -> crate::SourceLocationWriter<'_> { rt::message::<10, _>(&mut self.s) }
-    #[inline] pub fn source_location_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn frames_throttled_since_last(&mut self, value: i64) -> &mut Self {
-        rt::int64::<12>(&mut self.s, value);
-        self
-    }
+rt::oneof! { BeginFrameArgsCreatedFrom;
+    SourceLocationIid = 9 as Uint64;
+    SourceLocation = 10 as Nested(crate::SourceLocation);
+}
+
+rt::writer! { BeginFrameArgsWriter, "perfetto.protos.BeginFrameArgs";
+    enumeration r#type(BeginFrameArgsBeginFrameArgsType) = 1;
+    value source_id(u64) = 2 as uint64;
+    value sequence_number(u64) = 3 as uint64;
+    value frame_time_us(i64) = 4 as int64;
+    value deadline_us(i64) = 5 as int64;
+    value interval_delta_us(i64) = 6 as int64;
+    value on_critical_path(bool) = 7 as bool;
+    value animate_only(bool) = 8 as bool;
+    value source_location_iid(u64) = 9 as uint64;
+    message source_location(crate::SourceLocationWriter<'_>) = 10, source_location_raw;
+    value frames_throttled_since_last(i64) = 12 as int64;
 }
 
 rt::reader! {
@@ -1078,50 +909,45 @@ impl BeginFrameArgs {
 }
 
 /// `perfetto.protos.BeginImplFrameArgs`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BeginImplFrameArgs {
-    #[pb(int64, 1)] pub updated_at_us: Option<i64>,
-    #[pb(int64, 2)] pub finished_at_us: Option<i64>,
-    #[pb(enumeration, 3)] pub state: Option<BeginImplFrameArgsState>,
+    pub updated_at_us: Option<i64>,
+    pub finished_at_us: Option<i64>,
+    pub state: Option<BeginImplFrameArgsState>,
     /// At most one of these.
-    #[pb(oneof, 4, 5)] pub args: Option<BeginImplFrameArgsArgs>,
-    #[pb(message, 6)] pub timestamps_in_us: Option<BeginImplFrameArgsTimestampsInUs>,
+    pub args: Option<BeginImplFrameArgsArgs>,
+    pub timestamps_in_us: Option<BeginImplFrameArgsTimestampsInUs>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { BeginImplFrameArgs;
+    optional timestamps_in_us = 6 as Nested(BeginImplFrameArgsTimestampsInUs);
+    oneof args = 4 | 5;
+    optional state = 3 as Enum(BeginImplFrameArgsState);
+    optional finished_at_us = 2 as Int64;
+    optional updated_at_us = 1 as Int64;
 }
 
 /// `perfetto.protos.BeginImplFrameArgs.args`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum BeginImplFrameArgsArgs {
-    #[pb(message, 4)] CurrentArgs(BeginFrameArgs),
-    #[pb(message, 5)] LastArgs(BeginFrameArgs),
+    CurrentArgs(BeginFrameArgs),
+    LastArgs(BeginFrameArgs),
 }
 
-rt::writer!(BeginImplFrameArgsWriter, "perfetto.protos.BeginImplFrameArgs");
-impl BeginImplFrameArgsWriter<'_> {
-    #[inline] pub fn updated_at_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn finished_at_us(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn state(&mut self, value: BeginImplFrameArgsState) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn current_args(&mut self) -> BeginFrameArgsWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn current_args_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn last_args(&mut self) -> BeginFrameArgsWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn last_args_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn timestamps_in_us(&mut self) -> BeginImplFrameArgsTimestampsInUsWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn timestamps_in_us_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
+rt::oneof! { BeginImplFrameArgsArgs;
+    CurrentArgs = 4 as Nested(BeginFrameArgs);
+    LastArgs = 5 as Nested(BeginFrameArgs);
+}
+
+rt::writer! { BeginImplFrameArgsWriter, "perfetto.protos.BeginImplFrameArgs";
+    value updated_at_us(i64) = 1 as int64;
+    value finished_at_us(i64) = 2 as int64;
+    enumeration state(BeginImplFrameArgsState) = 3;
+    message current_args(BeginFrameArgsWriter<'_>) = 4, current_args_raw;
+    message last_args(BeginFrameArgsWriter<'_>) = 5, last_args_raw;
+    message timestamps_in_us(BeginImplFrameArgsTimestampsInUsWriter<'_>) = 6, timestamps_in_us_raw;
 }
 
 rt::reader! {
@@ -1152,37 +978,37 @@ impl BeginImplFrameArgs {
 }
 
 /// `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BeginImplFrameArgsTimestampsInUs {
-    #[pb(int64, 1)] pub interval_delta: Option<i64>,
-    #[pb(int64, 2)] pub now_to_deadline_delta: Option<i64>,
-    #[pb(int64, 3)] pub frame_time_to_now_delta: Option<i64>,
-    #[pb(int64, 4)] pub frame_time_to_deadline_delta: Option<i64>,
-    #[pb(int64, 5)] pub now: Option<i64>,
-    #[pb(int64, 6)] pub frame_time: Option<i64>,
-    #[pb(int64, 7)] pub deadline: Option<i64>,
+    pub interval_delta: Option<i64>,
+    pub now_to_deadline_delta: Option<i64>,
+    pub frame_time_to_now_delta: Option<i64>,
+    pub frame_time_to_deadline_delta: Option<i64>,
+    pub now: Option<i64>,
+    pub frame_time: Option<i64>,
+    pub deadline: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BeginImplFrameArgsTimestampsInUsWriter, "perfetto.protos.BeginImplFrameArgs.TimestampsInUs");
-impl BeginImplFrameArgsTimestampsInUsWriter<'_> {
-    #[inline] pub fn interval_delta(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn now_to_deadline_delta(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn frame_time_to_now_delta(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn frame_time_to_deadline_delta(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn now(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn frame_time(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn deadline(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
+rt::owned! { BeginImplFrameArgsTimestampsInUs;
+    optional deadline = 7 as Int64;
+    optional frame_time = 6 as Int64;
+    optional now = 5 as Int64;
+    optional frame_time_to_deadline_delta = 4 as Int64;
+    optional frame_time_to_now_delta = 3 as Int64;
+    optional now_to_deadline_delta = 2 as Int64;
+    optional interval_delta = 1 as Int64;
+}
+
+rt::writer! { BeginImplFrameArgsTimestampsInUsWriter, "perfetto.protos.BeginImplFrameArgs.TimestampsInUs";
+    value interval_delta(i64) = 1 as int64;
+    value now_to_deadline_delta(i64) = 2 as int64;
+    value frame_time_to_now_delta(i64) = 3 as int64;
+    value frame_time_to_deadline_delta(i64) = 4 as int64;
+    value now(i64) = 5 as int64;
+    value frame_time(i64) = 6 as int64;
+    value deadline(i64) = 7 as int64;
 }
 
 rt::reader! {
@@ -1213,25 +1039,22 @@ impl BeginImplFrameArgsTimestampsInUs {
 }
 
 /// `perfetto.protos.BeginFrameObserverState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BeginFrameObserverState {
-    #[pb(int64, 1)] pub dropped_begin_frame_args: Option<i64>,
-    #[pb(message, 2)] pub last_begin_frame_args: Option<BeginFrameArgs>,
+    pub dropped_begin_frame_args: Option<i64>,
+    pub last_begin_frame_args: Option<BeginFrameArgs>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BeginFrameObserverStateWriter, "perfetto.protos.BeginFrameObserverState");
-impl BeginFrameObserverStateWriter<'_> {
-    #[inline] pub fn dropped_begin_frame_args(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn last_begin_frame_args(&mut self) -> BeginFrameArgsWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn last_begin_frame_args_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { BeginFrameObserverState;
+    optional last_begin_frame_args = 2 as Nested(BeginFrameArgs);
+    optional dropped_begin_frame_args = 1 as Int64;
+}
+
+rt::writer! { BeginFrameObserverStateWriter, "perfetto.protos.BeginFrameObserverState";
+    value dropped_begin_frame_args(i64) = 1 as int64;
+    message last_begin_frame_args(BeginFrameArgsWriter<'_>) = 2, last_begin_frame_args_raw;
 }
 
 rt::reader! {
@@ -1252,26 +1075,28 @@ impl BeginFrameObserverState {
 }
 
 /// `perfetto.protos.BeginFrameSourceState`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BeginFrameSourceState {
-    #[pb(uint32, 1)] pub source_id: Option<u32>,
-    #[pb(bool, 2)] pub paused: Option<bool>,
-    #[pb(uint32, 3)] pub num_observers: Option<u32>,
-    #[pb(message, 4)] pub last_begin_frame_args: Option<BeginFrameArgs>,
+    pub source_id: Option<u32>,
+    pub paused: Option<bool>,
+    pub num_observers: Option<u32>,
+    pub last_begin_frame_args: Option<BeginFrameArgs>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(BeginFrameSourceStateWriter, "perfetto.protos.BeginFrameSourceState");
-impl BeginFrameSourceStateWriter<'_> {
-    #[inline] pub fn source_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn paused(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn num_observers(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    #[inline] pub fn last_begin_frame_args(&mut self) -> BeginFrameArgsWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn last_begin_frame_args_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
+rt::owned! { BeginFrameSourceState;
+    optional last_begin_frame_args = 4 as Nested(BeginFrameArgs);
+    optional num_observers = 3 as Uint32;
+    optional paused = 2 as Bool;
+    optional source_id = 1 as Uint32;
+}
+
+rt::writer! { BeginFrameSourceStateWriter, "perfetto.protos.BeginFrameSourceState";
+    value source_id(u32) = 1 as uint32;
+    value paused(bool) = 2 as bool;
+    value num_observers(u32) = 3 as uint32;
+    message last_begin_frame_args(BeginFrameArgsWriter<'_>) = 4, last_begin_frame_args_raw;
 }
 
 rt::reader! {
@@ -1296,61 +1121,37 @@ impl BeginFrameSourceState {
 }
 
 /// `perfetto.protos.CompositorTimingHistory`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CompositorTimingHistory {
-    #[pb(int64, 1)] pub begin_main_frame_queue_critical_estimate_delta_us: Option<i64>,
-    #[pb(int64, 2)] pub begin_main_frame_queue_not_critical_estimate_delta_us: Option<i64>,
-    #[pb(int64, 3)] pub begin_main_frame_start_to_ready_to_commit_estimate_delta_us: Option<i64>,
-    #[pb(int64, 4)] pub commit_to_ready_to_activate_estimate_delta_us: Option<i64>,
-    #[pb(int64, 5)] pub prepare_tiles_estimate_delta_us: Option<i64>,
-    #[pb(int64, 6)] pub activate_estimate_delta_us: Option<i64>,
-    #[pb(int64, 7)] pub draw_estimate_delta_us: Option<i64>,
+    pub begin_main_frame_queue_critical_estimate_delta_us: Option<i64>,
+    pub begin_main_frame_queue_not_critical_estimate_delta_us: Option<i64>,
+    pub begin_main_frame_start_to_ready_to_commit_estimate_delta_us: Option<i64>,
+    pub commit_to_ready_to_activate_estimate_delta_us: Option<i64>,
+    pub prepare_tiles_estimate_delta_us: Option<i64>,
+    pub activate_estimate_delta_us: Option<i64>,
+    pub draw_estimate_delta_us: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CompositorTimingHistoryWriter, "perfetto.protos.CompositorTimingHistory");
-impl CompositorTimingHistoryWriter<'_> {
-    #[inline] pub fn begin_main_frame_queue_critical_estimate_delta_us(
-        &mut self,
-        value: i64,
-    ) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn begin_main_frame_queue_not_critical_estimate_delta_us(
-        &mut self,
-        value: i64,
-    ) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn begin_main_frame_start_to_ready_to_commit_estimate_delta_us(
-        &mut self,
-        value: i64,
-    ) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn commit_to_ready_to_activate_estimate_delta_us(
-        &mut self,
-        value: i64,
-    ) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn prepare_tiles_estimate_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<5>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn activate_estimate_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn draw_estimate_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<7>(&mut self.s, value);
-        self
-    }
+rt::owned! { CompositorTimingHistory;
+    optional draw_estimate_delta_us = 7 as Int64;
+    optional activate_estimate_delta_us = 6 as Int64;
+    optional prepare_tiles_estimate_delta_us = 5 as Int64;
+    optional commit_to_ready_to_activate_estimate_delta_us = 4 as Int64;
+    optional begin_main_frame_start_to_ready_to_commit_estimate_delta_us = 3 as Int64;
+    optional begin_main_frame_queue_not_critical_estimate_delta_us = 2 as Int64;
+    optional begin_main_frame_queue_critical_estimate_delta_us = 1 as Int64;
+}
+
+rt::writer! { CompositorTimingHistoryWriter, "perfetto.protos.CompositorTimingHistory";
+    value begin_main_frame_queue_critical_estimate_delta_us(i64) = 1 as int64;
+    value begin_main_frame_queue_not_critical_estimate_delta_us(i64) = 2 as int64;
+    value begin_main_frame_start_to_ready_to_commit_estimate_delta_us(i64) = 3 as int64;
+    value commit_to_ready_to_activate_estimate_delta_us(i64) = 4 as int64;
+    value prepare_tiles_estimate_delta_us(i64) = 5 as int64;
+    value activate_estimate_delta_us(i64) = 6 as int64;
+    value draw_estimate_delta_us(i64) = 7 as int64;
 }
 
 rt::reader! {

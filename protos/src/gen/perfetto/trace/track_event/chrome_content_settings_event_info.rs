@@ -6,19 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: content settings.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeContentSettingsEventInfo {
-    #[pb(uint32, 1)] pub number_of_exceptions: Option<u32>,
+    pub number_of_exceptions: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeContentSettingsEventInfoWriter, "perfetto.protos.ChromeContentSettingsEventInfo");
-impl ChromeContentSettingsEventInfoWriter<'_> {
-    #[inline] pub fn number_of_exceptions(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromeContentSettingsEventInfo;
+    optional number_of_exceptions = 1 as Uint32;
+}
+
+rt::writer! { ChromeContentSettingsEventInfoWriter, "perfetto.protos.ChromeContentSettingsEventInfo";
+    value number_of_exceptions(u32) = 1 as uint32;
 }
 
 rt::reader! {

@@ -95,86 +95,70 @@ impl protozero::Enumeration for ChromeFrameReporterFrameType {
 
 protozero::rt::enumeration!(ChromeFrameReporterFrameType);
 /// `perfetto.protos.ChromeFrameReporter`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeFrameReporter {
-    #[pb(enumeration, 1)] pub state: Option<ChromeFrameReporterState>,
-    #[pb(enumeration, 2)] pub reason: Option<ChromeFrameReporterFrameDropReason>,
-    #[pb(uint64, 3)] pub frame_source: Option<u64>,
-    #[pb(uint64, 4)] pub frame_sequence: Option<u64>,
-    #[pb(bool, 5)] pub affects_smoothness: Option<bool>,
-    #[pb(enumeration, 6)] pub scroll_state: Option<ChromeFrameReporterScrollState>,
-    #[pb(bool, 7)] pub has_main_animation: Option<bool>,
-    #[pb(bool, 8)] pub has_compositor_animation: Option<bool>,
-    #[pb(bool, 9)] pub has_smooth_input_main: Option<bool>,
-    #[pb(bool, 10)] pub has_missing_content: Option<bool>,
-    #[pb(uint64, 11)] pub layer_tree_host_id: Option<u64>,
-    #[pb(bool, 12)] pub has_high_latency: Option<bool>,
-    #[pb(enumeration, 13)] pub frame_type: Option<ChromeFrameReporterFrameType>,
-    #[pb(string, 14, repeated)] pub high_latency_contribution_stage: Vec<String>,
-    #[pb(bool, 15)] pub checkerboarded_needs_raster: Option<bool>,
-    #[pb(bool, 16)] pub checkerboarded_needs_record: Option<bool>,
-    #[pb(int64, 17)] pub surface_frame_trace_id: Option<i64>,
-    #[pb(int64, 18)] pub display_trace_id: Option<i64>,
+    pub state: Option<ChromeFrameReporterState>,
+    pub reason: Option<ChromeFrameReporterFrameDropReason>,
+    pub frame_source: Option<u64>,
+    pub frame_sequence: Option<u64>,
+    pub affects_smoothness: Option<bool>,
+    pub scroll_state: Option<ChromeFrameReporterScrollState>,
+    pub has_main_animation: Option<bool>,
+    pub has_compositor_animation: Option<bool>,
+    pub has_smooth_input_main: Option<bool>,
+    pub has_missing_content: Option<bool>,
+    pub layer_tree_host_id: Option<u64>,
+    pub has_high_latency: Option<bool>,
+    pub frame_type: Option<ChromeFrameReporterFrameType>,
+    pub high_latency_contribution_stage: Vec<String>,
+    pub checkerboarded_needs_raster: Option<bool>,
+    pub checkerboarded_needs_record: Option<bool>,
+    pub surface_frame_trace_id: Option<i64>,
+    pub display_trace_id: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeFrameReporterWriter, "perfetto.protos.ChromeFrameReporter");
-impl ChromeFrameReporterWriter<'_> {
-    #[inline] pub fn state(&mut self, value: ChromeFrameReporterState) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn reason(&mut self, value: ChromeFrameReporterFrameDropReason) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn frame_source(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn frame_sequence(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    #[inline] pub fn affects_smoothness(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn scroll_state(&mut self, value: ChromeFrameReporterScrollState) -> &mut Self {
-        rt::enumeration::<6>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn has_main_animation(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
-    #[inline] pub fn has_compositor_animation(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn has_smooth_input_main(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn has_missing_content(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn layer_tree_host_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn has_high_latency(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
-    #[inline] pub fn frame_type(&mut self, value: ChromeFrameReporterFrameType) -> &mut Self {
-        rt::enumeration::<13>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn high_latency_contribution_stage(&mut self, value: &str) -> &mut Self {
-        rt::string::<14>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn checkerboarded_needs_raster(&mut self, value: bool) -> &mut Self {
-        rt::bool::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn checkerboarded_needs_record(&mut self, value: bool) -> &mut Self {
-        rt::bool::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn surface_frame_trace_id(&mut self, value: i64) -> &mut Self {
-        rt::int64::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn display_trace_id(&mut self, value: i64) -> &mut Self { rt::int64::<18>(&mut self.s, value); self }
+rt::owned! { ChromeFrameReporter;
+    optional display_trace_id = 18 as Int64;
+    optional surface_frame_trace_id = 17 as Int64;
+    optional checkerboarded_needs_record = 16 as Bool;
+    optional checkerboarded_needs_raster = 15 as Bool;
+    repeated high_latency_contribution_stage = 14 as Text;
+    optional frame_type = 13 as Enum(ChromeFrameReporterFrameType);
+    optional has_high_latency = 12 as Bool;
+    optional layer_tree_host_id = 11 as Uint64;
+    optional has_missing_content = 10 as Bool;
+    optional has_smooth_input_main = 9 as Bool;
+    optional has_compositor_animation = 8 as Bool;
+    optional has_main_animation = 7 as Bool;
+    optional scroll_state = 6 as Enum(ChromeFrameReporterScrollState);
+    optional affects_smoothness = 5 as Bool;
+    optional frame_sequence = 4 as Uint64;
+    optional frame_source = 3 as Uint64;
+    optional reason = 2 as Enum(ChromeFrameReporterFrameDropReason);
+    optional state = 1 as Enum(ChromeFrameReporterState);
+}
+
+rt::writer! { ChromeFrameReporterWriter, "perfetto.protos.ChromeFrameReporter";
+    enumeration state(ChromeFrameReporterState) = 1;
+    enumeration reason(ChromeFrameReporterFrameDropReason) = 2;
+    value frame_source(u64) = 3 as uint64;
+    value frame_sequence(u64) = 4 as uint64;
+    value affects_smoothness(bool) = 5 as bool;
+    enumeration scroll_state(ChromeFrameReporterScrollState) = 6;
+    value has_main_animation(bool) = 7 as bool;
+    value has_compositor_animation(bool) = 8 as bool;
+    value has_smooth_input_main(bool) = 9 as bool;
+    value has_missing_content(bool) = 10 as bool;
+    value layer_tree_host_id(u64) = 11 as uint64;
+    value has_high_latency(bool) = 12 as bool;
+    enumeration frame_type(ChromeFrameReporterFrameType) = 13;
+    value high_latency_contribution_stage(&str) = 14 as string;
+    value checkerboarded_needs_raster(bool) = 15 as bool;
+    value checkerboarded_needs_record(bool) = 16 as bool;
+    value surface_frame_trace_id(i64) = 17 as int64;
+    value display_trace_id(i64) = 18 as int64;
 }
 
 rt::reader! {

@@ -6,18 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// An interned name of a histogram.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HistogramName {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(HistogramNameWriter, "perfetto.protos.HistogramName");
-impl HistogramNameWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { HistogramName;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { HistogramNameWriter, "perfetto.protos.HistogramName";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -38,22 +42,28 @@ impl HistogramName {
 }
 
 /// Chrome: a sample of a histogram.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeHistogramSample {
-    #[pb(uint64, 1)] pub name_hash: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
-    #[pb(int64, 3)] pub sample: Option<i64>,
-    #[pb(uint64, 4)] pub name_iid: Option<u64>,
+    pub name_hash: Option<u64>,
+    pub name: Option<String>,
+    pub sample: Option<i64>,
+    pub name_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeHistogramSampleWriter, "perfetto.protos.ChromeHistogramSample");
-impl ChromeHistogramSampleWriter<'_> {
-    #[inline] pub fn name_hash(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn sample(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+rt::owned! { ChromeHistogramSample;
+    optional name_iid = 4 as Uint64;
+    optional sample = 3 as Int64;
+    optional name = 2 as Text;
+    optional name_hash = 1 as Uint64;
+}
+
+rt::writer! { ChromeHistogramSampleWriter, "perfetto.protos.ChromeHistogramSample";
+    value name_hash(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
+    value sample(i64) = 3 as int64;
+    value name_iid(u64) = 4 as uint64;
 }
 
 rt::reader! {

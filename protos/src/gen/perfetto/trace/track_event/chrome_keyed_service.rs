@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: a service of a profile.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeKeyedService {
-    #[pb(string, 1)] pub name: Option<String>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeKeyedServiceWriter, "perfetto.protos.ChromeKeyedService");
-impl ChromeKeyedServiceWriter<'_> {
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+rt::owned! { ChromeKeyedService;
+    optional name = 1 as Text;
+}
+
+rt::writer! { ChromeKeyedServiceWriter, "perfetto.protos.ChromeKeyedService";
+    value name(&str) = 1 as string;
 }
 
 rt::reader! {

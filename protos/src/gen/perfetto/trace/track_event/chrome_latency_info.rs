@@ -121,42 +121,40 @@ impl protozero::Enumeration for ChromeLatencyInfoInputType {
 
 protozero::rt::enumeration!(ChromeLatencyInfoInputType);
 /// `perfetto.protos.ChromeLatencyInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeLatencyInfo {
-    #[pb(int64, 1)] pub trace_id: Option<i64>,
-    #[pb(enumeration, 2)] pub step: Option<ChromeLatencyInfoStep>,
-    #[pb(int32, 3)] pub frame_tree_node_id: Option<i32>,
-    #[pb(message, 4, repeated)] pub component_info: Vec<ChromeLatencyInfoComponentInfo>,
-    #[pb(bool, 5)] pub is_coalesced: Option<bool>,
-    #[pb(int64, 6)] pub gesture_scroll_id: Option<i64>,
-    #[pb(int64, 7)] pub touch_id: Option<i64>,
-    #[pb(enumeration, 8)] pub input_type: Option<ChromeLatencyInfoInputType>,
+    pub trace_id: Option<i64>,
+    pub step: Option<ChromeLatencyInfoStep>,
+    pub frame_tree_node_id: Option<i32>,
+    pub component_info: Vec<ChromeLatencyInfoComponentInfo>,
+    pub is_coalesced: Option<bool>,
+    pub gesture_scroll_id: Option<i64>,
+    pub touch_id: Option<i64>,
+    pub input_type: Option<ChromeLatencyInfoInputType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeLatencyInfoWriter, "perfetto.protos.ChromeLatencyInfo");
-impl ChromeLatencyInfoWriter<'_> {
-    #[inline] pub fn trace_id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn step(&mut self, value: ChromeLatencyInfoStep) -> &mut Self {
-        rt::enumeration::<2>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn frame_tree_node_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn component_info(&mut self) -> ChromeLatencyInfoComponentInfoWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn component_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn is_coalesced(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn gesture_scroll_id(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    #[inline] pub fn touch_id(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
-    #[inline] pub fn input_type(&mut self, value: ChromeLatencyInfoInputType) -> &mut Self {
-        rt::enumeration::<8>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { ChromeLatencyInfo;
+    optional input_type = 8 as Enum(ChromeLatencyInfoInputType);
+    optional touch_id = 7 as Int64;
+    optional gesture_scroll_id = 6 as Int64;
+    optional is_coalesced = 5 as Bool;
+    repeated component_info = 4 as Nested(ChromeLatencyInfoComponentInfo);
+    optional frame_tree_node_id = 3 as Int32;
+    optional step = 2 as Enum(ChromeLatencyInfoStep);
+    optional trace_id = 1 as Int64;
+}
+
+rt::writer! { ChromeLatencyInfoWriter, "perfetto.protos.ChromeLatencyInfo";
+    value trace_id(i64) = 1 as int64;
+    enumeration step(ChromeLatencyInfoStep) = 2;
+    value frame_tree_node_id(i32) = 3 as int32;
+    message component_info(ChromeLatencyInfoComponentInfoWriter<'_>) = 4, component_info_raw;
+    value is_coalesced(bool) = 5 as bool;
+    value gesture_scroll_id(i64) = 6 as int64;
+    value touch_id(i64) = 7 as int64;
+    enumeration input_type(ChromeLatencyInfoInputType) = 8;
 }
 
 rt::reader! {
@@ -191,24 +189,22 @@ impl ChromeLatencyInfo {
 }
 
 /// `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeLatencyInfoComponentInfo {
-    #[pb(enumeration, 1)] pub component_type: Option<ChromeLatencyInfoLatencyComponentType>,
-    #[pb(uint64, 2)] pub time_us: Option<u64>,
+    pub component_type: Option<ChromeLatencyInfoLatencyComponentType>,
+    pub time_us: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeLatencyInfoComponentInfoWriter, "perfetto.protos.ChromeLatencyInfo.ComponentInfo");
-impl ChromeLatencyInfoComponentInfoWriter<'_> {
-    #[inline] pub fn component_type(
-        &mut self,
-        value: ChromeLatencyInfoLatencyComponentType,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn time_us(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { ChromeLatencyInfoComponentInfo;
+    optional time_us = 2 as Uint64;
+    optional component_type = 1 as Enum(ChromeLatencyInfoLatencyComponentType);
+}
+
+rt::writer! { ChromeLatencyInfoComponentInfoWriter, "perfetto.protos.ChromeLatencyInfo.ComponentInfo";
+    enumeration component_type(ChromeLatencyInfoLatencyComponentType) = 1;
+    value time_us(u64) = 2 as uint64;
 }
 
 rt::reader! {

@@ -99,21 +99,22 @@ impl protozero::Enumeration for ChromeLegacyIpcMessageClass {
 
 protozero::rt::enumeration!(ChromeLegacyIpcMessageClass);
 /// `perfetto.protos.ChromeLegacyIpc`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeLegacyIpc {
-    #[pb(enumeration, 1)] pub message_class: Option<ChromeLegacyIpcMessageClass>,
-    #[pb(uint32, 2)] pub message_line: Option<u32>,
+    pub message_class: Option<ChromeLegacyIpcMessageClass>,
+    pub message_line: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeLegacyIpcWriter, "perfetto.protos.ChromeLegacyIpc");
-impl ChromeLegacyIpcWriter<'_> {
-    #[inline] pub fn message_class(&mut self, value: ChromeLegacyIpcMessageClass) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn message_line(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+rt::owned! { ChromeLegacyIpc;
+    optional message_line = 2 as Uint32;
+    optional message_class = 1 as Enum(ChromeLegacyIpcMessageClass);
+}
+
+rt::writer! { ChromeLegacyIpcWriter, "perfetto.protos.ChromeLegacyIpc";
+    enumeration message_class(ChromeLegacyIpcMessageClass) = 1;
+    value message_line(u32) = 2 as uint32;
 }
 
 rt::reader! {

@@ -6,24 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: the message loop of a thread.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeMessagePump {
-    #[pb(bool, 1)] pub sent_messages_in_queue: Option<bool>,
-    #[pb(uint64, 2)] pub io_handler_location_iid: Option<u64>,
+    pub sent_messages_in_queue: Option<bool>,
+    pub io_handler_location_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeMessagePumpWriter, "perfetto.protos.ChromeMessagePump");
-impl ChromeMessagePumpWriter<'_> {
-    #[inline] pub fn sent_messages_in_queue(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn io_handler_location_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+rt::owned! { ChromeMessagePump;
+    optional io_handler_location_iid = 2 as Uint64;
+    optional sent_messages_in_queue = 1 as Bool;
+}
+
+rt::writer! { ChromeMessagePumpWriter, "perfetto.protos.ChromeMessagePump";
+    value sent_messages_in_queue(bool) = 1 as bool;
+    value io_handler_location_iid(u64) = 2 as uint64;
 }
 
 rt::reader! {

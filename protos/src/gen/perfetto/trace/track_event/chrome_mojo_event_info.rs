@@ -6,37 +6,37 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: a Mojo message.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeMojoEventInfo {
-    #[pb(string, 1)] pub watcher_notify_interface_tag: Option<String>,
-    #[pb(uint32, 2)] pub ipc_hash: Option<u32>,
-    #[pb(string, 3)] pub mojo_interface_tag: Option<String>,
-    #[pb(uint64, 4)] pub mojo_interface_method_iid: Option<u64>,
-    #[pb(bool, 5)] pub is_reply: Option<bool>,
-    #[pb(uint64, 6)] pub payload_size: Option<u64>,
-    #[pb(uint64, 7)] pub data_num_bytes: Option<u64>,
+    pub watcher_notify_interface_tag: Option<String>,
+    pub ipc_hash: Option<u32>,
+    pub mojo_interface_tag: Option<String>,
+    pub mojo_interface_method_iid: Option<u64>,
+    pub is_reply: Option<bool>,
+    pub payload_size: Option<u64>,
+    pub data_num_bytes: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeMojoEventInfoWriter, "perfetto.protos.ChromeMojoEventInfo");
-impl ChromeMojoEventInfoWriter<'_> {
-    #[inline] pub fn watcher_notify_interface_tag(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn ipc_hash(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn mojo_interface_tag(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn mojo_interface_method_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn is_reply(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    #[inline] pub fn payload_size(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn data_num_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+rt::owned! { ChromeMojoEventInfo;
+    optional data_num_bytes = 7 as Uint64;
+    optional payload_size = 6 as Uint64;
+    optional is_reply = 5 as Bool;
+    optional mojo_interface_method_iid = 4 as Uint64;
+    optional mojo_interface_tag = 3 as Text;
+    optional ipc_hash = 2 as Uint32;
+    optional watcher_notify_interface_tag = 1 as Text;
+}
+
+rt::writer! { ChromeMojoEventInfoWriter, "perfetto.protos.ChromeMojoEventInfo";
+    value watcher_notify_interface_tag(&str) = 1 as string;
+    value ipc_hash(u32) = 2 as uint32;
+    value mojo_interface_tag(&str) = 3 as string;
+    value mojo_interface_method_iid(u64) = 4 as uint64;
+    value is_reply(bool) = 5 as bool;
+    value payload_size(u64) = 6 as uint64;
+    value data_num_bytes(u64) = 7 as uint64;
 }
 
 rt::reader! {

@@ -6,27 +6,31 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: more about a process.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeProcessDescriptor {
-    #[pb(int32, 1)] pub process_type: Option<i32>,
-    #[pb(int32, 2)] pub process_priority: Option<i32>,
-    #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
-    #[pb(string, 4)] pub host_app_package_name: Option<String>,
-    #[pb(uint64, 5)] pub crash_trace_id: Option<u64>,
+    pub process_type: Option<i32>,
+    pub process_priority: Option<i32>,
+    pub legacy_sort_index: Option<i32>,
+    pub host_app_package_name: Option<String>,
+    pub crash_trace_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeProcessDescriptorWriter, "perfetto.protos.ChromeProcessDescriptor");
-impl ChromeProcessDescriptorWriter<'_> {
-    #[inline] pub fn process_type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn host_app_package_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn crash_trace_id(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+rt::owned! { ChromeProcessDescriptor;
+    optional crash_trace_id = 5 as Uint64;
+    optional host_app_package_name = 4 as Text;
+    optional legacy_sort_index = 3 as Int32;
+    optional process_priority = 2 as Int32;
+    optional process_type = 1 as Int32;
+}
+
+rt::writer! { ChromeProcessDescriptorWriter, "perfetto.protos.ChromeProcessDescriptor";
+    value process_type(i32) = 1 as int32;
+    value process_priority(i32) = 2 as int32;
+    value legacy_sort_index(i32) = 3 as int32;
+    value host_app_package_name(&str) = 4 as string;
+    value crash_trace_id(u64) = 5 as uint64;
 }
 
 rt::reader! {

@@ -31,23 +31,25 @@ impl protozero::Enumeration for ChromeRAILMode {
 
 protozero::rt::enumeration!(ChromeRAILMode);
 /// Chrome: state of a renderer's scheduler.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeRendererSchedulerState {
-    #[pb(enumeration, 1)] pub rail_mode: Option<ChromeRAILMode>,
-    #[pb(bool, 2)] pub is_backgrounded: Option<bool>,
-    #[pb(bool, 3)] pub is_hidden: Option<bool>,
+    pub rail_mode: Option<ChromeRAILMode>,
+    pub is_backgrounded: Option<bool>,
+    pub is_hidden: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeRendererSchedulerStateWriter, "perfetto.protos.ChromeRendererSchedulerState");
-impl ChromeRendererSchedulerStateWriter<'_> {
-    #[inline] pub fn rail_mode(&mut self, value: ChromeRAILMode) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn is_backgrounded(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn is_hidden(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { ChromeRendererSchedulerState;
+    optional is_hidden = 3 as Bool;
+    optional is_backgrounded = 2 as Bool;
+    optional rail_mode = 1 as Enum(ChromeRAILMode);
+}
+
+rt::writer! { ChromeRendererSchedulerStateWriter, "perfetto.protos.ChromeRendererSchedulerState";
+    enumeration rail_mode(ChromeRAILMode) = 1;
+    value is_backgrounded(bool) = 2 as bool;
+    value is_hidden(bool) = 3 as bool;
 }
 
 rt::reader! {

@@ -6,20 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: more about a thread.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeThreadDescriptor {
-    #[pb(int32, 1)] pub thread_type: Option<i32>,
-    #[pb(int32, 2)] pub legacy_sort_index: Option<i32>,
-    #[pb(bool, 3)] pub is_sandboxed_tid: Option<bool>,
+    pub thread_type: Option<i32>,
+    pub legacy_sort_index: Option<i32>,
+    pub is_sandboxed_tid: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeThreadDescriptorWriter, "perfetto.protos.ChromeThreadDescriptor");
-impl ChromeThreadDescriptorWriter<'_> {
-    #[inline] pub fn thread_type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn is_sandboxed_tid(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+rt::owned! { ChromeThreadDescriptor;
+    optional is_sandboxed_tid = 3 as Bool;
+    optional legacy_sort_index = 2 as Int32;
+    optional thread_type = 1 as Int32;
+}
+
+rt::writer! { ChromeThreadDescriptorWriter, "perfetto.protos.ChromeThreadDescriptor";
+    value thread_type(i32) = 1 as int32;
+    value legacy_sort_index(i32) = 2 as int32;
+    value is_sandboxed_tid(bool) = 3 as bool;
 }
 
 rt::reader! {

@@ -6,18 +6,22 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: an action of the user.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeUserEvent {
-    #[pb(string, 1)] pub action: Option<String>,
-    #[pb(uint64, 2)] pub action_hash: Option<u64>,
+    pub action: Option<String>,
+    pub action_hash: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeUserEventWriter, "perfetto.protos.ChromeUserEvent");
-impl ChromeUserEventWriter<'_> {
-    #[inline] pub fn action(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn action_hash(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+rt::owned! { ChromeUserEvent;
+    optional action_hash = 2 as Uint64;
+    optional action = 1 as Text;
+}
+
+rt::writer! { ChromeUserEventWriter, "perfetto.protos.ChromeUserEvent";
+    value action(&str) = 1 as string;
+    value action_hash(u64) = 2 as uint64;
 }
 
 rt::reader! {

@@ -6,20 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome on Windows: a window message.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeWindowHandleEventInfo {
-    #[pb(uint32, 1)] pub dpi: Option<u32>,
-    #[pb(uint32, 2)] pub message_id: Option<u32>,
-    #[pb(fixed64, 3)] pub hwnd_ptr: Option<u64>,
+    pub dpi: Option<u32>,
+    pub message_id: Option<u32>,
+    pub hwnd_ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeWindowHandleEventInfoWriter, "perfetto.protos.ChromeWindowHandleEventInfo");
-impl ChromeWindowHandleEventInfoWriter<'_> {
-    #[inline] pub fn dpi(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn message_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    #[inline] pub fn hwnd_ptr(&mut self, value: u64) -> &mut Self { rt::fixed64::<3>(&mut self.s, value); self }
+rt::owned! { ChromeWindowHandleEventInfo;
+    optional hwnd_ptr = 3 as Fixed64;
+    optional message_id = 2 as Uint32;
+    optional dpi = 1 as Uint32;
+}
+
+rt::writer! { ChromeWindowHandleEventInfoWriter, "perfetto.protos.ChromeWindowHandleEventInfo";
+    value dpi(u32) = 1 as uint32;
+    value message_id(u32) = 2 as uint32;
+    value hwnd_ptr(u64) = 3 as fixed64;
 }
 
 rt::reader! {

@@ -50,42 +50,45 @@ impl protozero::Enumeration for CounterDescriptorUnit {
 
 protozero::rt::enumeration!(CounterDescriptorUnit);
 /// Makes a track a counter.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CounterDescriptor {
-    #[pb(enumeration, 1)] pub r#type: Option<CounterDescriptorBuiltinCounterType>,
-    #[pb(string, 2, repeated)] pub categories: Vec<String>,
-    #[pb(enumeration, 3)] pub unit: Option<CounterDescriptorUnit>,
+    pub r#type: Option<CounterDescriptorBuiltinCounterType>,
+    pub categories: Vec<String>,
+    pub unit: Option<CounterDescriptorUnit>,
     /// Values are to be multiplied by it; 0 counts as 1.
-    #[pb(int64, 4)] pub unit_multiplier: Option<i64>,
+    pub unit_multiplier: Option<i64>,
     /// Values are differences to the one before.
-    #[pb(bool, 5)] pub is_incremental: Option<bool>,
+    pub is_incremental: Option<bool>,
     /// A unit that is not in the list.
-    #[pb(string, 6)] pub unit_name: Option<String>,
+    pub unit_name: Option<String>,
     /// Counters with the same key are drawn on the same scale.
-    #[pb(string, 7)] pub y_axis_share_key: Option<String>,
+    pub y_axis_share_key: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(CounterDescriptorWriter, "perfetto.protos.CounterDescriptor");
-impl CounterDescriptorWriter<'_> {
-    #[inline] pub fn r#type(&mut self, value: CounterDescriptorBuiltinCounterType) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn categories(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn unit(&mut self, value: CounterDescriptorUnit) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { CounterDescriptor;
+    optional y_axis_share_key = 7 as Text;
+    optional unit_name = 6 as Text;
+    optional is_incremental = 5 as Bool;
+    optional unit_multiplier = 4 as Int64;
+    optional unit = 3 as Enum(CounterDescriptorUnit);
+    repeated categories = 2 as Text;
+    optional r#type = 1 as Enum(CounterDescriptorBuiltinCounterType);
+}
+
+rt::writer! { CounterDescriptorWriter, "perfetto.protos.CounterDescriptor";
+    enumeration r#type(CounterDescriptorBuiltinCounterType) = 1;
+    value categories(&str) = 2 as string;
+    enumeration unit(CounterDescriptorUnit) = 3;
     /// Values are to be multiplied by it; 0 counts as 1.
-    #[inline] pub fn unit_multiplier(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    value unit_multiplier(i64) = 4 as int64;
     /// Values are differences to the one before.
-    #[inline] pub fn is_incremental(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    value is_incremental(bool) = 5 as bool;
     /// A unit that is not in the list.
-    #[inline] pub fn unit_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    value unit_name(&str) = 6 as string;
     /// Counters with the same key are drawn on the same scale.
-    #[inline] pub fn y_axis_share_key(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    value y_axis_share_key(&str) = 7 as string;
 }
 
 rt::reader! {

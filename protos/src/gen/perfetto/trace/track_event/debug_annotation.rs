@@ -27,105 +27,111 @@ impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
 
 protozero::rt::enumeration!(DebugAnnotationNestedValueNestedType);
 /// A named value attached to an event; dictionaries and arrays nest.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DebugAnnotation {
     /// Its name, or the name's number. Elements of an array have none.
-    #[pb(oneof, 1, 10)] pub name_field: Option<DebugAnnotationNameField>,
+    pub name_field: Option<DebugAnnotationNameField>,
     /// Its value, unless it is a dictionary or array.
-    #[pb(oneof, 2, 3, 4, 5, 6, 7, 8, 9, 17)] pub value: Option<DebugAnnotationValue>,
+    pub value: Option<DebugAnnotationValue>,
     /// Entries, each with a name.
-    #[pb(message, 11, repeated)] pub dict_entries: Vec<DebugAnnotation>,
+    pub dict_entries: Vec<DebugAnnotation>,
     /// Elements in order.
-    #[pb(message, 12, repeated)] pub array_values: Vec<DebugAnnotation>,
+    pub array_values: Vec<DebugAnnotation>,
     /// At most one of these.
-    #[pb(oneof, 13, 16)] pub proto_type_descriptor: Option<DebugAnnotationProtoTypeDescriptor>,
+    pub proto_type_descriptor: Option<DebugAnnotationProtoTypeDescriptor>,
     /// A message, encoded.
-    #[pb(bytes, 14)] pub proto_value: Option<Vec<u8>>,
+    pub proto_value: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { DebugAnnotation;
+    optional proto_value = 14 as Bytes;
+    oneof proto_type_descriptor = 13 | 16;
+    repeated array_values = 12 as Nested(DebugAnnotation);
+    repeated dict_entries = 11 as Nested(DebugAnnotation);
+    oneof value = 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 17;
+    oneof name_field = 1 | 10;
 }
 
 /// Its name, or the name's number. Elements of an array have none.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum DebugAnnotationNameField {
     /// iid in `InternedData.debug_annotation_names`.
-    #[pb(uint64, 1)] NameIid(u64),
-    #[pb(string, 10)] Name(String),
+    NameIid(u64),
+    Name(String),
+}
+
+rt::oneof! { DebugAnnotationNameField;
+    NameIid = 1 as Uint64;
+    Name = 10 as Text;
 }
 
 /// Its value, unless it is a dictionary or array.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum DebugAnnotationValue {
-    #[pb(bool, 2)] BoolValue(bool),
-    #[pb(uint64, 3)] UintValue(u64),
-    #[pb(int64, 4)] IntValue(i64),
-    #[pb(double, 5)] DoubleValue(f64),
-    #[pb(string, 6)] StringValue(String),
+    BoolValue(bool),
+    UintValue(u64),
+    IntValue(i64),
+    DoubleValue(f64),
+    StringValue(String),
     /// Shown in hex.
-    #[pb(uint64, 7)] PointerValue(u64),
-    #[pb(message, 8)] NestedValue(DebugAnnotationNestedValue),
+    PointerValue(u64),
+    NestedValue(DebugAnnotationNestedValue),
     /// A value in JSON.
-    #[pb(string, 9)] LegacyJsonValue(String),
+    LegacyJsonValue(String),
     /// iid in `InternedData.debug_annotation_string_values`.
-    #[pb(uint64, 17)] StringValueIid(u64),
+    StringValueIid(u64),
+}
+
+rt::oneof! { DebugAnnotationValue;
+    BoolValue = 2 as Bool;
+    UintValue = 3 as Uint64;
+    IntValue = 4 as Int64;
+    DoubleValue = 5 as Double;
+    StringValue = 6 as Text;
+    PointerValue = 7 as Uint64;
+    NestedValue = 8 as Nested(DebugAnnotationNestedValue);
+    LegacyJsonValue = 9 as Text;
+    StringValueIid = 17 as Uint64;
 }
 
 /// `perfetto.protos.DebugAnnotation.proto_type_descriptor`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum DebugAnnotationProtoTypeDescriptor {
-    #[pb(uint64, 13)] ProtoTypeNameIid(u64),
-    #[pb(string, 16)] ProtoTypeName(String),
+    ProtoTypeNameIid(u64),
+    ProtoTypeName(String),
 }
 
-rt::writer!(DebugAnnotationWriter, "perfetto.protos.DebugAnnotation");
-impl DebugAnnotationWriter<'_> {
+rt::oneof! { DebugAnnotationProtoTypeDescriptor;
+    ProtoTypeNameIid = 13 as Uint64;
+    ProtoTypeName = 16 as Text;
+}
+
+rt::writer! { DebugAnnotationWriter, "perfetto.protos.DebugAnnotation";
     /// iid in `InternedData.debug_annotation_names`.
-    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
-    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    value name_iid(u64) = 1 as uint64;
+    value name(&str) = 10 as string;
+    value bool_value(bool) = 2 as bool;
+    value uint_value(u64) = 3 as uint64;
+    value int_value(i64) = 4 as int64;
+    value double_value(f64) = 5 as double;
+    value string_value(&str) = 6 as string;
     /// Shown in hex.
-    #[inline] pub fn pointer_value(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    #[inline] pub fn nested_value(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    #[inline] pub fn nested_value_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
+    value pointer_value(u64) = 7 as uint64;
+    message nested_value(DebugAnnotationNestedValueWriter<'_>) = 8, nested_value_raw;
     /// A value in JSON.
-    #[inline] pub fn legacy_json_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<9>(&mut self.s, value);
-        self
-    }
+    value legacy_json_value(&str) = 9 as string;
     /// iid in `InternedData.debug_annotation_string_values`.
-    #[inline] pub fn string_value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    value string_value_iid(u64) = 17 as uint64;
     /// Entries, each with a name.
-    #[inline] pub fn dict_entries(&mut self) -> DebugAnnotationWriter<'_> { rt::message::<11, _>(&mut self.s) }
-    #[inline] pub fn dict_entries_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
+    message dict_entries(DebugAnnotationWriter<'_>) = 11, dict_entries_raw;
     /// Elements in order.
-    #[inline] pub fn array_values(&mut self) -> DebugAnnotationWriter<'_> { rt::message::<12, _>(&mut self.s) }
-    #[inline] pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<12>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn proto_type_name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<13>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn proto_type_name(&mut self, value: &str) -> &mut Self { rt::string::<16>(&mut self.s, value); self }
+    message array_values(DebugAnnotationWriter<'_>) = 12, array_values_raw;
+    value proto_type_name_iid(u64) = 13 as uint64;
+    value proto_type_name(&str) = 16 as string;
     /// A message, encoded.
-    #[inline] pub fn proto_value(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<14>(&mut self.s, value); self }
-    #[inline] pub fn proto_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<14>(&mut self.s, parts);
-        self
-    }
+    bytes proto_value = 14, proto_value_gather;
 }
 
 rt::reader! {
@@ -192,46 +198,40 @@ impl DebugAnnotation {
 }
 
 /// Old form of dictionaries and arrays.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DebugAnnotationNestedValue {
-    #[pb(enumeration, 1)] pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
-    #[pb(string, 2, repeated)] pub dict_keys: Vec<String>,
-    #[pb(message, 3, repeated)] pub dict_values: Vec<DebugAnnotationNestedValue>,
-    #[pb(message, 4, repeated)] pub array_values: Vec<DebugAnnotationNestedValue>,
-    #[pb(int64, 5)] pub int_value: Option<i64>,
-    #[pb(double, 6)] pub double_value: Option<f64>,
-    #[pb(bool, 7)] pub bool_value: Option<bool>,
-    #[pb(string, 8)] pub string_value: Option<String>,
+    pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
+    pub dict_keys: Vec<String>,
+    pub dict_values: Vec<DebugAnnotationNestedValue>,
+    pub array_values: Vec<DebugAnnotationNestedValue>,
+    pub int_value: Option<i64>,
+    pub double_value: Option<f64>,
+    pub bool_value: Option<bool>,
+    pub string_value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DebugAnnotationNestedValueWriter, "perfetto.protos.DebugAnnotation.NestedValue");
-impl DebugAnnotationNestedValueWriter<'_> {
-    #[inline] pub fn nested_type(
-        &mut self,
-        value: DebugAnnotationNestedValueNestedType,
-    ) -> &mut Self {
-        rt::enumeration::<1>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn dict_keys(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn dict_values(&mut self) -> DebugAnnotationNestedValueWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn dict_values_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn array_values(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
-    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
-    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+rt::owned! { DebugAnnotationNestedValue;
+    optional string_value = 8 as Text;
+    optional bool_value = 7 as Bool;
+    optional double_value = 6 as Double;
+    optional int_value = 5 as Int64;
+    repeated array_values = 4 as Nested(DebugAnnotationNestedValue);
+    repeated dict_values = 3 as Nested(DebugAnnotationNestedValue);
+    repeated dict_keys = 2 as Text;
+    optional nested_type = 1 as Enum(DebugAnnotationNestedValueNestedType);
+}
+
+rt::writer! { DebugAnnotationNestedValueWriter, "perfetto.protos.DebugAnnotation.NestedValue";
+    enumeration nested_type(DebugAnnotationNestedValueNestedType) = 1;
+    value dict_keys(&str) = 2 as string;
+    message dict_values(DebugAnnotationNestedValueWriter<'_>) = 3, dict_values_raw;
+    message array_values(DebugAnnotationNestedValueWriter<'_>) = 4, array_values_raw;
+    value int_value(i64) = 5 as int64;
+    value double_value(f64) = 6 as double;
+    value bool_value(bool) = 7 as bool;
+    value string_value(&str) = 8 as string;
 }
 
 rt::reader! {
@@ -270,18 +270,22 @@ impl DebugAnnotationNestedValue {
 }
 
 /// An interned name of an annotation.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DebugAnnotationName {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DebugAnnotationNameWriter, "perfetto.protos.DebugAnnotationName");
-impl DebugAnnotationNameWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { DebugAnnotationName;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { DebugAnnotationNameWriter, "perfetto.protos.DebugAnnotationName";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -302,18 +306,22 @@ impl DebugAnnotationName {
 }
 
 /// An interned name of a message type.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DebugAnnotationValueTypeName {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(DebugAnnotationValueTypeNameWriter, "perfetto.protos.DebugAnnotationValueTypeName");
-impl DebugAnnotationValueTypeNameWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { DebugAnnotationValueTypeName;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { DebugAnnotationValueTypeNameWriter, "perfetto.protos.DebugAnnotationValueTypeName";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {

@@ -37,26 +37,25 @@ impl protozero::Enumeration for LogMessagePriority {
 
 protozero::rt::enumeration!(LogMessagePriority);
 /// A log message as an event.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LogMessage {
-    #[pb(uint64, 1)] pub source_location_iid: Option<u64>,
-    #[pb(uint64, 2)] pub body_iid: Option<u64>,
-    #[pb(enumeration, 3)] pub prio: Option<LogMessagePriority>,
+    pub source_location_iid: Option<u64>,
+    pub body_iid: Option<u64>,
+    pub prio: Option<LogMessagePriority>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LogMessageWriter, "perfetto.protos.LogMessage");
-impl LogMessageWriter<'_> {
-    #[inline] pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn body_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn prio(&mut self, value: LogMessagePriority) -> &mut Self {
-        rt::enumeration::<3>(&mut self.s, value.0);
-        self
-    }
+rt::owned! { LogMessage;
+    optional prio = 3 as Enum(LogMessagePriority);
+    optional body_iid = 2 as Uint64;
+    optional source_location_iid = 1 as Uint64;
+}
+
+rt::writer! { LogMessageWriter, "perfetto.protos.LogMessage";
+    value source_location_iid(u64) = 1 as uint64;
+    value body_iid(u64) = 2 as uint64;
+    enumeration prio(LogMessagePriority) = 3;
 }
 
 rt::reader! {
@@ -79,18 +78,22 @@ impl LogMessage {
 }
 
 /// An interned message.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LogMessageBody {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub body: Option<String>,
+    pub iid: Option<u64>,
+    pub body: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(LogMessageBodyWriter, "perfetto.protos.LogMessageBody");
-impl LogMessageBodyWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn body(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { LogMessageBody;
+    optional body = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { LogMessageBodyWriter, "perfetto.protos.LogMessageBody";
+    value iid(u64) = 1 as uint64;
+    value body(&str) = 2 as string;
 }
 
 rt::reader! {

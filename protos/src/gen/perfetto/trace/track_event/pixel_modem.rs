@@ -8,19 +8,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelModemEventInsight`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PixelModemEventInsight {
-    #[pb(string, 1)] pub detokenized_message: Option<String>,
+    pub detokenized_message: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(PixelModemEventInsightWriter, "perfetto.protos.PixelModemEventInsight");
-impl PixelModemEventInsightWriter<'_> {
-    #[inline] pub fn detokenized_message(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+rt::owned! { PixelModemEventInsight;
+    optional detokenized_message = 1 as Text;
+}
+
+rt::writer! { PixelModemEventInsightWriter, "perfetto.protos.PixelModemEventInsight";
+    value detokenized_message(&str) = 1 as string;
 }
 
 rt::reader! {

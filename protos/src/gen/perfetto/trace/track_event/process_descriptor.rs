@@ -39,42 +39,46 @@ impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
 
 protozero::rt::enumeration!(ProcessDescriptorChromeProcessType);
 /// Makes a track that of a process.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessDescriptor {
     /// Number of the process, as its own namespace sees it.
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(string, 2, repeated)] pub cmdline: Vec<String>,
-    #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
-    #[pb(enumeration, 4)] pub chrome_process_type: Option<ProcessDescriptorChromeProcessType>,
-    #[pb(int32, 5)] pub process_priority: Option<i32>,
-    #[pb(string, 6)] pub process_name: Option<String>,
+    pub pid: Option<i32>,
+    pub cmdline: Vec<String>,
+    pub legacy_sort_index: Option<i32>,
+    pub chrome_process_type: Option<ProcessDescriptorChromeProcessType>,
+    pub process_priority: Option<i32>,
+    pub process_name: Option<String>,
     /// When it started, on the trace's clock.
-    #[pb(int64, 7)] pub start_timestamp_ns: Option<i64>,
+    pub start_timestamp_ns: Option<i64>,
     /// Free texts shown beside the name.
-    #[pb(string, 8, repeated)] pub process_labels: Vec<String>,
+    pub process_labels: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessDescriptorWriter, "perfetto.protos.ProcessDescriptor");
-impl ProcessDescriptorWriter<'_> {
+rt::owned! { ProcessDescriptor;
+    repeated process_labels = 8 as Text;
+    optional start_timestamp_ns = 7 as Int64;
+    optional process_name = 6 as Text;
+    optional process_priority = 5 as Int32;
+    optional chrome_process_type = 4 as Enum(ProcessDescriptorChromeProcessType);
+    optional legacy_sort_index = 3 as Int32;
+    repeated cmdline = 2 as Text;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { ProcessDescriptorWriter, "perfetto.protos.ProcessDescriptor";
     /// Number of the process, as its own namespace sees it.
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn chrome_process_type(
-        &mut self,
-        value: ProcessDescriptorChromeProcessType,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    #[inline] pub fn process_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    value pid(i32) = 1 as int32;
+    value cmdline(&str) = 2 as string;
+    value legacy_sort_index(i32) = 3 as int32;
+    enumeration chrome_process_type(ProcessDescriptorChromeProcessType) = 4;
+    value process_priority(i32) = 5 as int32;
+    value process_name(&str) = 6 as string;
     /// When it started, on the trace's clock.
-    #[inline] pub fn start_timestamp_ns(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
+    value start_timestamp_ns(i64) = 7 as int64;
     /// Free texts shown beside the name.
-    #[inline] pub fn process_labels(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+    value process_labels(&str) = 8 as string;
 }
 
 rt::reader! {

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Events before it are not of interest.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventRangeOfInterest {
-    #[pb(int64, 1)] pub start_us: Option<i64>,
+    pub start_us: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventRangeOfInterestWriter, "perfetto.protos.TrackEventRangeOfInterest");
-impl TrackEventRangeOfInterestWriter<'_> {
-    #[inline] pub fn start_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+rt::owned! { TrackEventRangeOfInterest;
+    optional start_us = 1 as Int64;
+}
+
+rt::writer! { TrackEventRangeOfInterestWriter, "perfetto.protos.TrackEventRangeOfInterest";
+    value start_us(i64) = 1 as int64;
 }
 
 rt::reader! {

@@ -6,32 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A picture.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Screenshot {
-    #[pb(bytes, 1)] pub jpg_image: Option<Vec<u8>>,
-    #[pb(bytes, 2)] pub pam_image: Option<Vec<u8>>,
-    #[pb(bytes, 3)] pub ppm_image: Option<Vec<u8>>,
+    pub jpg_image: Option<Vec<u8>>,
+    pub pam_image: Option<Vec<u8>>,
+    pub ppm_image: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ScreenshotWriter, "perfetto.protos.Screenshot");
-impl ScreenshotWriter<'_> {
-    #[inline] pub fn jpg_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
-    #[inline] pub fn jpg_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<1>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn pam_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
-    #[inline] pub fn pam_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<2>(&mut self.s, parts);
-        self
-    }
-    #[inline] pub fn ppm_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
-    #[inline] pub fn ppm_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
-        rt::bytes_gather::<3>(&mut self.s, parts);
-        self
-    }
+rt::owned! { Screenshot;
+    optional ppm_image = 3 as Bytes;
+    optional pam_image = 2 as Bytes;
+    optional jpg_image = 1 as Bytes;
+}
+
+rt::writer! { ScreenshotWriter, "perfetto.protos.Screenshot";
+    bytes jpg_image = 1, jpg_image_gather;
+    bytes pam_image = 2, pam_image_gather;
+    bytes ppm_image = 3, ppm_image_gather;
 }
 
 rt::reader! {

@@ -6,20 +6,25 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// An address a symbolizer can resolve later.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct UnsymbolizedSourceLocation {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(uint64, 2)] pub mapping_id: Option<u64>,
-    #[pb(uint64, 3)] pub rel_pc: Option<u64>,
+    pub iid: Option<u64>,
+    pub mapping_id: Option<u64>,
+    pub rel_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(UnsymbolizedSourceLocationWriter, "perfetto.protos.UnsymbolizedSourceLocation");
-impl UnsymbolizedSourceLocationWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn mapping_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    #[inline] pub fn rel_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+rt::owned! { UnsymbolizedSourceLocation;
+    optional rel_pc = 3 as Uint64;
+    optional mapping_id = 2 as Uint64;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { UnsymbolizedSourceLocationWriter, "perfetto.protos.UnsymbolizedSourceLocation";
+    value iid(u64) = 1 as uint64;
+    value mapping_id(u64) = 2 as uint64;
+    value rel_pc(u64) = 3 as uint64;
 }
 
 rt::reader! {
@@ -42,26 +47,32 @@ impl UnsymbolizedSourceLocation {
 }
 
 /// A place in the source.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SourceLocation {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
+    pub iid: Option<u64>,
     /// As the compiler knew it.
-    #[pb(string, 2)] pub file_name: Option<String>,
-    #[pb(string, 3)] pub function_name: Option<String>,
+    pub file_name: Option<String>,
+    pub function_name: Option<String>,
     /// From 1.
-    #[pb(uint32, 4)] pub line_number: Option<u32>,
+    pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SourceLocationWriter, "perfetto.protos.SourceLocation");
-impl SourceLocationWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { SourceLocation;
+    optional line_number = 4 as Uint32;
+    optional function_name = 3 as Text;
+    optional file_name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { SourceLocationWriter, "perfetto.protos.SourceLocation";
+    value iid(u64) = 1 as uint64;
     /// As the compiler knew it.
-    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    value file_name(&str) = 2 as string;
+    value function_name(&str) = 3 as string;
     /// From 1.
-    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    value line_number(u32) = 4 as uint32;
 }
 
 rt::reader! {

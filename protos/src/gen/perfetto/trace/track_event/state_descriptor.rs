@@ -6,14 +6,17 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Makes a track one of states: each event replaces the state before.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct StateDescriptor {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(StateDescriptorWriter, "perfetto.protos.StateDescriptor");
-impl StateDescriptorWriter<'_> {}
+rt::owned! { StateDescriptor;
+}
+
+rt::writer! { StateDescriptorWriter, "perfetto.protos.StateDescriptor";
+}
 
 rt::reader! {
     "perfetto.protos.StateDescriptor": StateDescriptorReader, StateDescriptorField, StateDescriptorTable;

@@ -6,16 +6,19 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A task of a thread, and where it was posted.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TaskExecution {
-    #[pb(uint64, 1)] pub posted_from_iid: Option<u64>,
+    pub posted_from_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TaskExecutionWriter, "perfetto.protos.TaskExecution");
-impl TaskExecutionWriter<'_> {
-    #[inline] pub fn posted_from_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::owned! { TaskExecution;
+    optional posted_from_iid = 1 as Uint64;
+}
+
+rt::writer! { TaskExecutionWriter, "perfetto.protos.TaskExecution";
+    value posted_from_iid(u64) = 1 as uint64;
 }
 
 rt::reader! {

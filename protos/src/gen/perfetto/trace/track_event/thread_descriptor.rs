@@ -49,49 +49,44 @@ impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
 
 protozero::rt::enumeration!(ThreadDescriptorChromeThreadType);
 /// Makes a track that of a thread.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThreadDescriptor {
     /// Its process.
-    #[pb(int32, 1)] pub pid: Option<i32>,
-    #[pb(int64, 2)] pub tid: Option<i64>,
-    #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
-    #[pb(enumeration, 4)] pub chrome_thread_type: Option<ThreadDescriptorChromeThreadType>,
-    #[pb(string, 5)] pub thread_name: Option<String>,
+    pub pid: Option<i32>,
+    pub tid: Option<i64>,
+    pub legacy_sort_index: Option<i32>,
+    pub chrome_thread_type: Option<ThreadDescriptorChromeThreadType>,
+    pub thread_name: Option<String>,
     /// Start of old incremental timestamps.
-    #[pb(int64, 6)] pub reference_timestamp_us: Option<i64>,
-    #[pb(int64, 7)] pub reference_thread_time_us: Option<i64>,
-    #[pb(int64, 8)] pub reference_thread_instruction_count: Option<i64>,
+    pub reference_timestamp_us: Option<i64>,
+    pub reference_thread_time_us: Option<i64>,
+    pub reference_thread_instruction_count: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ThreadDescriptorWriter, "perfetto.protos.ThreadDescriptor");
-impl ThreadDescriptorWriter<'_> {
+rt::owned! { ThreadDescriptor;
+    optional reference_thread_instruction_count = 8 as Int64;
+    optional reference_thread_time_us = 7 as Int64;
+    optional reference_timestamp_us = 6 as Int64;
+    optional thread_name = 5 as Text;
+    optional chrome_thread_type = 4 as Enum(ThreadDescriptorChromeThreadType);
+    optional legacy_sort_index = 3 as Int32;
+    optional tid = 2 as Int64;
+    optional pid = 1 as Int32;
+}
+
+rt::writer! { ThreadDescriptorWriter, "perfetto.protos.ThreadDescriptor";
     /// Its process.
-    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    #[inline] pub fn chrome_thread_type(
-        &mut self,
-        value: ThreadDescriptorChromeThreadType,
-    ) -> &mut Self {
-        rt::enumeration::<4>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn thread_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+    value pid(i32) = 1 as int32;
+    value tid(i64) = 2 as int64;
+    value legacy_sort_index(i32) = 3 as int32;
+    enumeration chrome_thread_type(ThreadDescriptorChromeThreadType) = 4;
+    value thread_name(&str) = 5 as string;
     /// Start of old incremental timestamps.
-    #[inline] pub fn reference_timestamp_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<6>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn reference_thread_time_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<7>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn reference_thread_instruction_count(&mut self, value: i64) -> &mut Self {
-        rt::int64::<8>(&mut self.s, value);
-        self
-    }
+    value reference_timestamp_us(i64) = 6 as int64;
+    value reference_thread_time_us(i64) = 7 as int64;
+    value reference_thread_instruction_count(i64) = 8 as int64;
 }
 
 rt::reader! {

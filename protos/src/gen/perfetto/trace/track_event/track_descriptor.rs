@@ -90,146 +90,122 @@ impl protozero::Enumeration for TrackDescriptorThreadOrdering {
 
 protozero::rt::enumeration!(TrackDescriptorThreadOrdering);
 /// Describes a track: a row of events that follow or contain each other.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackDescriptor {
     /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
-    #[pb(uint64, 1)] pub uuid: Option<u64>,
+    pub uuid: Option<u64>,
     /// Its name.
-    #[pb(oneof, 2, 10, 13)] pub static_or_dynamic_name: Option<TrackDescriptorStaticOrDynamicName>,
+    pub static_or_dynamic_name: Option<TrackDescriptorStaticOrDynamicName>,
     /// The track of a process.
-    #[pb(message, 3)] pub process: Option<crate::ProcessDescriptor>,
+    pub process: Option<crate::ProcessDescriptor>,
     /// The track of a thread.
-    #[pb(message, 4)] pub thread: Option<crate::ThreadDescriptor>,
+    pub thread: Option<crate::ThreadDescriptor>,
     /// The track it belongs under; 0 or absent means none.
-    #[pb(uint64, 5)] pub parent_uuid: Option<u64>,
+    pub parent_uuid: Option<u64>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 6)] pub chrome_process: Option<crate::ChromeProcessDescriptor>,
+    pub chrome_process: Option<crate::ChromeProcessDescriptor>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 7)] pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
+    pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
     /// The track holds numbers, not slices.
-    #[pb(message, 8)] pub counter: Option<crate::CounterDescriptor>,
+    pub counter: Option<crate::CounterDescriptor>,
     /// Keep apart from what the kernel says about the same thread.
-    #[pb(bool, 9)] pub disallow_merging_with_system_tracks: Option<bool>,
+    pub disallow_merging_with_system_tracks: Option<bool>,
     /// How tracks below it are sorted.
-    #[pb(enumeration, 11)] pub child_ordering: Option<TrackDescriptorChildTracksOrdering>,
+    pub child_ordering: Option<TrackDescriptorChildTracksOrdering>,
     /// Place among siblings if the parent's order is EXPLICIT; smaller first.
-    #[pb(int32, 12)] pub sibling_order_rank: Option<i32>,
-    #[pb(string, 14)] pub description: Option<String>,
+    pub sibling_order_rank: Option<i32>,
+    pub description: Option<String>,
     /// Whether tracks of one name and parent are shown as one.
-    #[pb(enumeration, 15)] pub sibling_merge_behavior: Option<TrackDescriptorSiblingMergeBehavior>,
+    pub sibling_merge_behavior: Option<TrackDescriptorSiblingMergeBehavior>,
     /// At most one of these.
-    #[pb(oneof, 16, 17)] pub sibling_merge_key_field: Option<TrackDescriptorSiblingMergeKeyField>,
-    #[pb(message, 18)] pub state: Option<crate::StateDescriptor>,
-    #[pb(enumeration, 19)] pub process_ordering: Option<TrackDescriptorProcessOrdering>,
-    #[pb(enumeration, 20)] pub thread_ordering: Option<TrackDescriptorThreadOrdering>,
+    pub sibling_merge_key_field: Option<TrackDescriptorSiblingMergeKeyField>,
+    pub state: Option<crate::StateDescriptor>,
+    pub process_ordering: Option<TrackDescriptorProcessOrdering>,
+    pub thread_ordering: Option<TrackDescriptorThreadOrdering>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TrackDescriptor;
+    optional thread_ordering = 20 as Enum(TrackDescriptorThreadOrdering);
+    optional process_ordering = 19 as Enum(TrackDescriptorProcessOrdering);
+    optional state = 18 as Nested(crate::StateDescriptor);
+    oneof sibling_merge_key_field = 16 | 17;
+    optional sibling_merge_behavior = 15 as Enum(TrackDescriptorSiblingMergeBehavior);
+    optional description = 14 as Text;
+    optional sibling_order_rank = 12 as Int32;
+    optional child_ordering = 11 as Enum(TrackDescriptorChildTracksOrdering);
+    optional disallow_merging_with_system_tracks = 9 as Bool;
+    optional counter = 8 as Nested(crate::CounterDescriptor);
+    #[cfg(feature = "chrome")] optional chrome_thread = 7 as Nested(crate::ChromeThreadDescriptor);
+    #[cfg(feature = "chrome")] optional chrome_process = 6 as Nested(crate::ChromeProcessDescriptor);
+    optional parent_uuid = 5 as Uint64;
+    optional thread = 4 as Nested(crate::ThreadDescriptor);
+    optional process = 3 as Nested(crate::ProcessDescriptor);
+    oneof static_or_dynamic_name = 2 | 10 | 13;
+    optional uuid = 1 as Uint64;
 }
 
 /// Its name.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackDescriptorStaticOrDynamicName {
-    #[pb(string, 2)] Name(String),
+    Name(String),
     /// As `name`, a literal of the program; it passes filters of dynamic names.
-    #[pb(string, 10)] StaticName(String),
+    StaticName(String),
     /// Old name in Android's own format, for tracks that come from both.
-    #[pb(string, 13)] AtraceName(String),
+    AtraceName(String),
+}
+
+rt::oneof! { TrackDescriptorStaticOrDynamicName;
+    Name = 2 as Text;
+    StaticName = 10 as Text;
+    AtraceName = 13 as Text;
 }
 
 /// `perfetto.protos.TrackDescriptor.sibling_merge_key_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackDescriptorSiblingMergeKeyField {
-    #[pb(string, 16)] SiblingMergeKey(String),
-    #[pb(uint64, 17)] SiblingMergeKeyInt(u64),
+    SiblingMergeKey(String),
+    SiblingMergeKeyInt(u64),
 }
 
-rt::writer!(TrackDescriptorWriter, "perfetto.protos.TrackDescriptor");
-impl TrackDescriptorWriter<'_> {
+rt::oneof! { TrackDescriptorSiblingMergeKeyField;
+    SiblingMergeKey = 16 as Text;
+    SiblingMergeKeyInt = 17 as Uint64;
+}
+
+rt::writer! { TrackDescriptorWriter, "perfetto.protos.TrackDescriptor";
     /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
-    #[inline] pub fn uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    value uuid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
     /// As `name`, a literal of the program; it passes filters of dynamic names.
-    #[inline] pub fn static_name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
+    value static_name(&str) = 10 as string;
     /// Old name in Android's own format, for tracks that come from both.
-    #[inline] pub fn atrace_name(&mut self, value: &str) -> &mut Self { rt::string::<13>(&mut self.s, value); self }
+    value atrace_name(&str) = 13 as string;
     /// The track of a process.
-    #[inline] pub fn process(&mut self) -> crate::ProcessDescriptorWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn process_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    message process(crate::ProcessDescriptorWriter<'_>) = 3, process_raw;
     /// The track of a thread.
-    #[inline] pub fn thread(&mut self) -> crate::ThreadDescriptorWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn thread_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    message thread(crate::ThreadDescriptorWriter<'_>) = 4, thread_raw;
     /// The track it belongs under; 0 or absent means none.
-    #[inline] pub fn parent_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_process(&mut self) -> crate::ChromeProcessDescriptorWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_process_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_thread(&mut self) -> crate::ChromeThreadDescriptorWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_thread_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
+    value parent_uuid(u64) = 5 as uint64;
+    #[cfg(feature = "chrome")] message chrome_process(crate::ChromeProcessDescriptorWriter<'_>) = 6, chrome_process_raw;
+    #[cfg(feature = "chrome")] message chrome_thread(crate::ChromeThreadDescriptorWriter<'_>) = 7, chrome_thread_raw;
     /// The track holds numbers, not slices.
-    #[inline] pub fn counter(&mut self) -> crate::CounterDescriptorWriter<'_> { rt::message::<8, _>(&mut self.s) }
-    #[inline] pub fn counter_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
+    message counter(crate::CounterDescriptorWriter<'_>) = 8, counter_raw;
     /// Keep apart from what the kernel says about the same thread.
-    #[inline] pub fn disallow_merging_with_system_tracks(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
+    value disallow_merging_with_system_tracks(bool) = 9 as bool;
     /// How tracks below it are sorted.
-    #[inline] pub fn child_ordering(
-        &mut self,
-        value: TrackDescriptorChildTracksOrdering,
-    ) -> &mut Self {
-        rt::enumeration::<11>(&mut self.s, value.0);
-        self
-    }
+    enumeration child_ordering(TrackDescriptorChildTracksOrdering) = 11;
     /// Place among siblings if the parent's order is EXPLICIT; smaller first.
-    #[inline] pub fn sibling_order_rank(&mut self, value: i32) -> &mut Self {
-        rt::int32::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<14>(&mut self.s, value); self }
+    value sibling_order_rank(i32) = 12 as int32;
+    value description(&str) = 14 as string;
     /// Whether tracks of one name and parent are shown as one.
-    #[inline] pub fn sibling_merge_behavior(
-        &mut self,
-        value: TrackDescriptorSiblingMergeBehavior,
-    ) -> &mut Self {
-        rt::enumeration::<15>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn sibling_merge_key(&mut self, value: &str) -> &mut Self {
-        rt::string::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn sibling_merge_key_int(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn state(&mut self) -> crate::StateDescriptorWriter<'_> { rt::message::<18, _>(&mut self.s) }
-    #[inline] pub fn state_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<18>(&mut self.s, body); self }
-    #[inline] pub fn process_ordering(
-        &mut self,
-        value: TrackDescriptorProcessOrdering,
-    ) -> &mut Self {
-        rt::enumeration::<19>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn thread_ordering(
-        &mut self,
-        value: TrackDescriptorThreadOrdering,
-    ) -> &mut Self {
-        rt::enumeration::<20>(&mut self.s, value.0);
-        self
-    }
+    enumeration sibling_merge_behavior(TrackDescriptorSiblingMergeBehavior) = 15;
+    value sibling_merge_key(&str) = 16 as string;
+    value sibling_merge_key_int(u64) = 17 as uint64;
+    message state(crate::StateDescriptorWriter<'_>) = 18, state_raw;
+    enumeration process_ordering(TrackDescriptorProcessOrdering) = 19;
+    enumeration thread_ordering(TrackDescriptorThreadOrdering) = 20;
 }
 
 rt::reader! {

@@ -84,397 +84,309 @@ impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
 
 protozero::rt::enumeration!(TrackEventLegacyEventInstantEventScope);
 /// A slice's begin or end, an instant, or a value of a counter, on a track.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEvent {
     /// Old timestamps, relative to the thread descriptor. The packet's own are used now.
-    #[pb(oneof, 1, 16)] pub timestamp: Option<TrackEventTimestamp>,
+    pub timestamp: Option<TrackEventTimestamp>,
     /// At most one of these.
-    #[pb(oneof, 2, 17)] pub thread_time: Option<TrackEventThreadTime>,
+    pub thread_time: Option<TrackEventThreadTime>,
     /// iids in `InternedData.event_categories`.
-    #[pb(uint64, 3, repeated)] pub category_iids: Vec<u64>,
+    pub category_iids: Vec<u64>,
     /// Named values.
-    #[pb(message, 4, repeated)] pub debug_annotations: Vec<crate::DebugAnnotation>,
-    #[pb(message, 5)] pub task_execution: Option<crate::TaskExecution>,
-    #[pb(message, 6)] pub legacy_event: Option<TrackEventLegacyEvent>,
+    pub debug_annotations: Vec<crate::DebugAnnotation>,
+    pub task_execution: Option<crate::TaskExecution>,
+    pub legacy_event: Option<TrackEventLegacyEvent>,
     /// At most one of these.
-    #[pb(oneof, 8, 20)] pub thread_instruction_count: Option<TrackEventThreadInstructionCount>,
-    #[pb(enumeration, 9)] pub r#type: Option<TrackEventType>,
+    pub thread_instruction_count: Option<TrackEventThreadInstructionCount>,
+    pub r#type: Option<TrackEventType>,
     /// Its name, or the name's number.
-    #[pb(oneof, 10, 23)] pub name_field: Option<TrackEventNameField>,
+    pub name_field: Option<TrackEventNameField>,
     /// The track; absent means the default of the sequence.
-    #[pb(uint64, 11)] pub track_uuid: Option<u64>,
+    pub track_uuid: Option<u64>,
     /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
-    #[pb(int64, 12, repeated)] pub extra_counter_values: Vec<i64>,
-    #[pb(message, 21)] pub log_message: Option<crate::LogMessage>,
+    pub extra_counter_values: Vec<i64>,
+    pub log_message: Option<crate::LogMessage>,
     /// Categories by name, where interning is not worth it.
-    #[pb(string, 22, repeated)] pub categories: Vec<String>,
+    pub categories: Vec<String>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 24)] pub cc_scheduler_state: Option<crate::ChromeCompositorSchedulerState>,
+    pub cc_scheduler_state: Option<crate::ChromeCompositorSchedulerState>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 25)] pub chrome_user_event: Option<crate::ChromeUserEvent>,
+    pub chrome_user_event: Option<crate::ChromeUserEvent>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 26)] pub chrome_keyed_service: Option<crate::ChromeKeyedService>,
+    pub chrome_keyed_service: Option<crate::ChromeKeyedService>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 27)] pub chrome_legacy_ipc: Option<crate::ChromeLegacyIpc>,
+    pub chrome_legacy_ipc: Option<crate::ChromeLegacyIpc>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 28)] pub chrome_histogram_sample: Option<crate::ChromeHistogramSample>,
+    pub chrome_histogram_sample: Option<crate::ChromeHistogramSample>,
     /// The value, for TYPE_COUNTER.
-    #[pb(oneof, 30, 44)] pub counter_value_field: Option<TrackEventCounterValueField>,
+    pub counter_value_field: Option<TrackEventCounterValueField>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 29)] pub chrome_latency_info: Option<crate::ChromeLatencyInfo>,
+    pub chrome_latency_info: Option<crate::ChromeLatencyInfo>,
     /// Their tracks; absent means the sequence's defaults.
-    #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
+    pub extra_counter_track_uuids: Vec<u64>,
     /// At most one of these.
-    #[pb(oneof, 33, 34)] pub source_location_field: Option<TrackEventSourceLocationField>,
+    pub source_location_field: Option<TrackEventSourceLocationField>,
     #[deprecated]
     #[cfg(feature = "chrome")]
-    #[pb(message, 32)] pub chrome_frame_reporter: Option<crate::ChromeFrameReporter>,
+    pub chrome_frame_reporter: Option<crate::ChromeFrameReporter>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 35)] pub chrome_message_pump: Option<crate::ChromeMessagePump>,
+    pub chrome_message_pump: Option<crate::ChromeMessagePump>,
     /// As `flow_ids`, before they were fixed64.
     #[deprecated]
-    #[pb(uint64, 36, repeated)] pub flow_ids_old: Vec<u64>,
+    pub flow_ids_old: Vec<u64>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 38)] pub chrome_mojo_event_info: Option<crate::ChromeMojoEventInfo>,
+    pub chrome_mojo_event_info: Option<crate::ChromeMojoEventInfo>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 39)] pub chrome_application_state_info: Option<crate::ChromeApplicationStateInfo>,
+    pub chrome_application_state_info: Option<crate::ChromeApplicationStateInfo>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 40)] pub chrome_renderer_scheduler_state: Option<crate::ChromeRendererSchedulerState>,
+    pub chrome_renderer_scheduler_state: Option<crate::ChromeRendererSchedulerState>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 41)] pub chrome_window_handle_event_info: Option<crate::ChromeWindowHandleEventInfo>,
+    pub chrome_window_handle_event_info: Option<crate::ChromeWindowHandleEventInfo>,
     /// As `terminating_flow_ids`, before they were fixed64.
     #[deprecated]
-    #[pb(uint64, 42, repeated)] pub terminating_flow_ids_old: Vec<u64>,
+    pub terminating_flow_ids_old: Vec<u64>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 43)] pub chrome_content_settings_event_info: Option<
+    pub chrome_content_settings_event_info: Option<
         crate::ChromeContentSettingsEventInfo,
     >,
-    #[pb(uint64, 45, repeated)] pub extra_double_counter_track_uuids: Vec<u64>,
+    pub extra_double_counter_track_uuids: Vec<u64>,
     /// Likewise, for `extra_double_counter_track_uuids`.
-    #[pb(double, 46, repeated)] pub extra_double_counter_values: Vec<f64>,
+    pub extra_double_counter_values: Vec<f64>,
     /// Arrows go through all events with the same id, in order of time.
-    #[pb(fixed64, 47, repeated)] pub flow_ids: Vec<u64>,
+    pub flow_ids: Vec<u64>,
     /// As `flow_ids`; the arrow ends here, and the id may be used anew.
-    #[pb(fixed64, 48, repeated)] pub terminating_flow_ids: Vec<u64>,
+    pub terminating_flow_ids: Vec<u64>,
     #[cfg(feature = "chrome")]
-    #[pb(message, 49)] pub chrome_active_processes: Option<crate::ChromeActiveProcesses>,
-    #[pb(message, 50)] pub screenshot: Option<crate::Screenshot>,
+    pub chrome_active_processes: Option<crate::ChromeActiveProcesses>,
+    pub screenshot: Option<crate::Screenshot>,
     /// Events with the same id belong together and may be shown in the same colour.
-    #[pb(oneof, 52, 53, 54)] pub correlation_id_field: Option<TrackEventCorrelationIdField>,
+    pub correlation_id_field: Option<TrackEventCorrelationIdField>,
     /// Where in the program it happened.
-    #[pb(oneof, 55, 56)] pub callstack_field: Option<TrackEventCallstackField>,
-    #[pb(double, 57)] pub callstack_weight: Option<f64>,
+    pub callstack_field: Option<TrackEventCallstackField>,
+    pub callstack_weight: Option<f64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TrackEvent;
+    optional callstack_weight = 57 as Double;
+    oneof callstack_field = 55 | 56;
+    oneof correlation_id_field = 52 | 53 | 54;
+    optional screenshot = 50 as Nested(crate::Screenshot);
+    #[cfg(feature = "chrome")] optional chrome_active_processes = 49 as Nested(crate::ChromeActiveProcesses);
+    unpacked terminating_flow_ids = 48 as Fixed64;
+    unpacked flow_ids = 47 as Fixed64;
+    unpacked extra_double_counter_values = 46 as Double;
+    unpacked extra_double_counter_track_uuids = 45 as Uint64;
+    #[cfg(feature = "chrome")]
+    optional chrome_content_settings_event_info = 43 as Nested(crate::ChromeContentSettingsEventInfo);
+    unpacked terminating_flow_ids_old = 42 as Uint64;
+    #[cfg(feature = "chrome")]
+    optional chrome_window_handle_event_info = 41 as Nested(crate::ChromeWindowHandleEventInfo);
+    #[cfg(feature = "chrome")]
+    optional chrome_renderer_scheduler_state = 40 as Nested(crate::ChromeRendererSchedulerState);
+    #[cfg(feature = "chrome")] optional chrome_application_state_info = 39 as Nested(crate::ChromeApplicationStateInfo);
+    #[cfg(feature = "chrome")] optional chrome_mojo_event_info = 38 as Nested(crate::ChromeMojoEventInfo);
+    unpacked flow_ids_old = 36 as Uint64;
+    #[cfg(feature = "chrome")] optional chrome_message_pump = 35 as Nested(crate::ChromeMessagePump);
+    #[cfg(feature = "chrome")] optional chrome_frame_reporter = 32 as Nested(crate::ChromeFrameReporter);
+    oneof source_location_field = 33 | 34;
+    unpacked extra_counter_track_uuids = 31 as Uint64;
+    #[cfg(feature = "chrome")] optional chrome_latency_info = 29 as Nested(crate::ChromeLatencyInfo);
+    oneof counter_value_field = 30 | 44;
+    #[cfg(feature = "chrome")] optional chrome_histogram_sample = 28 as Nested(crate::ChromeHistogramSample);
+    #[cfg(feature = "chrome")] optional chrome_legacy_ipc = 27 as Nested(crate::ChromeLegacyIpc);
+    #[cfg(feature = "chrome")] optional chrome_keyed_service = 26 as Nested(crate::ChromeKeyedService);
+    #[cfg(feature = "chrome")] optional chrome_user_event = 25 as Nested(crate::ChromeUserEvent);
+    #[cfg(feature = "chrome")] optional cc_scheduler_state = 24 as Nested(crate::ChromeCompositorSchedulerState);
+    repeated categories = 22 as Text;
+    optional log_message = 21 as Nested(crate::LogMessage);
+    unpacked extra_counter_values = 12 as Int64;
+    optional track_uuid = 11 as Uint64;
+    oneof name_field = 10 | 23;
+    optional r#type = 9 as Enum(TrackEventType);
+    oneof thread_instruction_count = 8 | 20;
+    optional legacy_event = 6 as Nested(TrackEventLegacyEvent);
+    optional task_execution = 5 as Nested(crate::TaskExecution);
+    repeated debug_annotations = 4 as Nested(crate::DebugAnnotation);
+    unpacked category_iids = 3 as Uint64;
+    oneof thread_time = 2 | 17;
+    oneof timestamp = 1 | 16;
 }
 
 /// Old timestamps, relative to the thread descriptor. The packet's own are used now.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventTimestamp {
-    #[pb(int64, 1)] TimestampDeltaUs(i64),
-    #[pb(int64, 16)] TimestampAbsoluteUs(i64),
+    TimestampDeltaUs(i64),
+    TimestampAbsoluteUs(i64),
+}
+
+rt::oneof! { TrackEventTimestamp;
+    TimestampDeltaUs = 1 as Int64;
+    TimestampAbsoluteUs = 16 as Int64;
 }
 
 /// `perfetto.protos.TrackEvent.thread_time`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventThreadTime {
-    #[pb(int64, 2)] ThreadTimeDeltaUs(i64),
-    #[pb(int64, 17)] ThreadTimeAbsoluteUs(i64),
+    ThreadTimeDeltaUs(i64),
+    ThreadTimeAbsoluteUs(i64),
+}
+
+rt::oneof! { TrackEventThreadTime;
+    ThreadTimeDeltaUs = 2 as Int64;
+    ThreadTimeAbsoluteUs = 17 as Int64;
 }
 
 /// `perfetto.protos.TrackEvent.thread_instruction_count`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventThreadInstructionCount {
-    #[pb(int64, 8)] ThreadInstructionCountDelta(i64),
-    #[pb(int64, 20)] ThreadInstructionCountAbsolute(i64),
+    ThreadInstructionCountDelta(i64),
+    ThreadInstructionCountAbsolute(i64),
+}
+
+rt::oneof! { TrackEventThreadInstructionCount;
+    ThreadInstructionCountDelta = 8 as Int64;
+    ThreadInstructionCountAbsolute = 20 as Int64;
 }
 
 /// Its name, or the name's number.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventNameField {
     /// iid in `InternedData.event_names`.
-    #[pb(uint64, 10)] NameIid(u64),
-    #[pb(string, 23)] Name(String),
+    NameIid(u64),
+    Name(String),
+}
+
+rt::oneof! { TrackEventNameField;
+    NameIid = 10 as Uint64;
+    Name = 23 as Text;
 }
 
 /// The value, for TYPE_COUNTER.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventCounterValueField {
-    #[pb(int64, 30)] CounterValue(i64),
-    #[pb(double, 44)] DoubleCounterValue(f64),
+    CounterValue(i64),
+    DoubleCounterValue(f64),
+}
+
+rt::oneof! { TrackEventCounterValueField;
+    CounterValue = 30 as Int64;
+    DoubleCounterValue = 44 as Double;
 }
 
 /// `perfetto.protos.TrackEvent.source_location_field`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventSourceLocationField {
-    #[pb(message, 33)] SourceLocation(crate::SourceLocation),
-    #[pb(uint64, 34)] SourceLocationIid(u64),
+    SourceLocation(crate::SourceLocation),
+    SourceLocationIid(u64),
+}
+
+rt::oneof! { TrackEventSourceLocationField;
+    SourceLocation = 33 as Nested(crate::SourceLocation);
+    SourceLocationIid = 34 as Uint64;
 }
 
 /// Events with the same id belong together and may be shown in the same colour.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventCorrelationIdField {
-    #[pb(uint64, 52)] CorrelationId(u64),
-    #[pb(string, 53)] CorrelationIdStr(String),
-    #[pb(uint64, 54)] CorrelationIdStrIid(u64),
+    CorrelationId(u64),
+    CorrelationIdStr(String),
+    CorrelationIdStrIid(u64),
+}
+
+rt::oneof! { TrackEventCorrelationIdField;
+    CorrelationId = 52 as Uint64;
+    CorrelationIdStr = 53 as Text;
+    CorrelationIdStrIid = 54 as Uint64;
 }
 
 /// Where in the program it happened.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventCallstackField {
-    #[pb(message, 55)] Callstack(TrackEventInlineCallstack),
-    #[pb(uint64, 56)] CallstackIid(u64),
+    Callstack(TrackEventInlineCallstack),
+    CallstackIid(u64),
 }
 
-rt::writer!(TrackEventWriter, "perfetto.protos.TrackEvent");
-impl TrackEventWriter<'_> {
-    #[inline] pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    #[inline] pub fn timestamp_absolute_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<16>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn thread_time_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn thread_time_absolute_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<17>(&mut self.s, value);
-        self
-    }
+rt::oneof! { TrackEventCallstackField;
+    Callstack = 55 as Nested(TrackEventInlineCallstack);
+    CallstackIid = 56 as Uint64;
+}
+
+rt::writer! { TrackEventWriter, "perfetto.protos.TrackEvent";
+    value timestamp_delta_us(i64) = 1 as int64;
+    value timestamp_absolute_us(i64) = 16 as int64;
+    value thread_time_delta_us(i64) = 2 as int64;
+    value thread_time_absolute_us(i64) = 17 as int64;
     /// iids in `InternedData.event_categories`.
-    #[inline] pub fn category_iids(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    value category_iids(u64) = 3 as uint64;
     /// Named values.
-    #[inline] pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    #[inline] pub fn debug_annotations_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn task_execution(&mut self) -> crate::TaskExecutionWriter<'_> { rt::message::<5, _>(&mut self.s) }
-    #[inline] pub fn task_execution_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn legacy_event(&mut self) -> TrackEventLegacyEventWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn legacy_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn thread_instruction_count_delta(&mut self, value: i64) -> &mut Self {
-        rt::int64::<8>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn thread_instruction_count_absolute(&mut self, value: i64) -> &mut Self {
-        rt::int64::<20>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn r#type(&mut self, value: TrackEventType) -> &mut Self {
-        rt::enumeration::<9>(&mut self.s, value.0);
-        self
-    }
+    message debug_annotations(crate::DebugAnnotationWriter<'_>) = 4, debug_annotations_raw;
+    message task_execution(crate::TaskExecutionWriter<'_>) = 5, task_execution_raw;
+    message legacy_event(TrackEventLegacyEventWriter<'_>) = 6, legacy_event_raw;
+    value thread_instruction_count_delta(i64) = 8 as int64;
+    value thread_instruction_count_absolute(i64) = 20 as int64;
+    enumeration r#type(TrackEventType) = 9;
     /// iid in `InternedData.event_names`.
-    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<23>(&mut self.s, value); self }
+    value name_iid(u64) = 10 as uint64;
+    value name(&str) = 23 as string;
     /// The track; absent means the default of the sequence.
-    #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    value track_uuid(u64) = 11 as uint64;
     /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
-    #[inline] pub fn extra_counter_values(&mut self, value: i64) -> &mut Self {
-        rt::int64::<12>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn log_message(&mut self) -> crate::LogMessageWriter<'_> { rt::message::<21, _>(&mut self.s) }
-    #[inline] pub fn log_message_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<21>(&mut self.s, body);
-        self
-    }
+    value extra_counter_values(i64) = 12 as int64;
+    message log_message(crate::LogMessageWriter<'_>) = 21, log_message_raw;
     /// Categories by name, where interning is not worth it.
-    #[inline] pub fn categories(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
+    value categories(&str) = 22 as string;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn cc_scheduler_state(
-        &mut self,
-    ) -> crate::ChromeCompositorSchedulerStateWriter<'_> {
-        rt::message::<24, _>(&mut self.s)
-    }
-    #[inline] pub fn cc_scheduler_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<24>(&mut self.s, body);
-        self
-    }
+    message cc_scheduler_state(crate::ChromeCompositorSchedulerStateWriter<'_>) = 24, cc_scheduler_state_raw;
+    #[cfg(feature = "chrome")] message chrome_user_event(crate::ChromeUserEventWriter<'_>) = 25, chrome_user_event_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventWriter<'_> {
-        rt::message::<25, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_user_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<25>(&mut self.s, body);
-        self
-    }
+    message chrome_keyed_service(crate::ChromeKeyedServiceWriter<'_>) = 26, chrome_keyed_service_raw;
+    #[cfg(feature = "chrome")] message chrome_legacy_ipc(crate::ChromeLegacyIpcWriter<'_>) = 27, chrome_legacy_ipc_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_keyed_service(&mut self) -> crate::ChromeKeyedServiceWriter<'_> {
-        rt::message::<26, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_keyed_service_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<26>(&mut self.s, body);
-        self
-    }
+    message chrome_histogram_sample(crate::ChromeHistogramSampleWriter<'_>) = 28, chrome_histogram_sample_raw;
+    value counter_value(i64) = 30 as int64;
+    value double_counter_value(f64) = 44 as double;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_legacy_ipc(&mut self) -> crate::ChromeLegacyIpcWriter<'_> {
-        rt::message::<27, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_legacy_ipc_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<27>(&mut self.s, body);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_histogram_sample(&mut self) -> crate::ChromeHistogramSampleWriter<'_> {
-        rt::message::<28, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_histogram_sample_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<28>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn counter_value(&mut self, value: i64) -> &mut Self { rt::int64::<30>(&mut self.s, value); self }
-    #[inline] pub fn double_counter_value(&mut self, value: f64) -> &mut Self {
-        rt::double::<44>(&mut self.s, value);
-        self
-    }
-    #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_latency_info(&mut self) -> crate::ChromeLatencyInfoWriter<'_> {
-        rt::message::<29, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_latency_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<29>(&mut self.s, body);
-        self
-    }
+    message chrome_latency_info(crate::ChromeLatencyInfoWriter<'_>) = 29, chrome_latency_info_raw;
     /// Their tracks; absent means the sequence's defaults.
-    #[inline] pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<31>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn source_location(&mut self) -> crate::SourceLocationWriter<'_> { rt::message::<33, _>(&mut self.s) }
-    #[inline] pub fn source_location_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<33>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<34>(&mut self.s, value);
-        self
-    }
+    value extra_counter_track_uuids(u64) = 31 as uint64;
+    message source_location(crate::SourceLocationWriter<'_>) = 33, source_location_raw;
+    value source_location_iid(u64) = 34 as uint64;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_frame_reporter(&mut self) -> crate::ChromeFrameReporterWriter<'_> {
-        rt::message::<32, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_frame_reporter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<32>(&mut self.s, body);
-        self
-    }
+    message chrome_frame_reporter(crate::ChromeFrameReporterWriter<'_>) = 32, chrome_frame_reporter_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_message_pump(&mut self) -> crate::ChromeMessagePumpWriter<'_> {
-        rt::message::<35, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_message_pump_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<35>(&mut self.s, body);
-        self
-    }
+    message chrome_message_pump(crate::ChromeMessagePumpWriter<'_>) = 35, chrome_message_pump_raw;
     /// As `flow_ids`, before they were fixed64.
-    #[inline] pub fn flow_ids_old(&mut self, value: u64) -> &mut Self { rt::uint64::<36>(&mut self.s, value); self }
+    value flow_ids_old(u64) = 36 as uint64;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_mojo_event_info(&mut self) -> crate::ChromeMojoEventInfoWriter<'_> {
-        rt::message::<38, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_mojo_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<38>(&mut self.s, body);
-        self
-    }
+    message chrome_mojo_event_info(crate::ChromeMojoEventInfoWriter<'_>) = 38, chrome_mojo_event_info_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_application_state_info(
-        &mut self,
-    ) -> crate::ChromeApplicationStateInfoWriter<'_> {
-        rt::message::<39, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_application_state_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<39>(&mut self.s, body);
-        self
-    }
+    message chrome_application_state_info(crate::ChromeApplicationStateInfoWriter<'_>) = 39, chrome_application_state_info_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_renderer_scheduler_state(
-        &mut self,
-    ) -> crate::ChromeRendererSchedulerStateWriter<'_> {
-        rt::message::<40, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_renderer_scheduler_state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<40>(&mut self.s, body);
-        self
-    }
+    message chrome_renderer_scheduler_state(crate::ChromeRendererSchedulerStateWriter<'_>) = 40, chrome_renderer_scheduler_state_raw;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_window_handle_event_info(
-        &mut self,
-    ) -> crate::ChromeWindowHandleEventInfoWriter<'_> {
-        rt::message::<41, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_window_handle_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<41>(&mut self.s, body);
-        self
-    }
+    message chrome_window_handle_event_info(crate::ChromeWindowHandleEventInfoWriter<'_>) = 41, chrome_window_handle_event_info_raw;
     /// As `terminating_flow_ids`, before they were fixed64.
-    #[inline] pub fn terminating_flow_ids_old(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<42>(&mut self.s, value);
-        self
-    }
+    value terminating_flow_ids_old(u64) = 42 as uint64;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_content_settings_event_info(
-        &mut self,
-    ) -> crate::ChromeContentSettingsEventInfoWriter<'_> {
-        rt::message::<43, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_content_settings_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<43>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn extra_double_counter_track_uuids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<45>(&mut self.s, value);
-        self
-    }
+    message chrome_content_settings_event_info(crate::ChromeContentSettingsEventInfoWriter<'_>) = 43, chrome_content_settings_event_info_raw;
+    value extra_double_counter_track_uuids(u64) = 45 as uint64;
     /// Likewise, for `extra_double_counter_track_uuids`.
-    #[inline] pub fn extra_double_counter_values(&mut self, value: f64) -> &mut Self {
-        rt::double::<46>(&mut self.s, value);
-        self
-    }
+    value extra_double_counter_values(f64) = 46 as double;
     /// Arrows go through all events with the same id, in order of time.
-    #[inline] pub fn flow_ids(&mut self, value: u64) -> &mut Self { rt::fixed64::<47>(&mut self.s, value); self }
+    value flow_ids(u64) = 47 as fixed64;
     /// As `flow_ids`; the arrow ends here, and the id may be used anew.
-    #[inline] pub fn terminating_flow_ids(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<48>(&mut self.s, value);
-        self
-    }
+    value terminating_flow_ids(u64) = 48 as fixed64;
     #[cfg(feature = "chrome")]
-    #[inline] pub fn chrome_active_processes(&mut self) -> crate::ChromeActiveProcessesWriter<'_> {
-        rt::message::<49, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_active_processes_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<49>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn screenshot(&mut self) -> crate::ScreenshotWriter<'_> { rt::message::<50, _>(&mut self.s) }
-    #[inline] pub fn screenshot_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<50>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn correlation_id(&mut self, value: u64) -> &mut Self { rt::uint64::<52>(&mut self.s, value); self }
-    #[inline] pub fn correlation_id_str(&mut self, value: &str) -> &mut Self {
-        rt::string::<53>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn correlation_id_str_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<54>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn callstack(&mut self) -> TrackEventInlineCallstackWriter<'_> { rt::message::<55, _>(&mut self.s) }
-    #[inline] pub fn callstack_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<55>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<56>(&mut self.s, value); self }
-    #[inline] pub fn callstack_weight(&mut self, value: f64) -> &mut Self { rt::double::<57>(&mut self.s, value); self }
+    message chrome_active_processes(crate::ChromeActiveProcessesWriter<'_>) = 49, chrome_active_processes_raw;
+    message screenshot(crate::ScreenshotWriter<'_>) = 50, screenshot_raw;
+    value correlation_id(u64) = 52 as uint64;
+    value correlation_id_str(&str) = 53 as string;
+    value correlation_id_str_iid(u64) = 54 as uint64;
+    message callstack(TrackEventInlineCallstackWriter<'_>) = 55, callstack_raw;
+    value callstack_iid(u64) = 56 as uint64;
+    value callstack_weight(f64) = 57 as double;
 }
 
 rt::reader! {
@@ -690,17 +602,19 @@ impl TrackEvent {
 }
 
 /// A stack written out instead of interned.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventInlineCallstack {
-    #[pb(message, 1, repeated)] pub frames: Vec<TrackEventInlineCallstackFrame>,
+    pub frames: Vec<TrackEventInlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventInlineCallstackWriter, "perfetto.protos.TrackEvent.InlineCallstack");
-impl TrackEventInlineCallstackWriter<'_> {
-    #[inline] pub fn frames(&mut self) -> TrackEventInlineCallstackFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
-    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+rt::owned! { TrackEventInlineCallstack;
+    repeated frames = 1 as Nested(TrackEventInlineCallstackFrame);
+}
+
+rt::writer! { TrackEventInlineCallstackWriter, "perfetto.protos.TrackEvent.InlineCallstack";
+    message frames(TrackEventInlineCallstackFrameWriter<'_>) = 1, frames_raw;
 }
 
 rt::reader! {
@@ -720,20 +634,25 @@ impl TrackEventInlineCallstack {
 }
 
 /// A frame, as a name and a place in the source.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventInlineCallstackFrame {
-    #[pb(string, 1)] pub function_name: Option<String>,
-    #[pb(string, 2)] pub source_file: Option<String>,
-    #[pb(uint32, 3)] pub line_number: Option<u32>,
+    pub function_name: Option<String>,
+    pub source_file: Option<String>,
+    pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventInlineCallstackFrameWriter, "perfetto.protos.TrackEvent.InlineCallstack.Frame");
-impl TrackEventInlineCallstackFrameWriter<'_> {
-    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+rt::owned! { TrackEventInlineCallstackFrame;
+    optional line_number = 3 as Uint32;
+    optional source_file = 2 as Text;
+    optional function_name = 1 as Text;
+}
+
+rt::writer! { TrackEventInlineCallstackFrameWriter, "perfetto.protos.TrackEvent.InlineCallstack.Frame";
+    value function_name(&str) = 1 as string;
+    value source_file(&str) = 2 as string;
+    value line_number(u32) = 3 as uint32;
 }
 
 rt::reader! {
@@ -756,70 +675,77 @@ impl TrackEventInlineCallstackFrame {
 }
 
 /// What events of Chrome's JSON format have beyond this one.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventLegacyEvent {
-    #[pb(uint64, 1)] pub name_iid: Option<u64>,
+    pub name_iid: Option<u64>,
     /// The letter of the JSON format, as a number.
-    #[pb(int32, 2)] pub phase: Option<i32>,
-    #[pb(int64, 3)] pub duration_us: Option<i64>,
-    #[pb(int64, 4)] pub thread_duration_us: Option<i64>,
+    pub phase: Option<i32>,
+    pub duration_us: Option<i64>,
+    pub thread_duration_us: Option<i64>,
     /// At most one of these.
-    #[pb(oneof, 6, 10, 11)] pub id: Option<TrackEventLegacyEventId>,
-    #[pb(string, 7)] pub id_scope: Option<String>,
-    #[pb(uint64, 8)] pub bind_id: Option<u64>,
-    #[pb(bool, 9)] pub use_async_tts: Option<bool>,
-    #[pb(bool, 12)] pub bind_to_enclosing: Option<bool>,
-    #[pb(enumeration, 13)] pub flow_direction: Option<TrackEventLegacyEventFlowDirection>,
-    #[pb(enumeration, 14)] pub instant_event_scope: Option<TrackEventLegacyEventInstantEventScope>,
-    #[pb(int64, 15)] pub thread_instruction_delta: Option<i64>,
-    #[pb(int32, 18)] pub pid_override: Option<i32>,
-    #[pb(int32, 19)] pub tid_override: Option<i32>,
+    pub id: Option<TrackEventLegacyEventId>,
+    pub id_scope: Option<String>,
+    pub bind_id: Option<u64>,
+    pub use_async_tts: Option<bool>,
+    pub bind_to_enclosing: Option<bool>,
+    pub flow_direction: Option<TrackEventLegacyEventFlowDirection>,
+    pub instant_event_scope: Option<TrackEventLegacyEventInstantEventScope>,
+    pub thread_instruction_delta: Option<i64>,
+    pub pid_override: Option<i32>,
+    pub tid_override: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TrackEventLegacyEvent;
+    optional tid_override = 19 as Int32;
+    optional pid_override = 18 as Int32;
+    optional thread_instruction_delta = 15 as Int64;
+    optional instant_event_scope = 14 as Enum(TrackEventLegacyEventInstantEventScope);
+    optional flow_direction = 13 as Enum(TrackEventLegacyEventFlowDirection);
+    optional bind_to_enclosing = 12 as Bool;
+    optional use_async_tts = 9 as Bool;
+    optional bind_id = 8 as Uint64;
+    optional id_scope = 7 as Text;
+    oneof id = 6 | 10 | 11;
+    optional thread_duration_us = 4 as Int64;
+    optional duration_us = 3 as Int64;
+    optional phase = 2 as Int32;
+    optional name_iid = 1 as Uint64;
 }
 
 /// `perfetto.protos.TrackEvent.LegacyEvent.id`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TrackEventLegacyEventId {
-    #[pb(uint64, 6)] UnscopedId(u64),
-    #[pb(uint64, 10)] LocalId(u64),
-    #[pb(uint64, 11)] GlobalId(u64),
+    UnscopedId(u64),
+    LocalId(u64),
+    GlobalId(u64),
 }
 
-rt::writer!(TrackEventLegacyEventWriter, "perfetto.protos.TrackEvent.LegacyEvent");
-impl TrackEventLegacyEventWriter<'_> {
-    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+rt::oneof! { TrackEventLegacyEventId;
+    UnscopedId = 6 as Uint64;
+    LocalId = 10 as Uint64;
+    GlobalId = 11 as Uint64;
+}
+
+rt::writer! { TrackEventLegacyEventWriter, "perfetto.protos.TrackEvent.LegacyEvent";
+    value name_iid(u64) = 1 as uint64;
     /// The letter of the JSON format, as a number.
-    #[inline] pub fn phase(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    #[inline] pub fn duration_us(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    #[inline] pub fn thread_duration_us(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    #[inline] pub fn unscoped_id(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    #[inline] pub fn local_id(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    #[inline] pub fn global_id(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    #[inline] pub fn id_scope(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    #[inline] pub fn bind_id(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    #[inline] pub fn use_async_tts(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
-    #[inline] pub fn bind_to_enclosing(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
-    #[inline] pub fn flow_direction(
-        &mut self,
-        value: TrackEventLegacyEventFlowDirection,
-    ) -> &mut Self {
-        rt::enumeration::<13>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn instant_event_scope(
-        &mut self,
-        value: TrackEventLegacyEventInstantEventScope,
-    ) -> &mut Self {
-        rt::enumeration::<14>(&mut self.s, value.0);
-        self
-    }
-    #[inline] pub fn thread_instruction_delta(&mut self, value: i64) -> &mut Self {
-        rt::int64::<15>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn pid_override(&mut self, value: i32) -> &mut Self { rt::int32::<18>(&mut self.s, value); self }
-    #[inline] pub fn tid_override(&mut self, value: i32) -> &mut Self { rt::int32::<19>(&mut self.s, value); self }
+    value phase(i32) = 2 as int32;
+    value duration_us(i64) = 3 as int64;
+    value thread_duration_us(i64) = 4 as int64;
+    value unscoped_id(u64) = 6 as uint64;
+    value local_id(u64) = 10 as uint64;
+    value global_id(u64) = 11 as uint64;
+    value id_scope(&str) = 7 as string;
+    value bind_id(u64) = 8 as uint64;
+    value use_async_tts(bool) = 9 as bool;
+    value bind_to_enclosing(bool) = 12 as bool;
+    enumeration flow_direction(TrackEventLegacyEventFlowDirection) = 13;
+    enumeration instant_event_scope(TrackEventLegacyEventInstantEventScope) = 14;
+    value thread_instruction_delta(i64) = 15 as int64;
+    value pid_override(i32) = 18 as int32;
+    value tid_override(i32) = 19 as int32;
 }
 
 rt::reader! {
@@ -879,30 +805,29 @@ impl TrackEventLegacyEvent {
 }
 
 /// Values for track events of the sequence that leave them out.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrackEventDefaults {
     /// Their track.
-    #[pb(uint64, 11)] pub track_uuid: Option<u64>,
+    pub track_uuid: Option<u64>,
     /// Tracks of their extra counters.
-    #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
-    #[pb(uint64, 45, repeated)] pub extra_double_counter_track_uuids: Vec<u64>,
+    pub extra_counter_track_uuids: Vec<u64>,
+    pub extra_double_counter_track_uuids: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(TrackEventDefaultsWriter, "perfetto.protos.TrackEventDefaults");
-impl TrackEventDefaultsWriter<'_> {
+rt::owned! { TrackEventDefaults;
+    unpacked extra_double_counter_track_uuids = 45 as Uint64;
+    unpacked extra_counter_track_uuids = 31 as Uint64;
+    optional track_uuid = 11 as Uint64;
+}
+
+rt::writer! { TrackEventDefaultsWriter, "perfetto.protos.TrackEventDefaults";
     /// Their track.
-    #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    value track_uuid(u64) = 11 as uint64;
     /// Tracks of their extra counters.
-    #[inline] pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<31>(&mut self.s, value);
-        self
-    }
-    #[inline] pub fn extra_double_counter_track_uuids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<45>(&mut self.s, value);
-        self
-    }
+    value extra_counter_track_uuids(u64) = 31 as uint64;
+    value extra_double_counter_track_uuids(u64) = 45 as uint64;
 }
 
 rt::reader! {
@@ -929,18 +854,22 @@ impl TrackEventDefaults {
 }
 
 /// An interned category.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EventCategory {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EventCategoryWriter, "perfetto.protos.EventCategory");
-impl EventCategoryWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { EventCategory;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { EventCategoryWriter, "perfetto.protos.EventCategory";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -961,18 +890,22 @@ impl EventCategory {
 }
 
 /// An interned name of an event.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct EventName {
-    #[pb(uint64, 1)] pub iid: Option<u64>,
-    #[pb(string, 2)] pub name: Option<String>,
+    pub iid: Option<u64>,
+    pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(EventNameWriter, "perfetto.protos.EventName");
-impl EventNameWriter<'_> {
-    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { EventName;
+    optional name = 2 as Text;
+    optional iid = 1 as Uint64;
+}
+
+rt::writer! { EventNameWriter, "perfetto.protos.EventName";
+    value iid(u64) = 1 as uint64;
+    value name(&str) = 2 as string;
 }
 
 rt::reader! {

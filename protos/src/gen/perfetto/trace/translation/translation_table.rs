@@ -8,69 +8,45 @@ use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TranslationTable {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3, 4, 5, 6)] pub table: Option<TranslationTableTable_>,
+    pub table: Option<TranslationTableTable_>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TranslationTable;
+    oneof table = 1 | 2 | 3 | 4 | 5 | 6;
 }
 
 /// `perfetto.protos.TranslationTable.table`.
-#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TranslationTableTable_ {
-    #[pb(message, 1)] ChromeHistogram(ChromeHistorgramTranslationTable),
-    #[pb(message, 2)] ChromeUserEvent(ChromeUserEventTranslationTable),
-    #[pb(message, 3)] ChromePerformanceMark(ChromePerformanceMarkTranslationTable),
-    #[pb(message, 4)] SliceName(SliceNameTranslationTable),
-    #[pb(message, 5)] ProcessTrackName(ProcessTrackNameTranslationTable),
-    #[pb(message, 6)] ChromeStudy(ChromeStudyTranslationTable),
+    ChromeHistogram(ChromeHistorgramTranslationTable),
+    ChromeUserEvent(ChromeUserEventTranslationTable),
+    ChromePerformanceMark(ChromePerformanceMarkTranslationTable),
+    SliceName(SliceNameTranslationTable),
+    ProcessTrackName(ProcessTrackNameTranslationTable),
+    ChromeStudy(ChromeStudyTranslationTable),
 }
 
-rt::writer!(TranslationTableWriter, "perfetto.protos.TranslationTable");
-impl TranslationTableWriter<'_> {
-    #[inline] pub fn chrome_histogram(&mut self) -> ChromeHistorgramTranslationTableWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_histogram_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn chrome_user_event(&mut self) -> ChromeUserEventTranslationTableWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_user_event_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn chrome_performance_mark(
-        &mut self,
-    ) -> ChromePerformanceMarkTranslationTableWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_performance_mark_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn slice_name(&mut self) -> SliceNameTranslationTableWriter<'_> { rt::message::<4, _>(&mut self.s) }
-    #[inline] pub fn slice_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn process_track_name(&mut self) -> ProcessTrackNameTranslationTableWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    #[inline] pub fn process_track_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn chrome_study(&mut self) -> ChromeStudyTranslationTableWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    #[inline] pub fn chrome_study_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
+rt::oneof! { TranslationTableTable_;
+    ChromeHistogram = 1 as Nested(ChromeHistorgramTranslationTable);
+    ChromeUserEvent = 2 as Nested(ChromeUserEventTranslationTable);
+    ChromePerformanceMark = 3 as Nested(ChromePerformanceMarkTranslationTable);
+    SliceName = 4 as Nested(SliceNameTranslationTable);
+    ProcessTrackName = 5 as Nested(ProcessTrackNameTranslationTable);
+    ChromeStudy = 6 as Nested(ChromeStudyTranslationTable);
+}
+
+rt::writer! { TranslationTableWriter, "perfetto.protos.TranslationTable";
+    message chrome_histogram(ChromeHistorgramTranslationTableWriter<'_>) = 1, chrome_histogram_raw;
+    message chrome_user_event(ChromeUserEventTranslationTableWriter<'_>) = 2, chrome_user_event_raw;
+    message chrome_performance_mark(ChromePerformanceMarkTranslationTableWriter<'_>) = 3, chrome_performance_mark_raw;
+    message slice_name(SliceNameTranslationTableWriter<'_>) = 4, slice_name_raw;
+    message process_track_name(ProcessTrackNameTranslationTableWriter<'_>) = 5, process_track_name_raw;
+    message chrome_study(ChromeStudyTranslationTableWriter<'_>) = 6, chrome_study_raw;
 }
 
 rt::reader! {
@@ -112,24 +88,19 @@ impl TranslationTable {
 }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeHistorgramTranslationTable {
-    #[pb(message, 1, repeated)] pub hash_to_name: Vec<ChromeHistorgramTranslationTableHashToNameEntry>,
+    pub hash_to_name: Vec<ChromeHistorgramTranslationTableHashToNameEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeHistorgramTranslationTableWriter, "perfetto.protos.ChromeHistorgramTranslationTable");
-impl ChromeHistorgramTranslationTableWriter<'_> {
-    #[inline] pub fn hash_to_name(
-        &mut self,
-    ) -> ChromeHistorgramTranslationTableHashToNameEntryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn hash_to_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromeHistorgramTranslationTable;
+    repeated hash_to_name = 1 as Nested(ChromeHistorgramTranslationTableHashToNameEntry);
+}
+
+rt::writer! { ChromeHistorgramTranslationTableWriter, "perfetto.protos.ChromeHistorgramTranslationTable";
+    message hash_to_name(ChromeHistorgramTranslationTableHashToNameEntryWriter<'_>) = 1, hash_to_name_raw;
 }
 
 rt::reader! {
@@ -152,18 +123,22 @@ impl ChromeHistorgramTranslationTable {
 }
 
 /// `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeHistorgramTranslationTableHashToNameEntry {
-    #[pb(uint64, 1)] pub key: Option<u64>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<u64>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeHistorgramTranslationTableHashToNameEntryWriter, "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry");
-impl ChromeHistorgramTranslationTableHashToNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ChromeHistorgramTranslationTableHashToNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Uint64;
+}
+
+rt::writer! { ChromeHistorgramTranslationTableHashToNameEntryWriter, "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry";
+    value key(u64) = 1 as uint64;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -184,24 +159,19 @@ impl ChromeHistorgramTranslationTableHashToNameEntry {
 }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeUserEventTranslationTable {
-    #[pb(message, 1, repeated)] pub action_hash_to_name: Vec<ChromeUserEventTranslationTableActionHashToNameEntry>,
+    pub action_hash_to_name: Vec<ChromeUserEventTranslationTableActionHashToNameEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeUserEventTranslationTableWriter, "perfetto.protos.ChromeUserEventTranslationTable");
-impl ChromeUserEventTranslationTableWriter<'_> {
-    #[inline] pub fn action_hash_to_name(
-        &mut self,
-    ) -> ChromeUserEventTranslationTableActionHashToNameEntryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn action_hash_to_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromeUserEventTranslationTable;
+    repeated action_hash_to_name = 1 as Nested(ChromeUserEventTranslationTableActionHashToNameEntry);
+}
+
+rt::writer! { ChromeUserEventTranslationTableWriter, "perfetto.protos.ChromeUserEventTranslationTable";
+    message action_hash_to_name(ChromeUserEventTranslationTableActionHashToNameEntryWriter<'_>) = 1, action_hash_to_name_raw;
 }
 
 rt::reader! {
@@ -224,18 +194,22 @@ impl ChromeUserEventTranslationTable {
 }
 
 /// `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeUserEventTranslationTableActionHashToNameEntry {
-    #[pb(uint64, 1)] pub key: Option<u64>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<u64>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeUserEventTranslationTableActionHashToNameEntryWriter, "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry");
-impl ChromeUserEventTranslationTableActionHashToNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ChromeUserEventTranslationTableActionHashToNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Uint64;
+}
+
+rt::writer! { ChromeUserEventTranslationTableActionHashToNameEntryWriter, "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry";
+    value key(u64) = 1 as uint64;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -256,34 +230,22 @@ impl ChromeUserEventTranslationTableActionHashToNameEntry {
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromePerformanceMarkTranslationTable {
-    #[pb(message, 1, repeated)] pub site_hash_to_name: Vec<ChromePerformanceMarkTranslationTableSiteHashToNameEntry>,
-    #[pb(message, 2, repeated)] pub mark_hash_to_name: Vec<ChromePerformanceMarkTranslationTableMarkHashToNameEntry>,
+    pub site_hash_to_name: Vec<ChromePerformanceMarkTranslationTableSiteHashToNameEntry>,
+    pub mark_hash_to_name: Vec<ChromePerformanceMarkTranslationTableMarkHashToNameEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromePerformanceMarkTranslationTableWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable");
-impl ChromePerformanceMarkTranslationTableWriter<'_> {
-    #[inline] pub fn site_hash_to_name(
-        &mut self,
-    ) -> ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn site_hash_to_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    #[inline] pub fn mark_hash_to_name(
-        &mut self,
-    ) -> ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    #[inline] pub fn mark_hash_to_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromePerformanceMarkTranslationTable;
+    repeated mark_hash_to_name = 2 as Nested(ChromePerformanceMarkTranslationTableMarkHashToNameEntry);
+    repeated site_hash_to_name = 1 as Nested(ChromePerformanceMarkTranslationTableSiteHashToNameEntry);
+}
+
+rt::writer! { ChromePerformanceMarkTranslationTableWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable";
+    message site_hash_to_name(ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'_>) = 1, site_hash_to_name_raw;
+    message mark_hash_to_name(ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'_>) = 2, mark_hash_to_name_raw;
 }
 
 rt::reader! {
@@ -312,18 +274,22 @@ impl ChromePerformanceMarkTranslationTable {
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
-    #[pb(uint32, 1)] pub key: Option<u32>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<u32>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry");
-impl ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ChromePerformanceMarkTranslationTableSiteHashToNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Uint32;
+}
+
+rt::writer! { ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry";
+    value key(u32) = 1 as uint32;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -344,18 +310,22 @@ impl ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
 }
 
 /// `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
-    #[pb(uint32, 1)] pub key: Option<u32>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<u32>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry");
-impl ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ChromePerformanceMarkTranslationTableMarkHashToNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Uint32;
+}
+
+rt::writer! { ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry";
+    value key(u32) = 1 as uint32;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -376,26 +346,21 @@ impl ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
 }
 
 /// `perfetto.protos.SliceNameTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SliceNameTranslationTable {
-    #[pb(message, 1, repeated)] pub raw_to_deobfuscated_name: Vec<
+    pub raw_to_deobfuscated_name: Vec<
         SliceNameTranslationTableRawToDeobfuscatedNameEntry,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SliceNameTranslationTableWriter, "perfetto.protos.SliceNameTranslationTable");
-impl SliceNameTranslationTableWriter<'_> {
-    #[inline] pub fn raw_to_deobfuscated_name(
-        &mut self,
-    ) -> SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn raw_to_deobfuscated_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { SliceNameTranslationTable;
+    repeated raw_to_deobfuscated_name = 1 as Nested(SliceNameTranslationTableRawToDeobfuscatedNameEntry);
+}
+
+rt::writer! { SliceNameTranslationTableWriter, "perfetto.protos.SliceNameTranslationTable";
+    message raw_to_deobfuscated_name(SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_>) = 1, raw_to_deobfuscated_name_raw;
 }
 
 rt::reader! {
@@ -418,18 +383,22 @@ impl SliceNameTranslationTable {
 }
 
 /// `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SliceNameTranslationTableRawToDeobfuscatedNameEntry {
-    #[pb(string, 1)] pub key: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry");
-impl SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { SliceNameTranslationTableRawToDeobfuscatedNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Text;
+}
+
+rt::writer! { SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry";
+    value key(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -450,26 +419,21 @@ impl SliceNameTranslationTableRawToDeobfuscatedNameEntry {
 }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessTrackNameTranslationTable {
-    #[pb(message, 1, repeated)] pub raw_to_deobfuscated_name: Vec<
+    pub raw_to_deobfuscated_name: Vec<
         ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessTrackNameTranslationTableWriter, "perfetto.protos.ProcessTrackNameTranslationTable");
-impl ProcessTrackNameTranslationTableWriter<'_> {
-    #[inline] pub fn raw_to_deobfuscated_name(
-        &mut self,
-    ) -> ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn raw_to_deobfuscated_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { ProcessTrackNameTranslationTable;
+    repeated raw_to_deobfuscated_name = 1 as Nested(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry);
+}
+
+rt::writer! { ProcessTrackNameTranslationTableWriter, "perfetto.protos.ProcessTrackNameTranslationTable";
+    message raw_to_deobfuscated_name(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_>) = 1, raw_to_deobfuscated_name_raw;
 }
 
 rt::reader! {
@@ -492,18 +456,22 @@ impl ProcessTrackNameTranslationTable {
 }
 
 /// `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
-    #[pb(string, 1)] pub key: Option<String>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<String>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry");
-impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Text;
+}
+
+rt::writer! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry";
+    value key(&str) = 1 as string;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
@@ -524,24 +492,19 @@ impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
 }
 
 /// `perfetto.protos.ChromeStudyTranslationTable`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeStudyTranslationTable {
-    #[pb(message, 1, repeated)] pub hash_to_name: Vec<ChromeStudyTranslationTableHashToNameEntry>,
+    pub hash_to_name: Vec<ChromeStudyTranslationTableHashToNameEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeStudyTranslationTableWriter, "perfetto.protos.ChromeStudyTranslationTable");
-impl ChromeStudyTranslationTableWriter<'_> {
-    #[inline] pub fn hash_to_name(
-        &mut self,
-    ) -> ChromeStudyTranslationTableHashToNameEntryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    #[inline] pub fn hash_to_name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+rt::owned! { ChromeStudyTranslationTable;
+    repeated hash_to_name = 1 as Nested(ChromeStudyTranslationTableHashToNameEntry);
+}
+
+rt::writer! { ChromeStudyTranslationTableWriter, "perfetto.protos.ChromeStudyTranslationTable";
+    message hash_to_name(ChromeStudyTranslationTableHashToNameEntryWriter<'_>) = 1, hash_to_name_raw;
 }
 
 rt::reader! {
@@ -564,18 +527,22 @@ impl ChromeStudyTranslationTable {
 }
 
 /// `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ChromeStudyTranslationTableHashToNameEntry {
-    #[pb(uint64, 1)] pub key: Option<u64>,
-    #[pb(string, 2)] pub value: Option<String>,
+    pub key: Option<u64>,
+    pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::writer!(ChromeStudyTranslationTableHashToNameEntryWriter, "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry");
-impl ChromeStudyTranslationTableHashToNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+rt::owned! { ChromeStudyTranslationTableHashToNameEntry;
+    optional value = 2 as Text;
+    optional key = 1 as Uint64;
+}
+
+rt::writer! { ChromeStudyTranslationTableHashToNameEntryWriter, "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry";
+    value key(u64) = 1 as uint64;
+    value value(&str) = 2 as string;
 }
 
 rt::reader! {
