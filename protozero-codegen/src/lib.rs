@@ -12,8 +12,8 @@
 //! no version and no date, so a release of this crate changes nothing by itself.
 //!
 //! Per message up to three faces are made, each without need of the others (see [`Faces`]): an
-//! *owned* struct, which encodes and decodes as a derived one does, a zero-copy *writer* and a zero-copy *reader*; beside
-//! them enums, services and static descriptors for the text format. Whatever the face, generated
+//! *owned* struct, which encodes and decodes as a derived one does, a zero-copy *writer* and a zero-copy
+//! *reader*; beside them enums, services and static descriptors for the text format. Whatever the face, generated
 //! code is safe, and compiles and documents without a warning.
 //!
 //! # The schema language

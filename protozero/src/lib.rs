@@ -68,9 +68,9 @@
 //!
 //! Without features: `core`. Writing into the caller's memory or through a window, rewriting and
 //! reading need neither std nor an allocator. `alloc` adds sinks that grow and owned messages, `derive`
-//! a derive macro for those that are not generated, `text` the text format, `dynamic` messages of any schema, `bytes` that crate's
-//! buffers as places to write to and as fields, `std` files to write to. `small` makes setters calls:
-//! half the code where it is built for size, and four to eight times the instructions.
+//! a derive macro for those that are not generated, `text` the text format, `dynamic` messages of any
+//! schema, `bytes` that crate's buffers as places to write to and as fields, `std` files to write to.
+//! `small` makes setters calls: half the code where it is built for size, and four to eight times the instructions.
 //!
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
