@@ -35,6 +35,7 @@
 )]
 
 mod chunks;
+mod length;
 pub mod loss;
 mod memory;
 mod stats;
@@ -130,6 +131,22 @@ pub struct PacketRef<'a> {
     /// `TracePacket.previous_packet_dropped`. [`Version::V1`] only knows [`loss::PRESENT`], and says it
     /// of the first packet of a sequence always.
     pub dropped: u32,
+}
+
+/// Who wrote a packet.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    producer: ProducerId,
+    writer: WriterId,
+    identity: Identity,
+}
+
+impl Origin {
+    #[inline]
+    fn packet(self, slices: Slices<'_>, dropped: u32) -> PacketRef<'_> {
+        let Self { producer, writer, identity } = self;
+        PacketRef { slices, producer, writer, identity, dropped }
+    }
 }
 
 /// One buffer of one session.

@@ -14,9 +14,10 @@ use super::Buffer;
 use super::index::{Resume, Sequence, Stall};
 use super::record::Record;
 use crate::buffer::chunks::Chunks;
+use crate::buffer::length::of_four_bytes;
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::stats::Histograms;
-use crate::buffer::{Identity, PacketRef, Stats};
+use crate::buffer::{Origin, PacketRef, Stats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
@@ -49,22 +50,6 @@ enum Fragment {
     Empty,
     /// Its length is impossible, or says that the writer gave up. The rest of the chunk is skipped.
     Invalid,
-}
-
-/// Who wrote a packet.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
-    producer: ProducerId,
-    writer: WriterId,
-    identity: Identity,
-}
-
-impl Origin {
-    #[inline]
-    fn packet(self, slices: Slices<'_>, dropped: bool) -> PacketRef<'_> {
-        let Self { producer, writer, identity } = self;
-        PacketRef { slices, producer, writer, identity, dropped: u32::from(dropped) }
-    }
 }
 
 /// The middle of a chunk, where every fragment is a packet of its own: all but the first, which may be
@@ -132,7 +117,7 @@ impl Buffer {
     pub(in crate::buffer) fn next_packet(&mut self) -> Option<PacketRef<'_>> {
         if let Some((piece, origin)) = self.next_in_chunk() {
             let slices = Slices::one(piece.of(&self.memory));
-            return Some(origin.packet(slices, false));
+            return Some(origin.packet(slices, 0));
         }
         self.first_of_chunk()
     }
@@ -155,7 +140,7 @@ impl Buffer {
             Some(piece) => Slices::one(piece.of(&self.memory)),
             None => self.pieces.iter().map(|p| p.of(&self.memory)).collect(),
         };
-        Some(origin.packet(slices, found.dropped))
+        Some(origin.packet(slices, u32::from(found.dropped)))
     }
 
     /// What nearly every call finds: one more packet in the middle of the chunk where reading stands.
@@ -513,13 +498,8 @@ fn gave_up(memory: &Memory, off: u32, chunk: &Record) -> bool {
 /// A fragment's length and the bytes it takes, of which there may be four at most.
 #[inline]
 fn fragment_header(bytes: &[u8]) -> Option<(usize, usize)> {
-    if let Some([a, b, c, d]) = bytes.first_chunk::<4>()
-        && a & b & c & 0x80 != 0
-        && *d < 0x80
-    {
-        // What writers spend nearly always: all four.
-        let low = |byte: &u8| usize::from(byte & 0x7f);
-        return Some((low(a) | low(b) << 7 | low(c) << 14 | low(d) << 21, 4));
+    if let Some(len) = bytes.first_chunk().copied().and_then(of_four_bytes) {
+        return Some((usize::try_from(len).ok()?, 4));
     }
     let mut value = 0usize;
     for (i, byte) in bytes.iter().take(4).enumerate() {

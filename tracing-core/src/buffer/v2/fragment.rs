@@ -1,5 +1,6 @@
 //! Fragments: a varint, and as many bytes as it says.
 
+use crate::buffer::length::of_four_bytes;
 use crate::shm::header::PACKET_DROPPED;
 
 /// What comes next in the fragments of a chunk.
@@ -25,16 +26,10 @@ const VARINT_BYTES_MAX: usize = 10;
 /// Reads the length in front of `rest`, which is all there is up to the end of the chunk.
 #[inline]
 pub(super) fn next(rest: &[u8]) -> Next {
-    if let Some([a, b, c, d]) = rest.first_chunk::<4>()
-        && a & b & c & 0x80 != 0
-        && *d < 0x80
-    {
-        // What writers spend nearly always: all four.
-        let low = |byte: &u8| u32::from(byte & 0x7f);
-        let len = low(a) | low(b) << 7 | low(c) << 14 | low(d) << 21;
-        return within(len.into(), 4, rest.len());
+    match rest.first_chunk().copied().and_then(of_four_bytes) {
+        Some(len) => within(len.into(), 4, rest.len()),
+        None => next_of_any_width(rest),
     }
-    next_of_any_width(rest)
 }
 
 fn next_of_any_width(rest: &[u8]) -> Next {

@@ -21,6 +21,8 @@ use crate::shm::ChunkFlags;
 
 /// In the flags of a chunk whose writer is not done with it.
 const INCOMPLETE: u8 = 0x80;
+/// In the flags of a chunk that was changed since it came.
+const CHANGED: u8 = 0x40;
 
 /// A chunk as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(super) struct Record {
     pub(super) unread: u16,
     pub(super) flags: ChunkFlags,
     pub(super) incomplete: bool,
+    /// It was patched, or came again: what is unread need not be whole fragments any more.
+    pub(super) changed: bool,
 }
 
 /// What lies at an offset.
@@ -63,7 +67,9 @@ impl Record {
     }
 
     pub(super) fn header(self) -> u128 {
-        let flags = self.flags.0 | if self.incomplete { INCOMPLETE } else { 0 };
+        let flags = self.flags.0
+            | if self.incomplete { INCOMPLETE } else { 0 }
+            | if self.changed { CHANGED } else { 0 };
         u128::from(self.chunk.0)
             | u128::from(self.slot) << 32
             | u128::from(self.room) << 64
@@ -95,6 +101,7 @@ impl Memory {
             unread: (header >> 96) as u16,
             flags: ChunkFlags(flags & ChunkFlags::MASK),
             incomplete: flags & INCOMPLETE != 0,
+            changed: flags & CHANGED != 0,
         }))
     }
 

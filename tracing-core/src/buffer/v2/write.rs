@@ -41,6 +41,7 @@ enum Place {
 impl Buffer {
     pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         self.walk = None;
+        self.inside = None;
         if self.discarding {
             add(&mut self.stats.chunks_discarded, 1);
             return;
@@ -80,14 +81,11 @@ impl Buffer {
             flags =
                 flags.without(ChunkFlags::CONTINUES_ON_NEXT).without(ChunkFlags::NEEDS_PATCHING);
         }
-        let (mut used, mut gave_up) = (0usize, false);
+        let mut gave_up = false;
         let mut rest = payload;
         for _ in 0..count {
             match next(rest) {
-                Next::Fragment { taken, .. } => {
-                    used = used.saturating_add(taken);
-                    rest = payload.get(used..).unwrap_or_default();
-                }
+                Next::Fragment { taken, .. } => rest = rest.get(taken..).unwrap_or_default(),
                 Next::GivenUp => {
                     gave_up = true;
                     break;
@@ -98,8 +96,8 @@ impl Buffer {
                 }
             }
         }
-        let fragments = payload.get(..used)?;
-        let used = u16::try_from(used).ok()?;
+        let fragments = payload.get(..payload.len().saturating_sub(rest.len()))?;
+        let used = u16::try_from(fragments.len()).ok()?;
         let room = if meta.complete { used } else { payload_len };
         if outer_len(room.into()) > self.memory.size() {
             return None;
@@ -148,6 +146,7 @@ impl Buffer {
             stored.used = incoming.used;
             stored.unread = stored.unread.saturating_add(grown);
             stored.flags = stored.flags.with(incoming.flags);
+            stored.changed = true;
             memory.put_fragments(off, incoming.fragments);
             add(&mut stats.chunks_rewritten, 1);
         }
@@ -179,6 +178,7 @@ impl Buffer {
             unread: incoming.used.saturating_sub(incoming.consumed),
             flags: incoming.flags,
             incomplete: incoming.incomplete,
+            changed: incoming.consumed > 0,
         };
         self.memory.put(self.at, outer, record.header(), incoming.fragments);
         if self.sequences.insert(slot, incoming.id, off) {
@@ -206,7 +206,9 @@ impl Buffer {
                 }
                 Some(Stored::Chunk(record)) => (record.outer(), Some(record)),
             };
-            if let Some(record) = record {
+            if let Some(record) = record
+                && self.evict_first(at, record).is_none()
+            {
                 self.evict_chunk(at, record.slot);
             }
             at = at.saturating_add(len.max(HEADER));
@@ -218,6 +220,29 @@ impl Buffer {
         }
     }
 
+    /// Evicts what is nearly always in the way: the first chunk of its sequence, all of its fragments
+    /// packets as they came. Reading them would tell nothing but that they are lost. None: it is not so.
+    fn evict_first(&mut self, at: usize, record: Record) -> Option<()> {
+        let parts = ChunkFlags::CONTINUES_FROM_PREV.with(ChunkFlags::CONTINUES_ON_NEXT);
+        if record.unread == 0 || record.changed || record.flags.0 & parts.0 != 0 {
+            return None;
+        }
+        let off = u32::try_from(at).ok()?;
+        let sequence = self.sequences.slot_mut(record.slot)?;
+        if sequence.first() != Some(record.chunk) {
+            return None;
+        }
+        // A chunk of nothing but empty packets is no loss.
+        self.memory.next_len(at, &record).filter(|len| *len > 0)?;
+        sequence.note_gap(record.chunk);
+        sequence.lose(loss::OVERWRITE);
+        add(&mut self.stats.chunks_overwritten, 1);
+        add(&mut self.stats.bytes_overwritten, record.outer());
+        self.take_out(record.slot, off, record);
+        Some(())
+    }
+
+    /// Evicts any chunk, by reading its sequence up to there.
     fn evict_chunk(&mut self, at: usize, slot: u32) {
         let Some(mut walk) = Walk::begin(&mut self.sequences, slot, at) else { return };
         let mut lost = false;

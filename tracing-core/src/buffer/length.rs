@@ -1,0 +1,29 @@
+//! Lengths in front of fragments: varints, of which writers nearly always spend four bytes.
+
+/// The value of a varint that takes all four bytes.
+#[inline]
+pub(super) fn of_four_bytes(bytes: [u8; 4]) -> Option<u32> {
+    let raw = u32::from_le_bytes(bytes);
+    let group = |i: u32| (raw >> i) & (0x7f << (7 * i));
+    let all_go_on_but_the_last = raw & 0x8080_8080 == 0x0080_8080;
+    all_go_on_but_the_last.then(|| group(0) | group(1) | group(2) | group(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_four_bytes_or_none() {
+        for value in [0, 1, 0x7f, 0x80, 0x3fff, 0x1f_ffff, 0x20_0000, 0x0fff_ffff, 0x0abc_def1] {
+            let byte = |i: u32| (value >> (7 * i) & 0x7f) as u8 | if i < 3 { 0x80 } else { 0 };
+            let bytes = [byte(0), byte(1), byte(2), byte(3)];
+            assert_eq!(of_four_bytes(bytes), Some(value));
+            for i in 0..4 {
+                let mut other = bytes;
+                other[i] ^= 0x80;
+                assert_eq!(of_four_bytes(other), None);
+            }
+        }
+    }
+}
