@@ -11,18 +11,22 @@
 //! `read` and `read-1000` take 64 MiB of them out again, packet by packet; `patch` and `patch-absent`
 //! change four bytes of a late chunk, or of one that is not there; `clone` copies 64 MiB. With `v2-`
 //! before them they use a buffer of version 2.
+//!
+//! What memory alone costs: `floor-write` copies the same payloads to the same places, and does nothing
+//! else; `floor-read` goes from length to length over them. Times are those of the processor.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use tracing_core::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
 use tracing_core::ids::{ChunkId, ProducerId, WriterId};
 use tracing_core::shm::ChunkFlags;
 
-const MODES: [&str; 16] = [
+const MODES: [&str; 18] = [
+    "floor-write",
+    "floor-read",
     "write-1",
     "write-1000",
     "wrap",
@@ -104,12 +108,14 @@ impl Load {
     }
 
     /// Packets and bytes.
+    #[inline(never)]
     fn read(&mut self) -> (u64, usize) {
         let mut sum = (0, 0);
         self.buffer.begin_read();
-        while let Some(packet) = self.buffer.next_packet() {
+        self.buffer.read_while(|packet| {
             sum = (sum.0 + 1, sum.1 + packet.slices.iter().map(|s| s.len()).sum::<usize>());
-        }
+            true
+        });
         sum
     }
 
@@ -122,9 +128,84 @@ impl Load {
     }
 }
 
+/// The same payloads in memory that nobody keeps track of.
+struct Floor {
+    templates: Vec<Template>,
+    memory: Vec<u8>,
+    at: usize,
+}
+
+impl Floor {
+    fn new() -> Self {
+        Self { templates: templates(), memory: vec![1; BUFFER_BYTES], at: 0 }
+    }
+
+    fn write(&mut self, count: u32) {
+        for idx in 0..count as usize {
+            let payload = &black_box(&self.templates)[idx % self.templates.len()].payload;
+            let record_len = (payload.len() + 16).next_multiple_of(16);
+            if self.at + record_len > self.memory.len() {
+                self.at = 0;
+            }
+            self.memory[self.at..][..payload.len()].copy_from_slice(payload);
+            self.memory[self.at + payload.len()..][..16].fill(0);
+            self.at += record_len;
+        }
+    }
+
+    /// Packets and bytes up to where it was written last.
+    #[inline(never)]
+    fn read(&self) -> (u64, usize) {
+        let (mut at, mut sum) = (0, (0, 0));
+        while let Some([a, b, _, _]) =
+            self.memory[..self.at].get(at..).and_then(|m| m.first_chunk())
+        {
+            let len = usize::from(a & 0x7f) | usize::from(b & 0x7f) << 7;
+            if len == 0 {
+                // The end of a chunk: zeros up to the next.
+                at = (at + 1).next_multiple_of(16);
+                continue;
+            }
+            at += 4 + len;
+            sum = (sum.0 + 1, sum.1 + len);
+        }
+        sum
+    }
+}
+
+/// Processor time of this thread, ns: what others do to the machine stays out of it.
+fn cpu_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// Runs a floor; how many things were done, and the ns they took.
+fn run_floor(mode: &str, count: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
+    let mut floor = Floor::new();
+    let chunks = (BUFFER_BYTES / CHUNK_BYTES) as u32;
+    match mode {
+        "floor-write" => {
+            floor.write(chunks * 2);
+            let start = clock();
+            floor.write(count);
+            Some((count.into(), clock() - start))
+        }
+        "floor-read" => {
+            floor.write(chunks);
+            let start = clock();
+            let packets = (0..count).map(|_| black_box(&floor).read().0).sum();
+            Some((packets, clock() - start))
+        }
+        _ => None,
+    }
+}
+
 /// Runs a mode with `count` chunks (patches, clones, or fillings of the buffer to read); returns how
 /// many things were done, and the ns they took.
-fn run(mode: &str, count: u32) -> Option<(u64, u128)> {
+fn run(mode: &str, count: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
+    if mode.starts_with("floor-") {
+        return run_floor(mode, count, clock);
+    }
     let (mode, version) = match mode.strip_prefix("v2-") {
         Some(mode) => (mode, Version::V2),
         None => (mode, Version::V1),
@@ -137,33 +218,33 @@ fn run(mode: &str, count: u32) -> Option<(u64, u128)> {
         "write-1" | "write-1000" | "wrap" => {
             // The first round pays for fresh memory.
             load.write(chunks * 2, writers);
-            let start = Instant::now();
+            let start = clock();
             load.write(count, writers);
-            Some((count.into(), start.elapsed().as_nanos()))
+            Some((count.into(), clock() - start))
         }
         "read" | "read-1000" => {
             let (mut packets, mut ns) = (0, 0);
             for _ in 0..count {
                 load.write(chunks, writers);
-                let start = Instant::now();
+                let start = clock();
                 packets += load.read().0;
-                ns += start.elapsed().as_nanos();
+                ns += clock() - start;
             }
             Some((packets, ns))
         }
         "patch" | "patch-absent" => {
             load.write(chunks, 1);
-            let start = Instant::now();
+            let start = clock();
             load.patch(count, if mode == "patch" { chunks - 10 } else { chunks + 1 });
-            Some((count.into(), start.elapsed().as_nanos()))
+            Some((count.into(), clock() - start))
         }
         "clone" => {
             load.write(chunks * 2, 1000);
-            let start = Instant::now();
+            let start = clock();
             for _ in 0..count {
                 black_box(load.buffer.clone_read_only()?);
             }
-            Some((count.into(), start.elapsed().as_nanos()))
+            Some((count.into(), clock() - start))
         }
         _ => None,
     }
@@ -173,7 +254,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     if let ["loop", mode, count] = args[..] {
-        let done = count.parse().ok().and_then(|count| run(mode, count));
+        let done = count.parse().ok().and_then(|count| run(mode, count, || 0));
         let Some((done, _)) = done else {
             eprintln!("loop takes one of {MODES:?} and a count");
             return ExitCode::FAILURE;
@@ -189,7 +270,7 @@ fn main() -> ExitCode {
             _ => 4 * (BUFFER_BYTES / CHUNK_BYTES) as u32,
         };
         let mut samples: Vec<f64> = (0..SAMPLES)
-            .filter_map(|_| run(mode, count))
+            .filter_map(|_| run(mode, count, cpu_ns))
             .map(|(done, ns)| ns as f64 / done.max(1) as f64)
             .collect();
         samples.sort_by(f64::total_cmp);

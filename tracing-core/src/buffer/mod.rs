@@ -246,6 +246,16 @@ impl TraceBuffer {
         }
     }
 
+    /// Gives the packets that [`next_packet`](Self::next_packet) would give, one after the other, to `take`,
+    /// until that returns false or there are none. The faster of the two.
+    #[inline]
+    pub fn read_while(&mut self, mut take: impl FnMut(PacketRef<'_>) -> bool) {
+        match &mut self.inner {
+            Inner::V1(b) => b.read_while(&mut take),
+            Inner::V2(b) => b.read_while(&mut take),
+        }
+    }
+
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> &Stats {

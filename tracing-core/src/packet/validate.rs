@@ -102,35 +102,86 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
+/// What each tag of one byte asks for.
+const SHORT_TAGS: [Short; 128] = {
+    let mut table = [Short::Refuse; 128];
+    let mut tag = 0;
+    while tag < 128 {
+        #[allow(clippy::indexing_slicing, reason = "done by the compiler")]
+        #[allow(clippy::cast_possible_truncation, reason = "below 128")]
+        {
+            table[tag as usize] = match after_preamble(tag) {
+                Next::Varint => Short::Varint,
+                Next::Length => Short::Length,
+                Next::Skip(_) => Short::Fixed,
+                Next::Refuse => Short::Refuse,
+            };
+        }
+        tag = tag.wrapping_add(1);
+    }
+    table
+};
+
+/// [`Next`] in a byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Short {
+    Varint,
+    Length,
+    Fixed,
+    Refuse,
+}
+
+/// What is behind a varint. Nobody asks for its value, so eight bytes are looked at at once.
+#[inline]
+fn behind_varint(bytes: &[u8]) -> Option<&[u8]> {
+    if let Some((&first, rest)) = bytes.split_first()
+        && first < 0x80
+    {
+        return Some(rest);
+    }
+    if let Some(word) = bytes.first_chunk::<8>() {
+        let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
+        if ends != 0 {
+            let last = ends.trailing_zeros().wrapping_shr(3) as usize;
+            return bytes.get(last.wrapping_add(1)..);
+        }
+    }
+    varint(bytes).map(|(_, rest)| rest)
+}
+
 /// The same check for a packet in one piece: jumps over payloads.
+#[inline]
 fn contiguous(mut bytes: &[u8]) -> bool {
-    while !bytes.is_empty() {
-        let Some((tag, rest)) = varint(bytes) else { return false };
-        bytes = rest;
-        let skip = match after_preamble(tag) {
-            Next::Varint => match varint(bytes) {
-                Some((_, rest)) => {
-                    bytes = rest;
-                    continue;
-                }
-                None => return false,
-            },
-            Next::Skip(count) => count,
-            Next::Length => match varint(bytes) {
-                Some((length, rest)) if length <= FIELD_BYTES_MAX => {
-                    bytes = rest;
-                    length
-                }
-                _ => return false,
-            },
-            Next::Refuse => return false,
+    while let Some((&tag, rest)) = bytes.split_first() {
+        let short = SHORT_TAGS.get(usize::from(tag)).copied();
+        // Nearly all fields have short tags and short lengths.
+        let behind = if short == Some(Short::Varint) {
+            behind_varint(rest)
+        } else if short == Some(Short::Length)
+            && let Some((&length, rest)) = rest.split_first()
+            && length < 0x80
+        {
+            rest.get(usize::from(length)..)
+        } else {
+            behind_field(bytes)
         };
-        let Some(rest) = usize::try_from(skip).ok().and_then(|n| bytes.get(n..)) else {
-            return false;
-        };
-        bytes = rest;
+        let Some(behind) = behind else { return false };
+        bytes = behind;
     }
     true
+}
+
+/// What is behind a field of any shape; none if it is refused.
+#[inline(never)]
+fn behind_field(bytes: &[u8]) -> Option<&[u8]> {
+    let (tag, rest) = varint(bytes)?;
+    let (skip, rest) = match after_preamble(tag) {
+        Next::Varint => return varint(rest).map(|(_, rest)| rest),
+        Next::Skip(count) => (count, rest),
+        Next::Length => varint(rest).filter(|(length, _)| *length <= FIELD_BYTES_MAX)?,
+        Next::Refuse => return None,
+    };
+    usize::try_from(skip).ok().and_then(|count| rest.get(count..))
 }
 
 /// What the next byte is part of.

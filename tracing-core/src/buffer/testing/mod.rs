@@ -16,7 +16,9 @@ mod oracle_v2;
 pub use self::oracle_v1::OracleV1;
 pub use self::oracle_v2::OracleV2;
 
-use super::{ChunkMeta, Identity, Patch, Policy, Stats, TraceBuffer, Version, WriterStats};
+use super::{
+    ChunkMeta, Identity, PacketRef, Patch, Policy, Stats, TraceBuffer, Version, WriterStats,
+};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
 
@@ -58,18 +60,39 @@ pub trait Twin {
     fn used_bytes(&self) -> usize;
 }
 
-/// Reads what there is to read, at most `max` packets.
-pub fn read(buffer: &mut TraceBuffer, max: usize) -> Vec<Packet> {
-    buffer.begin_read();
-    let mut out = Vec::new();
-    while out.len() < max {
-        let Some(packet) = buffer.next_packet() else { break };
-        out.push(Packet {
+impl From<PacketRef<'_>> for Packet {
+    fn from(packet: PacketRef<'_>) -> Self {
+        Self {
             bytes: packet.slices.to_vec(),
             sequence: (packet.producer, packet.writer),
             identity: packet.identity,
             dropped: packet.dropped,
+        }
+    }
+}
+
+/// Reads what there is to read, at most `max` packets, one by one.
+pub fn read(buffer: &mut TraceBuffer, max: usize) -> Vec<Packet> {
+    buffer.begin_read();
+    core::iter::from_fn(|| buffer.next_packet().map(Packet::from)).take(max).collect()
+}
+
+/// The same in runs that end after `step` packets each, with single packets between.
+pub fn read_in_runs(buffer: &mut TraceBuffer, max: usize, step: usize) -> Vec<Packet> {
+    buffer.begin_read();
+    let mut out = Vec::new();
+    while out.len() < max {
+        let end = out.len().saturating_add(step).min(max);
+        buffer.read_while(|packet| {
+            out.push(packet.into());
+            out.len() < end
         });
+        if out.len() < end {
+            break;
+        }
+        if out.len() < max {
+            out.extend(buffer.next_packet().map(Packet::from));
+        }
     }
     out
 }
@@ -176,8 +199,12 @@ impl Pair {
         Self { buffer, twin, losses: 0 }
     }
 
-    fn read(&mut self, max: usize) {
-        let packets = read(&mut self.buffer, max);
+    /// `step`: of runs; zero for one by one.
+    fn read(&mut self, max: usize, step: u8) {
+        let packets = match step {
+            0 => read(&mut self.buffer, max),
+            step => read_in_runs(&mut self.buffer, max, step.into()),
+        };
         self.losses = packets.iter().fold(self.losses, |all, packet| all | packet.dropped);
         assert_eq!(packets, self.twin.read(max), "packets");
     }
@@ -193,7 +220,7 @@ impl Pair {
         let buffer = self.buffer.clone_read_only().expect("memory");
         let mut clone = Self { buffer, twin: self.twin.clone_read_only(), losses: 0 };
         clone.check();
-        clone.read(usize::MAX);
+        clone.read(usize::MAX, 200);
         clone.check();
     }
 }
@@ -249,8 +276,9 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                 assert_eq!(done, pair.twin.patch(producer, writer, id, &patches, more), "patch");
             }
             12 if choices.below(4) == 0 => pair.check_clone(),
-            12..14 => pair.read(usize::from(choices.below(5))),
-            _ => pair.read(usize::MAX),
+            12..14 => pair.read(usize::from(choices.below(5)), action & 1),
+            // What else chooses nothing here chooses how it is read.
+            _ => pair.read(usize::MAX, [0, 1, 2, 3, 5, 200][usize::from(p) * 3 + usize::from(w)]),
         }
         pair.check();
     }

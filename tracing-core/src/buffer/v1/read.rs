@@ -10,6 +10,8 @@
 //! A walk starts at the first chunk of a sequence and ends at the last id written, at a hole, at
 //! a chunk that is still being written, or where patches are missing. Reading a fragment is for ever.
 
+mod run;
+
 use super::Buffer;
 use super::index::{Resume, Sequence, Stall};
 use super::record::Record;
@@ -439,13 +441,19 @@ impl Tally<'_> {
         chunk.read = chunk.read.saturating_add(1);
         // A fragment of nothing is no packet that could tell of the loss: the next one has to.
         chunk.last_skipped &= found.piece.len == 0;
+        self.taken(memory, off, chunk);
+        if found.piece.len == 0 { Fragment::Empty } else { Fragment::Data(found.piece) }
+    }
+
+    /// Some of a chunk was read: says so in the memory, and counts the chunk if that was the end of it.
+    #[inline]
+    fn taken(&mut self, memory: &mut Memory, off: u32, chunk: &Record) {
         memory.put_chunk(off, *chunk);
         if chunk.read == chunk.fragments && chunk.complete {
             self.chunk_read(chunk.len);
             let Self { histograms, histogram, producer, writer, .. } = self;
             histograms.add(*producer, *writer, histogram, chunk.next.into());
         }
-        if found.piece.len == 0 { Fragment::Empty } else { Fragment::Data(found.piece) }
     }
 
     fn chunk_read(&mut self, record_len: u16) {

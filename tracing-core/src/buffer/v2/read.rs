@@ -186,6 +186,46 @@ impl Buffer {
         Some(origin.packet(slices, dropped))
     }
 
+    /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
+    #[inline]
+    pub(in crate::buffer) fn read_while(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) {
+        loop {
+            let more = self.next_packet().is_some_and(&mut *take);
+            if !more || !self.run(take) {
+                return;
+            }
+        }
+    }
+
+    /// Gives packets that lie in one piece, from where reading stands to the end of the chunk. What is
+    /// anything else it leaves to [`next_packet`](Self::next_packet). Returns false if `take` says no.
+    #[inline]
+    fn run(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) -> bool {
+        let Self { memory, sequences, stats, walk, .. } = self;
+        let Some(Walk { slot, off, .. }) = walk.and_then(|reading| reading.walk) else {
+            return true;
+        };
+        let Some(sequence) = sequences.slot(slot) else { return true };
+        let Some(mut record) = memory.chunk(off) else { return true };
+        let before = record.unread;
+        // What was lost before was told by the packet that led us here.
+        if before == record.used || sequence.loss != 0 {
+            return true;
+        }
+        let (producer, writer, identity) = (sequence.producer, sequence.writer, sequence.identity);
+        let more = record.give_whole(memory, off, &mut |piece| {
+            take(PacketRef { slices: Slices::one(piece), producer, writer, identity, dropped: 0 })
+        });
+        if record.unread < before {
+            memory.put_unread(off, record.unread);
+            if record.unread == 0 {
+                add(&mut stats.chunks_read, 1);
+                add(&mut stats.bytes_read, record.outer());
+            }
+        }
+        more
+    }
+
     fn next_of_all(&mut self, reading: &mut Reading) -> Option<(u32, Found)> {
         loop {
             if let Some(walk) = &mut reading.walk {
@@ -447,6 +487,36 @@ impl Memory {
             Next::End | Next::GivenUp => Step::Nothing { corrupted: false },
             Next::Corrupted => Step::Nothing { corrupted: true },
         }
+    }
+}
+
+impl Record {
+    /// Gives fragments that are packets to `take` and moves on behind them, until one is something else or
+    /// `take` says no, which is returned. Not for the first of a chunk.
+    #[inline]
+    fn give_whole<'m>(
+        &mut self,
+        memory: &'m Memory,
+        off: u32,
+        take: &mut impl FnMut(&'m [u8]) -> bool,
+    ) -> bool {
+        let Ok(off) = usize::try_from(off) else { return true };
+        let end = off.saturating_add(HEADER).saturating_add(self.used.into());
+        let mut rest = memory.between(end.saturating_sub(self.unread.into()), end);
+        let goes_on = self.flags.contains(ChunkFlags::CONTINUES_ON_NEXT);
+        let mut more = true;
+        while more
+            && let Next::Fragment { len, taken } = next(rest)
+            && len > 0
+            && !(goes_on && taken == rest.len())
+            && let Some((fragment, behind)) = rest.split_at_checked(taken)
+            && let Some(piece) = fragment.get(taken.wrapping_sub(len)..)
+        {
+            rest = behind;
+            more = take(piece);
+        }
+        self.unread = u16::try_from(rest.len()).unwrap_or(0);
+        more
     }
 }
 

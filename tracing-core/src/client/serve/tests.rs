@@ -7,8 +7,9 @@ use std::time::Duration;
 use protos::consumer_port::Request as ConsumerRequest;
 use protos::producer_port::Request as ProducerRequest;
 use protos::{
-    DataSourceDescriptor, InitializeConnectionRequest, QueryServiceStateRequest,
+    DataSourceConfig, DataSourceDescriptor, InitializeConnectionRequest, QueryServiceStateRequest,
     RegisterDataSourceRequest, SyncRequest, TraceConfig, TraceConfigBufferConfig,
+    TraceConfigDataSource,
 };
 
 use super::*;
@@ -165,6 +166,39 @@ fn a_trace_goes_into_the_file_that_came_along() {
         file.read_to_end(&mut trace).unwrap();
         assert!(protos::TraceReader::new(&trace).iter().all(|packet| packet.is_ok()));
         assert!(!trace.is_empty());
+    }
+}
+
+/// A file on a disk that is full after so many bytes, a multiple of 4096: memory that may not grow.
+fn on_a_small_disk(bytes: u64) -> std::fs::File {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+    let fd = memfd_create("small disk", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&fd, bytes).unwrap();
+    fcntl_add_seals(&fd, SealFlags::GROW).unwrap();
+    fd.into()
+}
+
+#[test]
+fn a_full_disk_ends_the_session_and_leaves_whole_packets() {
+    let daemon = Daemon::start("full");
+    for mut consumer in daemon.consumers() {
+        let mut disk = on_a_small_disk(4096);
+        // The packet that quotes the config finds no room; those before it do.
+        let source =
+            DataSourceConfig { legacy_config: Some("x".repeat(9000)), ..Default::default() };
+        let source = TraceConfigDataSource { config: Some(source), ..Default::default() };
+        let config =
+            TraceConfig { write_into_file: Some(true), data_sources: vec![source], ..one_buffer() };
+        let fd = disk.try_clone().unwrap().into();
+        consumer.enable_tracing(&config, Some(fd)).unwrap();
+        consumer.disable_tracing().unwrap();
+        let ended = consumer.wait(Some(PATIENCE));
+        assert!(matches!(ended, Err(ConsumerError::Service(text)) if text.contains("failed")));
+        let mut trace = Vec::new();
+        disk.rewind().unwrap();
+        disk.read_to_end(&mut trace).unwrap();
+        assert!(!trace.is_empty() && trace.len() < 4096, "{}", trace.len());
+        assert!(protos::TraceReader::new(&trace).iter().all(|packet| packet.is_ok()));
     }
 }
 

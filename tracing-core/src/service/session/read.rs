@@ -179,12 +179,13 @@ impl Drain<'_> {
         trusted: &mut Trusted,
         sink: &mut impl PacketSink,
     ) -> bool {
+        let mut stops = false;
         buffer.begin_read();
-        while let Some(packet) = buffer.next_packet() {
+        buffer.read_while(|packet| {
             let slices: &[&[u8]] = &packet.slices;
             if !PacketStreamValidator::validate(slices) {
                 self.invalid += 1;
-                continue;
+                return true;
             }
             let key = SequenceKey {
                 machine: packet.identity.machine_id,
@@ -194,10 +195,9 @@ impl Drain<'_> {
             let author = (key, packet.identity.uid, packet.identity.pid);
             let suffix = trusted.of(self.ids, author, packet.dropped);
             self.sum += packet.slices.bytes_len() + suffix.len();
-            if sink.put(slices, suffix) == Room::Full || self.sum >= self.threshold {
-                return true;
-            }
-        }
-        false
+            stops = sink.put(slices, suffix) == Room::Full || self.sum >= self.threshold;
+            !stops
+        });
+        stops
     }
 }

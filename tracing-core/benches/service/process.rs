@@ -1,0 +1,138 @@
+//! A process of a run: its words, its processor time, its memory; ended with the run.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::time::ClockId;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use tracing_core::sync::mpsc;
+
+use crate::Outcome;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often we look for what nobody tells us.
+const LOOK: Duration = Duration::from_millis(2);
+
+pub struct Process {
+    name: &'static str,
+    child: Child,
+    lines: Option<mpsc::Receiver<String>>,
+}
+
+impl Process {
+    /// Starts it with the sockets in `folder`; what it complains about goes to a file there. With `talks` its
+    /// lines can be read and answered.
+    pub fn start(
+        name: &'static str,
+        command: &mut Command,
+        folder: &Path,
+        talks: bool,
+    ) -> Outcome<Self> {
+        let log = folder.join(name).with_extension("log");
+        let log = File::create(log).map_err(|e| format!("{name}: {e}"))?;
+        let pipe = |wanted: bool| if wanted { Stdio::piped() } else { Stdio::null() };
+        command
+            .env("PERFETTO_PRODUCER_SOCK_NAME", folder.join("producer.sock"))
+            .env("PERFETTO_CONSUMER_SOCK_NAME", folder.join("consumer.sock"))
+            .current_dir(folder)
+            .stdin(pipe(talks))
+            .stdout(pipe(talks))
+            .stderr(log);
+        let shown = command.get_program().display().to_string();
+        let mut child = command.spawn().map_err(|e| format!("{shown}: {e}"))?;
+        let lines = child.stdout.take().map(|out| {
+            let (sender, lines) = mpsc::channel();
+            std::thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+            lines
+        });
+        Ok(Self { name, child, lines })
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Waits until a file of this name is there.
+    pub fn wait_for_file(&mut self, path: &Path) -> Outcome {
+        let deadline = Instant::now() + PATIENCE;
+        while !path.exists() {
+            if Instant::now() > deadline || !matches!(self.child.try_wait(), Ok(None)) {
+                return Err(format!("{}: no {}", self.name, path.display()));
+            }
+            std::thread::park_timeout(LOOK);
+        }
+        Ok(())
+    }
+
+    /// The next line, which begins with `word`; what comes behind that.
+    pub fn hear(&self, word: &str) -> Outcome<String> {
+        let line = self.lines.as_ref().and_then(|lines| lines.recv_timeout(PATIENCE).ok());
+        let line = line.ok_or_else(|| format!("{}: never said `{word}`", self.name))?;
+        let rest = line.strip_prefix(word).map(|rest| rest.trim().to_owned());
+        rest.ok_or_else(|| format!("{}: said `{line}` instead of `{word}`", self.name))
+    }
+
+    pub fn say(&mut self, line: &str) -> Outcome {
+        let pipe = self.child.stdin.as_mut().ok_or("nobody listens")?;
+        writeln!(pipe, "{line}").map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    /// Processor time of all its threads so far, those that ended among them, ns.
+    pub fn cpu_ns(&self) -> Outcome<u64> {
+        let failed = |e| format!("{}: processor time: {e}", self.name);
+        let pid = nix::unistd::Pid::from_raw(self.pid().as_raw_nonzero().get());
+        let time = ClockId::pid_cpu_clock_id(pid).and_then(ClockId::now).map_err(failed)?;
+        Ok(time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned())
+    }
+
+    /// The most memory it ever had, KiB.
+    pub fn peak_kb(&self) -> Outcome<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        number.ok_or_else(|| format!("{path} says nothing of VmHWM"))
+    }
+
+    /// As Ctrl-C does.
+    pub fn interrupt(&self) -> Outcome {
+        rustix::process::kill_process(self.pid(), Signal::INT)
+            .map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    /// Waits for its good end; returns its processor time, ns.
+    pub fn wait(mut self) -> Outcome<u64> {
+        let failed = |e| format!("{}: {e}", self.name);
+        let fd = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()).map_err(failed)?;
+        let timeout = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        if rustix::event::poll(&mut fds, Some(&timeout)).map_err(failed)? == 0 {
+            return Err(format!("{} hangs since {PATIENCE:?}", self.name));
+        }
+        // It has ended, but is still known: nobody asked yet how.
+        let cpu_ns = self.cpu_ns()?;
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(cpu_ns),
+            Ok(status) => Err(format!("{}: {status}", self.name)),
+            Err(error) => Err(format!("{}: {error}", self.name)),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; there is nothing to do about either failure.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
