@@ -38,6 +38,7 @@ mod chunks;
 mod length;
 pub mod loss;
 mod memory;
+mod recent;
 mod stats;
 mod v1;
 mod v2;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
+use crate::buffer::recent::Recent;
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 
@@ -73,8 +74,7 @@ pub(super) struct Index {
     empty: usize,
     /// Sequences whose producer's number went to another one, so far.
     past: u32,
-    /// The last one looked up: chunks of a sequence come in bunches.
-    recent: Option<(u64, u32)>,
+    recent: Recent,
 }
 
 impl Index {
@@ -82,7 +82,7 @@ impl Index {
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
-        chunks.fold(own, usize::saturating_add)
+        chunks.fold(own.saturating_add(self.recent.memory_bytes()), usize::saturating_add)
     }
 
     /// A copy in which no sequence has a histogram yet.
@@ -107,14 +107,11 @@ impl Index {
     #[inline]
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer, PRESENT);
-        match self.recent {
-            Some((recent, slot)) if recent == key => Some(slot),
-            _ => {
-                let slot = *self.order.get(&key)?;
-                self.recent = Some((key, slot));
-                Some(slot)
-            }
-        }
+        self.recent.find(key).or_else(|| {
+            let slot = *self.order.get(&key)?;
+            self.recent.note(key, slot, self.order.len());
+            Some(slot)
+        })
     }
 
     /// The sequence of this writer, if it is there and on behalf of `identity`. If it is somebody else's, it
@@ -137,7 +134,7 @@ impl Index {
         self.order.remove(&old);
         self.order.insert(new, slot);
         self.past = past.wrapping_add(1);
-        self.recent = None;
+        self.recent.clear();
         if is_empty {
             self.forget(new, slot);
         }
@@ -185,7 +182,7 @@ impl Index {
             }
         };
         self.order.insert(key, slot);
-        self.recent = Some((key, slot));
+        self.recent.note(key, slot, self.order.len());
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
@@ -201,7 +198,7 @@ impl Index {
             keep
         });
         *empty = 0;
-        *recent = None;
+        recent.clear();
     }
 
     /// Adds a chunk to a sequence.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::buffer::chunks::Chunks;
+use crate::buffer::recent::Recent;
 use crate::buffer::{Identity, loss};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
@@ -104,8 +105,7 @@ pub(super) struct Sequences {
     empty: usize,
     /// Chunks copied: the clock of `emptied`.
     clock: u64,
-    /// The last one looked up: chunks of a sequence come in bunches.
-    recent: Option<(u32, u32)>,
+    recent: Recent,
 }
 
 impl Sequences {
@@ -113,7 +113,7 @@ impl Sequences {
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
-        chunks.fold(own, usize::saturating_add)
+        chunks.fold(own.saturating_add(self.recent.memory_bytes()), usize::saturating_add)
     }
 
     #[inline]
@@ -129,14 +129,11 @@ impl Sequences {
     #[inline]
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer);
-        match self.recent {
-            Some((recent, slot)) if recent == key => Some(slot),
-            _ => {
-                let slot = *self.by_key.get(&key)?;
-                self.recent = Some((key, slot));
-                Some(slot)
-            }
-        }
+        self.recent.find(key.into()).or_else(|| {
+            let slot = *self.by_key.get(&key)?;
+            self.recent.note(key.into(), slot, self.by_key.len());
+            Some(slot)
+        })
     }
 
     /// The sequence of this writer on behalf of `identity`, made if it is new.
@@ -182,7 +179,7 @@ impl Sequences {
             }
         };
         self.by_key.insert(key(producer, writer), slot);
-        self.recent = Some((key(producer, writer), slot));
+        self.recent.note(key(producer, writer).into(), slot, self.by_key.len());
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
@@ -243,6 +240,6 @@ impl Sequences {
             self.by_key.remove(&key);
             self.release(slot);
         }
-        self.recent = None;
+        self.recent.clear();
     }
 }
