@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use protos::producer_port::Request;
 use protos::{
-    DataSourceConfig, DataSourceDescriptor, InitializeConnectionRequest, SyncRequest,
-    TestEventField, TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource, TraceField,
-    TracePacketField, TraceReader,
+    CommitDataRequest, DataSourceConfig, DataSourceDescriptor, InitializeConnectionRequest,
+    SyncRequest, TestEventField, TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource,
+    TraceField, TracePacketField, TraceReader, TraceStats,
 };
 use tracing_core::client::connection::{Attachment, Connection, Received, SocketConnection};
-use tracing_core::client::consumer::{Consumer, Waited};
+use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
 use tracing_core::client::data_source::{Ack, DataSource, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::ipc::port::ProducerPort;
@@ -92,8 +92,9 @@ pub fn config(source: &str, kb: u32) -> TraceConfig {
 fn session(address: &Address, source: &str, kb: u32) -> Outcome<Consumer> {
     let mut consumer = Consumer::connect(address).map_err(|error| error.to_string())?;
     consumer.enable_tracing(&config(source, kb), None).map_err(|error| error.to_string())?;
-    // A refusal comes at once; silence is good.
-    match consumer.wait(Some(Duration::from_millis(100))) {
+    // Answers come in order: by then a refusal would be here.
+    consumer.query_capabilities().map_err(|error| error.to_string())?;
+    match consumer.wait(Some(Duration::ZERO)) {
         Ok(Waited::TimedOut) => Ok(consumer),
         Ok(other) => Err(format!("a session ended at once: {other:?}")),
         Err(error) => Err(format!("a session: {error}")),
@@ -161,15 +162,31 @@ fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> 
     }
 }
 
-/// Asks for all there is, over and over, and reads nothing of it, until it is told to stop.
+/// A call with a reply, as a frame.
+fn frame(method: u8, arguments: &[u8]) -> Vec<u8> {
+    let length = |len: usize| [len as u8 | 0x80, (len >> 7) as u8];
+    let invoke = [&[8, 1, 0x10, method, 0x1a][..], &length(arguments.len()), arguments].concat();
+    let body = [&[0x10, method, 0x2a][..], &length(invoke.len()), &invoke].concat();
+    [&(body.len() as u32).to_le_bytes(), &body[..]].concat()
+}
+
+/// Starts a session and asks for all there is, over and over, and reads nothing of it, until it is told to
+/// stop.
 fn never_reads(daemon: &Daemon, stop: Arc<AtomicBool>) -> Outcome<JoinHandle<usize>> {
+    use protozero::Message as _;
     let stream = Stream::connect(&daemon.consumers).map_err(|error| error.to_string())?;
     let bind = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cConsumerPort";
-    // QueryServiceState {}, with a reply wanted.
-    let query = b"\x0c\0\0\0\x10\x02\x2a\x08\x08\x01\x10\x0c\x1a\x00\x20\x00";
+    let session = protos::EnableTracingRequest {
+        trace_config: Some(config(SIDE, SIDE_KB)),
+        ..Default::default()
+    };
+    let enable = frame(1, &session.encode_to_vec());
+    // ReadBuffers {} and QueryServiceState {}.
+    let questions = [frame(3, &[]), frame(12, &[])].concat();
     Ok(std::thread::spawn(move || {
-        let mut sent = stream.send(&[IoSlice::new(bind)], None).unwrap_or(0);
-        let many = query.repeat(64);
+        let begin = [IoSlice::new(bind), IoSlice::new(&enable)];
+        let mut sent = stream.send(&begin, None).unwrap_or(0);
+        let many = questions.repeat(64);
         while !stop.load(Ordering::Relaxed) {
             // Cut short is all the same: the rest would be out of step, so whole ones only.
             match stream.send(&[IoSlice::new(&many)], None) {
@@ -221,23 +238,31 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     }
     let reader = never_reads(daemon, stop.clone())?;
     let (mut others, other_count) = other_users_sessions(daemon, 5)?;
-    let side =
-        (0..4).map(|_| session(&daemon.consumers, SIDE, SIDE_KB)).collect::<Outcome<Vec<_>>>()?;
+    let mut side =
+        (0..3).map(|_| session(&daemon.consumers, SIDE, SIDE_KB)).collect::<Outcome<Vec<_>>>()?;
     let mut main = session(&daemon.consumers, MAIN, MAIN_KB)?;
-    let sessions = side.len() + 1 + other_count;
+    let sessions = side.len() + 2 + other_count;
+    // That of who never reads comes when it comes.
+    let mut asking = daemon.consumer()?;
+    wait_until("all sessions run", || {
+        let known = asking.query_service_state(true).map_err(|error| error.to_string())?;
+        Ok(known.num_sessions_started == Some(sessions as i32))
+    })?;
+    drop(asking);
     println!(
         "{} producers, {} of them write for {:?}, {sessions} sessions, one consumer never reads",
         plan.producers, plan.writers, plan.time
     );
 
     let slowest = Arc::new(Mutex::new(Duration::ZERO));
-    let (peak_kb, asked) = watch(daemon, plan, &slowest)?;
+    let (peak_kb, asked) = watch(daemon, plan, &mut side[0], &slowest)?;
     main.disable_tracing().map_err(|error| error.to_string())?;
     while main.wait(Some(PATIENCE)).map_err(|error| error.to_string())? != Waited::Ended {}
     let mut trace = Vec::new();
     main.read_into(&mut trace, PATIENCE).map_err(|error| error.to_string())?;
     stop.store(true, Ordering::Relaxed);
     let unread = reader.join().map_err(|_| "the reader that does not read panicked")?;
+    account(&main.get_trace_stats().map_err(|error| error.to_string())?)?;
     let counts: Vec<u64> = written.iter().map(|count| count.load(Ordering::Relaxed)).collect();
     let lost = check(&trace, &counts)?;
 
@@ -269,16 +294,26 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
 
 /// Asks questions on both ports and looks at the memory until the time is over: the most memory, KiB, and how
 /// many questions.
-fn watch(daemon: &Daemon, plan: &Plan, slowest: &Mutex<Duration>) -> Outcome<(u64, u64)> {
+fn watch(
+    daemon: &Daemon,
+    plan: &Plan,
+    with_session: &mut Consumer,
+    slowest: &Mutex<Duration>,
+) -> Outcome<(u64, u64)> {
     let mut consumer = daemon.consumer()?;
     let mut producer = idle_producer(&daemon.producers, usize::MAX)?;
     let (end, mut peak, mut asked) = (Instant::now() + plan.time, 0, 0);
     while Instant::now() < end {
-        let since = Instant::now();
-        consumer.query_capabilities().map_err(|error| error.to_string())?;
-        let took = since.elapsed();
-        let took = took.max(answer(&mut producer, Request::Sync(SyncRequest::default()))?);
-        asked += 2;
+        let timed = |question: &mut dyn FnMut() -> Result<(), ConsumerError>| {
+            let since = Instant::now();
+            question().map(|()| since.elapsed()).map_err(|error| error.to_string())
+        };
+        let took = timed(&mut || consumer.query_capabilities().map(drop))?
+            .max(timed(&mut || consumer.query_service_state(false).map(drop))?)
+            .max(timed(&mut || with_session.get_trace_stats().map(drop))?)
+            .max(answer(&mut producer, Request::Sync(SyncRequest::default()))?)
+            .max(answer(&mut producer, Request::CommitData(CommitDataRequest::default()))?);
+        asked += 5;
         let mut slowest = slowest.lock().unwrap_or_else(PoisonError::into_inner);
         *slowest = took.max(*slowest);
         drop(slowest);
@@ -286,6 +321,31 @@ fn watch(daemon: &Daemon, plan: &Plan, slowest: &Mutex<Duration>) -> Outcome<(u6
         std::thread::park_timeout(Duration::from_millis(20));
     }
     Ok((peak, asked))
+}
+
+/// What went into the buffer must have come out of it or be counted as overwritten, and nothing have been lost
+/// in any other way.
+fn account(stats: &TraceStats) -> Outcome {
+    let [buffer] = &stats.buffer_stats[..] else { return Err(format!("{stats:?}")) };
+    let of = |counter: Option<u64>| counter.unwrap_or(0);
+    let (written, read) = (of(buffer.chunks_written), of(buffer.chunks_read));
+    let overwritten = of(buffer.chunks_overwritten);
+    let bytes = of(buffer.bytes_read) + of(buffer.bytes_overwritten);
+    let other_losses = [
+        of(buffer.chunks_discarded),
+        of(buffer.patches_failed),
+        of(buffer.abi_violations),
+        of(stats.patches_discarded),
+        of(stats.invalid_packets),
+    ];
+    println!("{written} chunks written, {read} read, {overwritten} overwritten");
+    if written == 0 || written != read + overwritten || of(buffer.bytes_written) != bytes {
+        return Err(format!("chunks or bytes that nobody counted: {buffer:?}"));
+    }
+    if other_losses != [0; 5] {
+        return Err(format!("losses of another kind: {stats:?}"));
+    }
+    Ok(())
 }
 
 /// Each writer's packets must be there up to its last one, and each hole be told of. How many are missing.
