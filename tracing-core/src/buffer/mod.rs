@@ -134,22 +134,6 @@ pub struct PacketRef<'a> {
     pub dropped: u32,
 }
 
-/// Who wrote a packet.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
-    producer: ProducerId,
-    writer: WriterId,
-    identity: Identity,
-}
-
-impl Origin {
-    #[inline]
-    fn packet(self, slices: Slices<'_>, dropped: u32) -> PacketRef<'_> {
-        let Self { producer, writer, identity } = self;
-        PacketRef { slices, producer, writer, identity, dropped }
-    }
-}
-
 /// One buffer of one session.
 #[derive(Debug)]
 pub struct TraceBuffer {

@@ -19,7 +19,7 @@ mod record;
 mod write;
 
 use self::index::Index;
-use self::read::{Cursor, Inside};
+use self::read::Cursor;
 use super::memory::{HEADER, Memory};
 use super::stats::Histograms;
 use super::{Patch, Policy, Stats, WriterStats};
@@ -38,8 +38,6 @@ pub(super) struct Buffer {
     discarding: bool,
     has_data: bool,
     cursor: Cursor,
-    /// Where in the chunk, if `cursor` is at one and more of it can be read.
-    inside: Option<Inside>,
     /// Where the pieces of the packet found last lie, if it has several.
     pieces: Vec<read::Piece>,
     stats: Stats,
@@ -63,7 +61,6 @@ impl Buffer {
             discarding: false,
             has_data: false,
             cursor: Cursor::Idle,
-            inside: None,
             pieces: Vec::new(),
             stats,
             histograms: Histograms::default(),
@@ -80,7 +77,6 @@ impl Buffer {
             discarding: self.discarding,
             has_data: false,
             cursor: Cursor::Idle,
-            inside: None,
             pieces: Vec::new(),
             stats: self.stats.of_clone(),
             histograms: Histograms::default(),
@@ -96,7 +92,6 @@ impl Buffer {
         more: bool,
     ) -> bool {
         self.cursor = Cursor::Idle;
-        self.inside = None;
         let done = self.try_patch(producer, writer, chunk, patches, more).is_some();
         if done {
             let count = u64::try_from(patches.len()).unwrap_or(u64::MAX);

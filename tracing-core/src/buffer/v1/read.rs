@@ -19,7 +19,7 @@ use crate::buffer::chunks::Chunks;
 use crate::buffer::length::of_four_bytes;
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::stats::Histograms;
-use crate::buffer::{Origin, PacketRef, Stats};
+use crate::buffer::{PacketRef, Stats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
@@ -54,52 +54,6 @@ enum Fragment {
     Invalid,
 }
 
-/// The middle of a chunk, where every fragment is a packet of its own: all but the first, which may be
-/// the end of one, and the last, which may be the begin of one and ends the chunk.
-///
-/// What a chunk's header says of reading is kept here and stored after each packet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Inside {
-    off: u32,
-    /// Where the next fragment is, in the memory.
-    at: usize,
-    /// End of the chunk.
-    end: usize,
-    /// Fragments up to the last one.
-    left: u16,
-    reading: u64,
-    origin: Origin,
-}
-
-impl Inside {
-    /// Of a chunk of which something was read; none if there is nothing more in its middle.
-    fn of(off: u32, chunk: &Record, origin: Origin) -> Option<Self> {
-        let left = chunk.fragments.checked_sub(chunk.read)?.checked_sub(1)?;
-        if left == 0 || chunk.read == 0 || chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
-            return None;
-        }
-        let (at, end) = rest(off, chunk)?;
-        Some(Self { off, at, end, left, reading: chunk.reading(), origin })
-    }
-
-    /// Takes the next fragment, if it is a packet.
-    #[inline]
-    fn next(&mut self, memory: &Memory) -> Option<Piece> {
-        let left = self.left.checked_sub(1)?;
-        let rest = memory.between(self.at, self.end);
-        let (len, header_len) = fragment_header(rest)?;
-        let taken = len.wrapping_add(header_len);
-        if taken > rest.len() || len == 0 {
-            return None;
-        }
-        let piece = Piece { off: self.at.wrapping_add(header_len), len };
-        self.left = left;
-        self.at = self.at.wrapping_add(taken);
-        self.reading = Record::read_on(self.reading, taken);
-        Some(piece)
-    }
-}
-
 /// A packet, by places.
 struct Found {
     /// None: look at `pieces`.
@@ -112,51 +66,22 @@ struct Found {
 impl Buffer {
     pub(in crate::buffer) fn begin_read(&mut self) {
         self.cursor = Cursor::After(None);
-        self.inside = None;
     }
 
-    #[inline]
     pub(in crate::buffer) fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        if let Some((piece, origin)) = self.next_in_chunk() {
-            let slices = Slices::one(piece.of(&self.memory));
-            return Some(origin.packet(slices, 0));
-        }
-        self.first_of_chunk()
-    }
-
-    /// The packet that reading goes on with where it is not in the middle of a chunk.
-    #[inline(never)]
-    fn first_of_chunk(&mut self) -> Option<PacketRef<'_>> {
         let found = self.find_packet()?;
-        let sequence = self.index.sequence(found.slot)?;
-        let Sequence { producer, writer, identity, .. } = *sequence;
-        let origin = Origin { producer, writer, identity };
-        if let Cursor::At { off, .. } = self.cursor {
-            self.inside =
-                self.memory.record_at(off).and_then(|chunk| Inside::of(off, &chunk, origin));
-            if let Some(inside) = &self.inside {
-                self.memory.warm(inside.at, inside.end);
-            }
-        }
         let slices = match found.one {
             Some(piece) => Slices::one(piece.of(&self.memory)),
             None => self.pieces.iter().map(|p| p.of(&self.memory)).collect(),
         };
-        Some(origin.packet(slices, u32::from(found.dropped)))
-    }
-
-    /// What nearly every call finds: one more packet in the middle of the chunk where reading stands.
-    /// None says nothing.
-    #[inline]
-    fn next_in_chunk(&mut self) -> Option<(Piece, Origin)> {
-        let inside = self.inside.as_mut()?;
-        let found = inside.next(&self.memory);
-        let Some(piece) = found else {
-            self.inside = None;
-            return None;
-        };
-        self.memory.put_reading(inside.off, inside.reading);
-        Some((piece, inside.origin))
+        let sequence = self.index.sequence(found.slot)?;
+        Some(PacketRef {
+            slices,
+            producer: sequence.producer,
+            writer: sequence.writer,
+            identity: sequence.identity,
+            dropped: u32::from(found.dropped),
+        })
     }
 
     fn find_packet(&mut self) -> Option<Found> {

@@ -53,27 +53,15 @@ impl Record {
     #[inline]
     pub(super) fn header(self) -> u128 {
         let low = u64::from(self.chunk.0) | u64::from(self.slot) << 32;
-        u128::from(self.reading()) << 64 | u128::from(low)
-    }
-
-    /// The upper half of the header, which has all that reading changes.
-    #[inline]
-    pub(super) fn reading(self) -> u64 {
-        u64::from(self.next)
+        let high = u64::from(self.next)
             | u64::from(self.len / 16) << 16
             | (u64::from(self.fragments) & COUNT_MASK) << 28
             | (u64::from(self.read) & COUNT_MASK) << 38
             | u64::from(self.flags.0 & ChunkFlags::MASK) << 48
             | u64::from(self.complete) << 51
             | u64::from(self.last_skipped) << 52
-            | u64::from(self.padding) << 53
-    }
-
-    /// That half when one more fragment of `taken` bytes was read and delivered. There must be one.
-    #[inline]
-    pub(super) fn read_on(reading: u64, taken: usize) -> u64 {
-        let by = (taken as u64).wrapping_add(1 << 38);
-        (reading & !(1 << 52)).wrapping_add(by)
+            | u64::from(self.padding) << 53;
+        u128::from(high) << 64 | u128::from(low)
     }
 
     #[inline]
@@ -135,12 +123,6 @@ impl Memory {
         if let Ok(off) = usize::try_from(off) {
             self.put_header(off, record.header());
         }
-    }
-
-    /// Replaces what a header says of reading.
-    #[inline]
-    pub(super) fn put_reading(&mut self, off: u32, reading: u64) {
-        self.overwrite(off.saturating_add(8), &reading.to_le_bytes());
     }
 
     /// Everything behind the header of a record, slack included, to be patched.

@@ -25,7 +25,6 @@ struct Full;
 impl Buffer {
     pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         self.cursor = Cursor::Idle;
-        self.inside = None;
         let len =
             record_len(payload.len()).filter(|len| *len <= self.memory.size().min(RECORD_MAX));
         let Some(record_len) = len.and_then(|len| u16::try_from(len).ok()) else {

@@ -19,7 +19,7 @@ mod record;
 mod sequences;
 mod write;
 
-use self::read::{Inside, Piece, Reading};
+use self::read::{Piece, Reading};
 use self::sequences::Sequences;
 use super::memory::Memory;
 use super::stats::Histograms;
@@ -45,8 +45,6 @@ pub(super) struct Buffer {
     generation: u64,
     /// None: there was none since the buffer changed.
     walk: Option<Reading>,
-    /// Where in the chunk, if the walk is at one and more of it can be read.
-    inside: Option<Inside>,
     /// The packet found last, if it has several pieces: chunk, piece, and bytes it takes there.
     pieces: Vec<(u32, Piece, usize)>,
     stats: Stats,
@@ -70,7 +68,6 @@ impl Buffer {
             has_data: false,
             generation: 0,
             walk: None,
-            inside: None,
             pieces: Vec::new(),
             stats: Stats { buffer_size, ..Stats::default() },
             histograms: Histograms::default(),
@@ -88,7 +85,6 @@ impl Buffer {
             has_data: false,
             generation: self.generation,
             walk: None,
-            inside: None,
             pieces: Vec::new(),
             stats: self.stats.of_clone(),
             histograms: Histograms::default(),
@@ -104,7 +100,6 @@ impl Buffer {
         more: bool,
     ) -> bool {
         self.walk = None;
-        self.inside = None;
         let done = self.try_patch(producer, writer, chunk, patches, more).is_some();
         if done {
             add(&mut self.stats.patches_succeeded, patches.len());

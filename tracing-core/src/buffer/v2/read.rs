@@ -17,7 +17,7 @@ use super::record::{Record, Stored};
 use super::sequences::{Sequence, Sequences};
 use super::{Buffer, add};
 use crate::buffer::memory::{HEADER, Memory};
-use crate::buffer::{Origin, PacketRef, loss};
+use crate::buffer::{PacketRef, loss};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
@@ -70,34 +70,6 @@ pub(super) struct Reading {
     again: bool,
 }
 
-/// The middle of a chunk of which something was read: every fragment there but the last, which may be the
-/// begin of a packet and ends the chunk, is a packet of its own.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Inside {
-    off: u32,
-    /// Where the next fragment is, in the memory.
-    at: usize,
-    /// Bytes from there to the end of the chunk.
-    unread: u16,
-    origin: Origin,
-}
-
-impl Inside {
-    /// Takes the next fragment, if it is a packet and not the last one.
-    #[inline]
-    fn next(&mut self, memory: &Memory) -> Option<Piece> {
-        let rest = memory.between(self.at, self.at.saturating_add(self.unread.into()));
-        let Next::Fragment { len, taken } = next(rest) else { return None };
-        let unread = u16::try_from(rest.len().wrapping_sub(taken)).ok()?;
-        if unread == 0 || len == 0 {
-            return None;
-        }
-        self.unread = unread;
-        self.at = self.at.wrapping_add(taken);
-        Some(Piece { off: self.at.wrapping_sub(len), len })
-    }
-}
-
 /// A fragment, and what it is to its packet.
 struct Fragment {
     piece: Piece,
@@ -131,7 +103,6 @@ impl Walk {
 
 impl Buffer {
     pub(in crate::buffer) fn begin_read(&mut self) {
-        self.inside = None;
         if let Some(reading) = &mut self.walk {
             // Nothing came since: whatever this walk passed by is still not to be had.
             reading.again = true;
@@ -149,21 +120,7 @@ impl Buffer {
         });
     }
 
-    #[inline]
     pub(in crate::buffer) fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        if let Some(inside) = &mut self.inside {
-            if let Some(piece) = inside.next(&self.memory) {
-                self.memory.put_unread(inside.off, inside.unread);
-                return Some(inside.origin.packet(Slices::one(piece.of(&self.memory)), 0));
-            }
-            self.inside = None;
-        }
-        self.first_of_chunk()
-    }
-
-    /// The packet that reading goes on with where it is not in the middle of a chunk.
-    #[inline(never)]
-    fn first_of_chunk(&mut self) -> Option<PacketRef<'_>> {
         let mut reading = self.walk?;
         if reading.again {
             reading.again = false;
@@ -173,17 +130,17 @@ impl Buffer {
         self.walk = Some(reading);
         let (slot, found) = found?;
         let sequence = self.sequences.slot_mut(slot)?;
-        let Sequence { producer, writer, identity, .. } = *sequence;
-        let dropped = core::mem::take(&mut sequence.loss);
-        let origin = Origin { producer, writer, identity };
         let slices = match found {
-            Found::One(piece) => {
-                self.inside = reading.walk.and_then(|walk| self.memory.inside(walk.off, origin));
-                Slices::one(piece.of(&self.memory))
-            }
+            Found::One(piece) => Slices::one(piece.of(&self.memory)),
             Found::Many => self.pieces.iter().map(|(_, p, _)| p.of(&self.memory)).collect(),
         };
-        Some(origin.packet(slices, dropped))
+        Some(PacketRef {
+            slices,
+            producer: sequence.producer,
+            writer: sequence.writer,
+            identity: sequence.identity,
+            dropped: core::mem::take(&mut sequence.loss),
+        })
     }
 
     /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
@@ -448,16 +405,6 @@ fn collect(
 }
 
 impl Memory {
-    /// The middle of a chunk that is read packet by packet, brought near.
-    fn inside(&self, off: u32, origin: Origin) -> Option<Inside> {
-        let record = self.chunk(off).filter(|r| r.unread > 0 && r.unread < r.used)?;
-        let end =
-            usize::try_from(off).ok()?.checked_add(HEADER)?.checked_add(record.used.into())?;
-        let at = end.checked_sub(record.unread.into())?;
-        self.warm(at, end);
-        Some(Inside { off, at, unread: record.unread, origin })
-    }
-
     /// Length of the next fragment of a chunk, if there is one.
     pub(super) fn next_len(&self, off: usize, record: &Record) -> Option<usize> {
         match self.step(u32::try_from(off).ok()?, record) {
@@ -502,7 +449,9 @@ impl Record {
     ) -> bool {
         let Ok(off) = usize::try_from(off) else { return true };
         let end = off.saturating_add(HEADER).saturating_add(self.used.into());
-        let mut rest = memory.between(end.saturating_sub(self.unread.into()), end);
+        let start = end.saturating_sub(self.unread.into());
+        memory.warm(start, end);
+        let mut rest = memory.between(start, end);
         let goes_on = self.flags.contains(ChunkFlags::CONTINUES_ON_NEXT);
         let mut more = true;
         while more

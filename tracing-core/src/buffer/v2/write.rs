@@ -41,7 +41,6 @@ enum Place {
 impl Buffer {
     pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         self.walk = None;
-        self.inside = None;
         if self.discarding {
             add(&mut self.stats.chunks_discarded, 1);
             return;

@@ -35,7 +35,6 @@ impl Buffer {
     /// Returns false if `take` says no.
     #[inline]
     fn run(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) -> bool {
-        self.inside = None;
         let Self { memory, index, stats, histograms, cursor, .. } = self;
         let Cursor::At { slot, first, chunk, off, barred } = cursor else { return true };
         let Some(sequence) = index.sequence_mut(*slot) else { return true };
@@ -53,7 +52,9 @@ impl Buffer {
             {
                 return true;
             }
-            if is_new && let Some((start, end)) = rest(at, &record) {
+            if (is_new || record.read == 1)
+                && let Some((start, end)) = rest(at, &record)
+            {
                 memory.warm(start, end);
             }
             let before = record.read;
