@@ -6,16 +6,18 @@
 /// `lines` made safe; as many or more of them.
 pub(crate) fn safe(lines: &[String]) -> Vec<String> {
     let mut out = Vec::new();
-    let mut fence: Option<char> = None;
+    let mut fence: Option<(char, usize)> = None;
     let mut indented = false;
     let mut blank = true;
     for line in lines {
         let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let line = line.trim_end();
         let text = line.trim_start();
-        let mark = ['`', '~'].into_iter().find(|c| text.starts_with(&c.to_string().repeat(3)));
-        if let Some(open) = fence {
-            if mark == Some(open) {
+        let mark = mark(text);
+        if let Some((open, len)) = fence {
+            // What closes a block is as long as what opened it, and alone.
+            let closes = |(c, n)| c == open && n >= len && text.trim_start_matches(c).is_empty();
+            if mark.is_some_and(closes) {
                 fence = None;
             }
             out.push(line.to_owned());
@@ -26,11 +28,11 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
             continue;
         }
         if core::mem::take(&mut indented) {
-            close(&mut out, '`');
+            close(&mut out, ('`', 3));
         }
-        if let Some(mark) = mark {
-            fence = Some(mark);
-            out.push(format!("{}text", mark.to_string().repeat(3)));
+        if let Some((c, len)) = mark {
+            fence = mark;
+            out.push(format!("{}text", c.to_string().repeat(len)));
         } else if blank && !text.is_empty() && line.len() - text.len() >= 4 {
             indented = true;
             out.push("```text".to_owned());
@@ -40,16 +42,25 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
         }
         blank = text.is_empty();
     }
-    if let Some(mark) = fence.or(indented.then_some('`')) {
+    if let Some(mark) = fence.or(indented.then_some(('`', 3))) {
         close(&mut out, mark);
     }
     out
 }
 
 /// Ends a block of code, before the empty lines behind it.
-fn close(out: &mut Vec<String>, mark: char) {
+fn close(out: &mut Vec<String>, (mark, len): (char, usize)) {
     let blank = out.iter().rev().take_while(|l| l.is_empty()).count();
-    out.insert(out.len() - blank, mark.to_string().repeat(3));
+    out.insert(out.len() - blank, mark.to_string().repeat(len));
+}
+
+/// The marks in front of a block of code, or behind it.
+pub(crate) fn mark(text: &str) -> Option<(char, usize)> {
+    let (first, text) = (text.chars().next()?, text);
+    let len = text.chars().take_while(|c| *c == first).count();
+    // Behind backticks there are no others, or they are code within a line.
+    let fence = matches!(first, '`' | '~') && len >= 3;
+    (fence && (first == '~' || !text[len..].contains('`'))).then_some((first, len))
 }
 
 /// Escapes what is markup outside of `code`, and marks addresses as such.

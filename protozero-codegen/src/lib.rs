@@ -94,7 +94,9 @@ pub struct Source {
 /// Which code is made for each message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faces {
-    /// Plain structs that implement `protozero::Message`, and oneof enums.
+    /// Plain structs that implement `protozero::Message`, and oneof enums; they need `protozero`'s feature
+    /// `alloc` and no std. A field with an explicit default has a getter `NAME_or_default`, unless it is
+    /// in a oneof, where a member that is not set has nothing to stand for.
     pub owned: bool,
     /// Append-only writers.
     pub writer: bool,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Ident, Span};
 
-use crate::model::{EnumId, Message, MessageId, Path, Schema};
+use crate::model::{EnumId, Enumeration, Message, MessageId, Path, Schema};
 
 /// Types that generated code names bare: a message of that name would shadow them.
 const RESERVED_TYPES: &[&str] = &[
@@ -32,6 +32,9 @@ const RESERVED_TYPES: &[&str] = &[
     "String",
     "Vec",
 ];
+
+/// First segments of the paths in generated code: a module of that name would shadow them.
+const RESERVED_MODULES: &[&str] = &["alloc", "core", "d", "protozero", "rt", "std"];
 
 /// Rust's keywords that may stand as `r#keyword`.
 const KEYWORDS: &[&str] = &[
@@ -99,7 +102,9 @@ impl Names {
         let services = schema.files.iter().map(|f| {
             let module = |s: &crate::model::Service| {
                 let taken = modules.entry(s.path.package.clone());
-                taken.or_insert_with(|| Taken::new(&[])).take(snake(&s.path.parts.concat()))
+                taken
+                    .or_insert_with(|| Taken::new(RESERVED_MODULES))
+                    .take(snake(&s.path.parts.concat()))
             };
             f.services.iter().map(module).collect()
         });
@@ -157,20 +162,41 @@ impl Names {
     }
 }
 
-/// Hands out names once.
-pub(crate) struct Taken(BTreeSet<String>);
+/// Hands out names once, each one that Rust takes.
+pub(crate) struct Taken {
+    names: BTreeSet<String>,
+    /// Underscores that who asked last for a name had to take.
+    underscores: BTreeMap<String, usize>,
+}
 
 impl Taken {
     pub fn new(reserved: &[&str]) -> Self {
-        Self(reserved.iter().map(|s| (*s).to_owned()).collect())
+        let names = reserved.iter().map(|s| (*s).to_owned()).collect();
+        Self { names, underscores: BTreeMap::new() }
     }
 
-    pub fn take(&mut self, mut name: String) -> String {
-        while !self.0.insert(name.clone()) {
-            name.push('_');
+    pub fn take(&mut self, name: String) -> String {
+        let name = if NEVER_RAW.contains(&name.as_str()) { format!("{name}_") } else { name };
+        if self.names.insert(name.clone()) {
+            return name;
         }
-        name
+        let count = self.underscores.entry(name.clone()).or_default();
+        loop {
+            *count += 1;
+            let longer = format!("{name}{}", "_".repeat(*count));
+            if self.names.insert(longer.clone()) {
+                return longer;
+            }
+        }
     }
+}
+
+/// The constants of an enum, in the order of its values.
+pub(crate) fn constants(e: &Enumeration) -> Vec<Ident> {
+    // What an associated constant could hide or clash with.
+    let taken = ["NAME", "VALUES", "CLOSED", "name", "from_name", "from_i32", "to_i32"];
+    let mut taken = Taken::new(&taken);
+    e.values.iter().map(|v| raw(&taken.take(v.name.clone()))).collect()
 }
 
 /// Variants of an enum over the fields of `message` that `keep` selects, in order.
@@ -180,14 +206,16 @@ pub(crate) fn variants(
     keep: impl Fn(usize) -> bool,
 ) -> Vec<Option<Ident>> {
     let mut taken = Taken::new(reserved);
-    taken.0.insert("Self".into());
     let all = message.fields.iter().enumerate();
     all.map(|(at, f)| keep(at).then(|| raw(&taken.take(camel(&f.name))))).collect()
 }
 
+/// Words that cannot even be raw.
+const NEVER_RAW: &[&str] = &["self", "Self", "super", "crate", "_"];
+
 /// A valid identifier for `name`: keywords become raw, and those that cannot get an underscore.
 pub(crate) fn raw(name: &str) -> Ident {
-    if matches!(name, "self" | "Self" | "super" | "crate" | "_") {
+    if NEVER_RAW.contains(&name) {
         Ident::new(&format!("{name}_"), Span::call_site())
     } else if KEYWORDS.contains(&name) {
         Ident::new_raw(name, Span::call_site())

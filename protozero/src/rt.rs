@@ -18,6 +18,15 @@ pub use crate::owned;
 pub use crate::service::CallError;
 pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
 pub use crate::wire::zigzag;
+/// What generated code keeps on the heap, under the names it has in programs with std.
+#[cfg(feature = "alloc")]
+pub mod heap {
+    pub use alloc::boxed::Box;
+    pub use alloc::collections::BTreeMap;
+    pub use alloc::string::String;
+    pub use alloc::vec::Vec;
+}
+
 #[cfg(feature = "alloc")]
 pub use crate::{__extendable as extendable, __oneof as oneof, __owned as owned};
 

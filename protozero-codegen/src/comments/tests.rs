@@ -20,6 +20,8 @@ fn no_code_is_ever_run() {
     check("```\nlet a = [1];\n```\n[b]", "```text\nlet a = [1];\n```\n\\[b\\]");
     check("```rust\nx", "```text\nx\n```");
     check("~~~\n```\n~~~", "~~~text\n```\n~~~");
+    check("~~~~\nfoo(;\n~~~\n~~~~\n[b]", "~~~~text\nfoo(;\n~~~\n~~~~\n\\[b\\]");
+    check("```a```", "```a```");
     check("So:\n\n    a < b\n\n    c\n\nThen", "So:\n\n```text\n    a < b\n\n    c\n```\n\nThen");
     check("So:\n    goes on", "So:\n    goes on");
     check("    first", "```text\n    first\n```");

@@ -5,19 +5,15 @@ use quote::quote;
 
 use super::{Context, docs, docs_or, ident};
 use crate::model::EnumId;
-use crate::names::{Taken, raw};
+use crate::names::constants;
 
 pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     let e = &cx.schema.enums[id.0];
     let name = ident(cx.names.enumeration(id));
     let full = e.path.full();
     let doc = docs_or(&e.comment, e.deprecated, &format!("`{full}`."));
-    // What an associated constant could hide or clash with.
-    let taken = ["NAME", "VALUES", "CLOSED", "name", "from_name", "from_i32", "to_i32"];
-    let mut taken = Taken::new(&taken);
-    let constants = e.values.iter().map(|v| {
+    let constants = e.values.iter().zip(constants(e)).map(|(v, name)| {
         let doc = docs(&v.comment, v.deprecated);
-        let name = raw(&taken.take(v.name.clone()));
         let number = proc_macro2::Literal::i32_unsuffixed(v.number);
         quote! { #doc pub const #name: Self = Self(#number); }
     });

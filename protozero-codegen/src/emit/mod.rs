@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
+use crate::comments::mark;
 use crate::error::Error;
 use crate::format::format;
 use crate::model::{EnumId, Field, Kind, MessageId, Schema};
@@ -132,6 +133,7 @@ impl Context<'_> {
         let any = |yes: bool| yes && !file.messages.is_empty();
         let rt =
             any(faces.owned || faces.writer || faces.reader).then(|| quote! { use protozero::rt; });
+        let heap = any(faces.owned).then(|| quote! { use protozero::rt::heap::*; });
         let descriptors = any(faces.descriptor).then(|| {
             let cfg = self.cfg_text();
             quote! { #cfg use protozero::descriptor as d; }
@@ -142,6 +144,7 @@ impl Context<'_> {
             // Names are the schema's, and not everybody uses all of them.
             #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
             #rt
+            #heap
             #descriptors
             #items
         }
@@ -311,12 +314,15 @@ pub(crate) fn summary(lines: &[String]) -> TokenStream {
 
 /// The same, as text.
 pub(crate) fn first_sentence(lines: &[String]) -> Option<String> {
-    let paragraph: Vec<&str> =
-        lines.iter().map(String::as_str).take_while(|l| !l.is_empty()).collect();
+    let prose = |l: &&str| !l.is_empty() && mark(l.trim_start()).is_none();
+    let paragraph: Vec<&str> = lines.iter().map(String::as_str).take_while(prose).collect();
     let text = paragraph.join(" ");
-    match text.split_once(". ") {
+    // The dot of `1. item` ends no sentence.
+    let end = text.match_indices(". ").map(|(at, _)| at);
+    let end = end.into_iter().find(|at| text[..*at].contains(|c: char| !c.is_ascii_digit()));
+    match end {
         _ if text.is_empty() => None,
-        Some((first, _)) => Some(format!("{first}.")),
+        Some(end) => Some(text[..=end].to_owned()),
         None => Some(text),
     }
 }

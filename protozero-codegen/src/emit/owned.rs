@@ -2,11 +2,11 @@
 //! the rest. All encoding and decoding is that of `#[derive(Message)]`, without the wait for its parser.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
 use super::{Context, docs, docs_or, extension, ident, spaceless};
 use crate::model::{Default, Field, Kind, Label, Message, MessageId};
-use crate::names::{Taken, camel, raw, variants};
+use crate::names::{Taken, camel, constants, raw, variants};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
@@ -21,12 +21,13 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let mut taken = Taken::new(&["unknown_fields"]);
     let mut done = vec![false; message.oneofs.len()];
     let mut fields = TokenStream::new();
-    let mut lines = Vec::new();
+    let (mut lines, mut held) = (Vec::new(), Vec::new());
     for f in &message.fields {
         match f.oneof {
             None => {
                 let name = raw(&taken.take(f.name.clone()));
                 fields.extend(field(cx, f, &name));
+                held.push((f, name.clone()));
                 lines.push(line(cx, f, &name));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
@@ -42,7 +43,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         }
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
-    let defaults = defaults(cx, message, &name);
+    let defaults = defaults(cx, &held, &name);
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // In this order they are written: back to front.
     lines.reverse();
@@ -86,7 +87,7 @@ fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream 
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let gate = cx.gate(value);
         let (key, value) = (cx.scalar(key.kind), cx.scalar(value.kind));
-        return quote! { #doc #gate pub #name: std::collections::BTreeMap<#key, #value>, };
+        return quote! { #doc #gate pub #name: rt::heap::BTreeMap<#key, #value>, };
     }
     let gate = cx.gate(f);
     let scalar = cx.scalar(f.kind);
@@ -177,12 +178,16 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
 }
 
 /// Getters of fields with an explicit default.
-fn defaults(cx: &Context<'_>, message: &Message, name: &proc_macro2::Ident) -> TokenStream {
+fn defaults(
+    cx: &Context<'_>,
+    held: &[(&Field, proc_macro2::Ident)],
+    name: &proc_macro2::Ident,
+) -> TokenStream {
     let mut getters = Vec::new();
-    for f in message.fields.iter().filter(|f| f.oneof.is_none() && f.label != Label::Repeated) {
+    let mut taken = Taken::new(&[]);
+    for (f, field) in held.iter().filter(|(f, _)| f.label != Label::Repeated) {
         let Some(default) = &f.default else { continue };
-        let field = raw(&f.name);
-        let getter = format_ident!("{}_or_default", f.name);
+        let getter = raw(&taken.take(format!("{}_or_default", f.name)));
         let doc = format!(" `{}`, or the schema's default.", f.name);
         let scalar = cx.scalar(f.kind);
         let (ty, body) = match default {
@@ -194,7 +199,7 @@ fn defaults(cx: &Context<'_>, message: &Message, name: &proc_macro2::Ident) -> T
                 (quote! { &[u8] }, quote! { self.#field.as_deref().unwrap_or(#bytes) })
             }
             other => {
-                let value = value(f, &scalar, other);
+                let value = value(cx, f, &scalar, other);
                 (scalar, quote! { self.#field.unwrap_or(#value) })
             }
         };
@@ -213,29 +218,32 @@ fn defaults(cx: &Context<'_>, message: &Message, name: &proc_macro2::Ident) -> T
     }
 }
 
-fn value(f: &Field, ty: &TokenStream, default: &Default) -> TokenStream {
+fn value(cx: &Context<'_>, f: &Field, ty: &TokenStream, default: &Default) -> TokenStream {
     match default {
         Default::Int(i) => {
             let literal: TokenStream = i.to_string().parse().unwrap_or_default();
             literal
         }
-        Default::Float(x) if x.is_nan() => quote! { #ty::NAN },
-        Default::Float(x) if x.is_infinite() && *x > 0.0 => quote! { #ty::INFINITY },
-        Default::Float(x) if x.is_infinite() => quote! { #ty::NEG_INFINITY },
         Default::Float(x) => {
-            let text = if matches!(f.kind, Kind::Float) {
-                #[expect(clippy::cast_possible_truncation, reason = "a float's default is a float")]
-                let narrow = *x as f32;
-                format!("{narrow:?}")
-            } else {
-                format!("{x:?}")
+            #[expect(clippy::cast_possible_truncation, reason = "a float's default is a float")]
+            let (x, text) = match f.kind {
+                Kind::Float => (f64::from(*x as f32), format!("{:?}", *x as f32)),
+                _ => (*x, format!("{x:?}")),
             };
-            text.parse().unwrap_or_default()
+            match x {
+                _ if x.is_nan() => quote! { #ty::NAN },
+                f64::INFINITY => quote! { #ty::INFINITY },
+                f64::NEG_INFINITY => quote! { #ty::NEG_INFINITY },
+                _ => text.parse().unwrap_or_default(),
+            }
         }
         Default::Bool(b) => quote! { #b },
         Default::Enum(name) => {
-            let name = raw(name);
-            quote! { #ty::#name }
+            let Kind::Enum(id) = f.kind else { return TokenStream::new() };
+            let e = &cx.schema.enums[id.0];
+            let at = e.values.iter().position(|v| v.name == *name);
+            let constant = at.and_then(|at| constants(e).into_iter().nth(at));
+            quote! { #ty::#constant }
         }
         Default::Text(_) | Default::Bytes(_) => TokenStream::new(),
     }

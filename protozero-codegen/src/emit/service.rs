@@ -41,6 +41,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
         #doc
         pub mod #module {
             use protozero::rt;
+            use protozero::rt::heap::*;
             /// Name of the service, as binding asks for it.
             pub const NAME: &str = #short;
             /// Its methods; ids count from 1, in the order of the schema.

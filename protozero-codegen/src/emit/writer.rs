@@ -114,7 +114,7 @@ fn entry(cx: &Context<'_>, number: &Literal, key: &Field, value: &Field) -> Toke
     let (ty, put) = match value.kind {
         Kind::Message(id) => {
             let writer = cx.writer(id);
-            let ty = quote! { impl FnOnce(&mut #writer<'_>) };
+            let ty = quote! { impl ::core::ops::FnOnce(&mut #writer<'_>) };
             (ty, quote! { value(&mut rt::message::<2, _>(&mut entry)); })
         }
         kind => {

@@ -35,4 +35,10 @@ fn keywords_and_collisions() {
     assert_eq!(taken.take("A".into()), "A");
     assert_eq!(taken.take("A".into()), "A_");
     assert_eq!(taken.take("A".into()), "A__");
+    assert_eq!(taken.take("self_".into()), "self_");
+    assert_eq!(taken.take("self".into()), "self__");
+    // No longer than it takes to write them down.
+    let mut taken = Taken::new(&[]);
+    let last = (0..2_000).map(|_| taken.take("A".into())).last();
+    assert_eq!(last.map(|name| name.len()), Some(2_000));
 }

@@ -217,6 +217,8 @@ fn options_that_do_not_fit_are_errors() {
         edition("message M { int32 e = 1 [features.enum_type = CLOSED]; }"),
         edition("message M { option features.message_encoding = DELIMITED; }"),
         edition("option features.field_presence = LEGACY_REQUIRED;"),
+        proto2("message A { optional float a = 1 [default = infinity]; }"),
+        proto2("message A { optional double a = 1 [default = NaN]; }"),
         proto2("message A { optional map<int32, int32> a = 1; }"),
         proto2("message A { optional string a = 1 [default = \"\\xff\"]; }"),
         proto2("message A { optional int32 a = 1 [json_name = \"[b]\"]; }"),

@@ -1,5 +1,6 @@
 //! Text to tokens with places; comments lie beside them.
 
+use super::remark::trim;
 use crate::notes::Place;
 
 /// A token.
@@ -101,11 +102,12 @@ impl<'a> Lexer<'a> {
             };
             let body = self.take(end + 4);
             let body = body[2..end + 2].trim_start_matches('*');
-            let plain = |l: &str| {
+            // Of the first line they are gone; what is left of them is the author's.
+            let plain = |(at, l): (usize, &str)| {
                 let l = l.trim();
-                l.strip_prefix('*').unwrap_or(l).to_owned()
+                l.strip_prefix('*').filter(|_| at > 0).unwrap_or(l).to_owned()
             };
-            self.comment(at.line, body.lines().map(plain).collect());
+            self.comment(at.line, body.lines().enumerate().map(plain).collect());
             return Ok(true);
         }
         let token = match self.peek() {
@@ -134,12 +136,7 @@ impl<'a> Lexer<'a> {
         let last = self.at.line;
         // An empty `//` line parts paragraphs; the frame of a block says nothing.
         if first != last {
-            while lines.first().is_some_and(String::is_empty) {
-                lines.remove(0);
-            }
-            while lines.last().is_some_and(String::is_empty) {
-                lines.pop();
-            }
+            lines = trim(lines);
         }
         self.comments.push(Comment { lines, first, last });
     }

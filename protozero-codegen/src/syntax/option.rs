@@ -226,6 +226,9 @@ impl Grammar<'_> {
                     format!("feature {name} is of a file or {places}, not of a {of}"),
                 ));
             }
+            if of == "file" && (number, value) == (1, 3) {
+                return Err((at, "fields are required one by one, not all of a file".into()));
+            }
             bytes.extend([number << 3, value]);
         }
         on.add_features(bytes);
@@ -386,7 +389,9 @@ fn default(d: &FieldDescriptorProto, value: Constant) -> Option<String> {
         }
         (Some(Type::TYPE_BOOL), Constant::Word(word)) => word,
         (Some(Type::TYPE_FLOAT | Type::TYPE_DOUBLE), value) => match value {
-            Constant::Word(word) => word,
+            Constant::Word(word) => {
+                matches!(word.as_str(), "inf" | "-inf" | "nan" | "-nan").then_some(word)?
+            }
             Constant::Int(minus, i) => format!("{}{i}", if minus { "-" } else { "" }),
             Constant::Float(x) => x.to_string(),
             _ => return None,

@@ -99,7 +99,7 @@ impl Grammar<'_> {
 }
 
 /// Without empty lines at either end.
-fn trim(mut lines: Vec<String>) -> Vec<String> {
+pub(super) fn trim(mut lines: Vec<String>) -> Vec<String> {
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }

@@ -26,6 +26,7 @@ fn main() -> Result<(), BuildError> {
         "zoo/deep/names.proto",
         "zoo/deep/odd.proto",
         "1-empty.proto",
+        "awkward.proto",
     ];
     for (folder, faces) in MIXES {
         let build = Build::new().option(&format!("faces={faces}"));

@@ -3,6 +3,7 @@
 //! `extensions.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// Closed: proto2 has no other kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,8 +30,8 @@ pub struct Base {
     pub part: Option<BasePart>,
     pub shades: Vec<Shade>,
     pub shade: Option<Shade>,
-    pub by_name: std::collections::BTreeMap<String, crate::golden::Level>,
-    pub children: std::collections::BTreeMap<i32, Base>,
+    pub by_name: rt::heap::BTreeMap<String, crate::golden::Level>,
+    pub children: rt::heap::BTreeMap<i32, Base>,
     /// At most one of these.
     pub pick: Option<BasePick>,
     /// Fields this build does not know, verbatim.
@@ -95,7 +96,7 @@ impl BaseWriter<'_> {
     #[inline] pub fn children(
         &mut self,
         key: i32,
-        value: impl FnOnce(&mut BaseWriter<'_>),
+        value: impl ::core::ops::FnOnce(&mut BaseWriter<'_>),
     ) -> &mut Self {
         let mut entry = self.s.nested::<7>();
         rt::int32::<1>(&mut entry, key);

@@ -3,6 +3,7 @@
 //! `nesting.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// `cases.Tree.Leaf.Kind`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,6 +3,7 @@
 //! `proto3.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// `cases.three.Three.Mode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,8 +29,8 @@ pub struct Three {
     pub text: String,
     pub numbers: Vec<i32>,
     pub modes: Vec<ThreeMode>,
-    pub counts: std::collections::BTreeMap<String, i32>,
-    pub threes: std::collections::BTreeMap<i32, Three>,
+    pub counts: rt::heap::BTreeMap<String, i32>,
+    pub threes: rt::heap::BTreeMap<i32, Three>,
     pub inner: Option<Box<Three>>,
     pub mode: ThreeMode,
     pub real: f64,
@@ -96,7 +97,7 @@ impl ThreeWriter<'_> {
     #[inline] pub fn threes(
         &mut self,
         key: i32,
-        value: impl FnOnce(&mut ThreeWriter<'_>),
+        value: impl ::core::ops::FnOnce(&mut ThreeWriter<'_>),
     ) -> &mut Self {
         let mut entry = self.s.nested::<7>();
         rt::int32::<1>(&mut entry, key);

@@ -5,6 +5,7 @@
 //! Every kind of field there is, in every label.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// An open enum with an alias.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

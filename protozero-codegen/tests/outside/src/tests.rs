@@ -77,3 +77,24 @@ impl Flags for [protozero::rt::MethodInfo] {
         self.iter().map(|m| (m.name, m.client_streaming, m.streaming)).collect()
     }
 }
+
+#[test]
+fn names_that_generated_code_needs_are_nobodys() {
+    use crate::all::Timestamp;
+    use crate::all::awkward::{AT, Awkward, Box_, Constants, FnOnce, IntoIterator, OF};
+    let names = Awkward::default();
+    assert_eq!(names.unknown_fields_or_default(), 5);
+    assert_eq!((names.a_or_default(), names.a_or_default_or_default()), (1, 2));
+    assert_eq!(names.constant_or_default(), Constants::NAME_);
+    let floats = FnOnce::default();
+    assert_eq!(floats.huge_or_default(), f32::INFINITY);
+    assert_eq!(floats.low_or_default(), f32::NEG_INFINITY);
+    assert!(floats.nan_or_default().is_nan());
+    assert_eq!(floats.third_or_default().to_bits(), 0.1f32.to_bits());
+    let mut names = Awkward::default();
+    names.set_extension(&AT, &Timestamp { seconds: 7, ..Timestamp::default() });
+    let read = Awkward::decode(&names.encode_to_vec()).unwrap();
+    assert_eq!(read.extension(&AT).unwrap().map(|at| at.seconds), Some(7));
+    assert_eq!(read.extension(&OF), Ok(None));
+    let _ = (Box_::ALL, IntoIterator::default());
+}

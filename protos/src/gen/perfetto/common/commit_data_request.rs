@@ -3,6 +3,7 @@
 //! `perfetto/common/commit_data_request.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A producer tells the service which chunks of the shared memory are ready and which bytes of

@@ -3,6 +3,7 @@
 //! `perfetto/common/data_source_descriptor.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What a producer says about a data source when it registers one.

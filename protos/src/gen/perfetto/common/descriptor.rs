@@ -3,6 +3,7 @@
 //! `perfetto/common/descriptor.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Types of the wire format. The numbers are protobuf's own.

@@ -3,6 +3,7 @@
 //! `perfetto/common/gpu_counter_descriptor.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What part of the GPU a counter looks at.

@@ -3,6 +3,7 @@
 //! `perfetto/common/observable_events.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Kinds of events; a subscription is their sum, so each is a bit.

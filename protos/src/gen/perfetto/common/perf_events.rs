@@ -3,6 +3,7 @@
 //! `perfetto/common/perf_events.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Events that exist on every machine, software first.

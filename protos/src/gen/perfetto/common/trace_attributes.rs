@@ -3,6 +3,7 @@
 //! `perfetto/common/trace_attributes.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Facts about a trace for whoever sorts traces; not interpreted.

@@ -3,6 +3,7 @@
 //! `perfetto/common/trace_stats.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What became of the flush before the session stopped.

@@ -3,6 +3,7 @@
 //! `perfetto/common/tracing_service_state.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A look at the service: who is connected and what is running.

@@ -3,6 +3,7 @@
 //! `perfetto/config/interceptor_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Send packets to an interceptor in the producer's process instead of a buffer.

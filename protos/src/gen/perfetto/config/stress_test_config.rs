@@ -5,6 +5,7 @@
 //! What a stress test of the writer and the service is to do.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.StressTestConfig`.

@@ -3,6 +3,7 @@
 //! `perfetto/config/trace_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Whether producers of other users may connect.

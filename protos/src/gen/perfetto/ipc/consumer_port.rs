@@ -3,6 +3,7 @@
 //! `perfetto/ipc/consumer_port.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Starts a session.
@@ -1084,6 +1085,7 @@ impl CloneSessionResponse {
 /// state. One connection has one session at most.
 pub mod consumer_port {
     use protozero::rt;
+    use protozero::rt::heap::*;
     /// Name of the service, as binding asks for it.
     pub const NAME: &str = "ConsumerPort";
     /// Its methods; ids count from 1, in the order of the schema.

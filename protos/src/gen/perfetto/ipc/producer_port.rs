@@ -3,6 +3,7 @@
 //! `perfetto/ipc/producer_port.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Whether the service may read unfinished chunks out of the shared memory.
@@ -1071,6 +1072,7 @@ impl SyncResponse {
 /// GetAsyncCommand.
 pub mod producer_port {
     use protozero::rt;
+    use protozero::rt::heap::*;
     /// Name of the service, as binding asks for it.
     pub const NAME: &str = "ProducerPort";
     /// Its methods; ids count from 1, in the order of the schema.

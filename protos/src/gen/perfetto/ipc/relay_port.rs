@@ -3,6 +3,7 @@
 //! `perfetto/ipc/relay_port.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Steps of a comparison.
@@ -184,6 +185,7 @@ impl SyncClockResponse {
 /// What a relay on another machine says to the service of this one.
 pub mod relay_port {
     use protozero::rt;
+    use protozero::rt::heap::*;
     /// Name of the service, as binding asks for it.
     pub const NAME: &str = "RelayPort";
     /// Its methods; ids count from 1, in the order of the schema.

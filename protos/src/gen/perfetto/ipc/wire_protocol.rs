@@ -3,6 +3,7 @@
 //! `perfetto/ipc/wire_protocol.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What stands in every frame on a socket, behind four bytes of little-endian length.

@@ -3,6 +3,7 @@
 //! `perfetto/protovm/vm_program.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Which message an operation works on: the patch, the state, or both.

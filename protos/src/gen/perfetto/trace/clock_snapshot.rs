@@ -3,6 +3,7 @@
 //! `perfetto/trace/clock_snapshot.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Old names of BuiltinClock.

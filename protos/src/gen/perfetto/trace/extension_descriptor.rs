@@ -3,6 +3,7 @@
 //! `perfetto/trace/extension_descriptor.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Schemas of extension fields, so that a reader can show what it was not built with.

@@ -3,6 +3,7 @@
 //! `perfetto/trace/remote_clock_sync.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Clocks of another machine against ours.

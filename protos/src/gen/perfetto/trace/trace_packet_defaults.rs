@@ -3,6 +3,7 @@
 //! `perfetto/trace/trace_packet_defaults.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Values for fields that packets of the sequence leave out. Replaced as a whole by the next one.

@@ -3,6 +3,7 @@
 //! `perfetto/trace/trace_uuid.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A random number that identifies a trace.

@@ -3,6 +3,7 @@
 //! `deep/service.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 use protozero::descriptor as d;
 /// `Planted`.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -60,6 +61,7 @@ impl WatchRequest {
 /// Grows trees.
 pub mod tree_service {
     use protozero::rt;
+    use protozero::rt::heap::*;
     /// Name of the service, as binding asks for it.
     pub const NAME: &str = "TreeService";
     /// Its methods; ids count from 1, in the order of the schema.

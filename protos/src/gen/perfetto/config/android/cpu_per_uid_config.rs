@@ -3,6 +3,7 @@
 //! `perfetto/config/android/cpu_per_uid_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Android: time in each CPU frequency, per user.

@@ -3,6 +3,7 @@
 //! `perfetto/config/chrome/chrome_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Who wins when Chrome can serve one session only.

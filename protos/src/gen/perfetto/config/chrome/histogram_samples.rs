@@ -3,6 +3,7 @@
 //! `perfetto/config/chrome/histogram_samples.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: samples of histograms.

@@ -3,6 +3,7 @@
 //! `perfetto/config/chrome/v8_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// V8: code and scripts it compiles.

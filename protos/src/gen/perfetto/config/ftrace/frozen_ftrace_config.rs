@@ -3,6 +3,7 @@
 //! `perfetto/config/ftrace/frozen_ftrace_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Reads a ring of ftrace that survived a reboot.

@@ -3,6 +3,7 @@
 //! `perfetto/config/inode_file/inode_file_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// linux.inode_file_map: which file an inode number means.

@@ -3,6 +3,7 @@
 //! `perfetto/config/linux/journald_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Messages of systemd's journal.

@@ -3,6 +3,7 @@
 //! `perfetto/config/system_info/system_info_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// linux.system_info: what does not change.

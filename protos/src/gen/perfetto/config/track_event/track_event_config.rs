@@ -3,6 +3,7 @@
 //! `perfetto/config/track_event/track_event_config.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// track_event: which categories and how events are written. Patterns may contain `*`; enabled

@@ -5,6 +5,7 @@
 //! Feature flags of a device and where their values come from.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidAflags.FlagPermission`.

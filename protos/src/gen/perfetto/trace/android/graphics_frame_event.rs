@@ -5,6 +5,7 @@
 //! Stations of a graphics buffer on its way to the display.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GraphicsFrameEvent.BufferEventType`.

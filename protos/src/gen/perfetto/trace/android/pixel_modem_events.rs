@@ -5,6 +5,7 @@
 //! Events of the modem, and the table that turns their tokens into text.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PixelModemEvents`.

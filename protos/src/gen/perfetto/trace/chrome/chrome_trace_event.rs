@@ -5,6 +5,7 @@
 //! Events of the browser from before track events.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ChromeTracedValue.NestedType`.

@@ -5,6 +5,7 @@
 //! Code that the JavaScript engine compiled, moved or loaded.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.InternedV8JsScript.Type`.

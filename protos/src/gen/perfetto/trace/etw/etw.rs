@@ -5,6 +5,7 @@
 //! Events of Windows (ETW), one message each.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.CSwitchEtwEvent.OldThreadWaitReason`.

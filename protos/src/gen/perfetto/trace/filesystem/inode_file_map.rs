@@ -5,6 +5,7 @@
 //! Paths of inode numbers that other events name.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.InodeFileMap.Entry.Type`.

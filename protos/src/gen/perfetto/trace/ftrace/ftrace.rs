@@ -5,6 +5,7 @@
 //! Events of the tracer itself, and text that the kernel or a program wrote into it.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.PrintFtraceEvent`.

@@ -5,6 +5,7 @@
 //! An event of the kernel: when, in which thread, and one of some hundred kinds.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FtraceEvent`.

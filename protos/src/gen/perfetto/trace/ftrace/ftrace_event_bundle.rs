@@ -5,6 +5,7 @@
 //! Events of one CPU. The frequent kinds may come as columns instead, which are far smaller.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FtraceClock`.

@@ -5,6 +5,7 @@
 //! What the kernel lost and how large its buffers were.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.FtraceParseStatus`.

@@ -5,6 +5,7 @@
 //! An event of a kind this schema does not know, as names and values.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.KprobeEvent.KprobeType`.

@@ -5,6 +5,7 @@
 //! Tracepoints of the kernel's group `hypervisor`, one message each; fields are the event's own.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.HypervisorHostHcallFtraceEvent`.

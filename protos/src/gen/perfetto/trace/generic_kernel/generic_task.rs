@@ -5,6 +5,7 @@
 //! Threads, their states and names, on any kernel.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.GenericKernelTaskStateEvent.TaskStateEnum`.

@@ -3,6 +3,7 @@
 //! `perfetto/trace/gpu/gpu_render_stage_event.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Its programming interface.

@@ -5,6 +5,7 @@
 //! Memory that Vulkan allocates, binds and frees.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.VulkanMemoryEvent.Source`.

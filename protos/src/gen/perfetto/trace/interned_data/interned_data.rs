@@ -3,6 +3,7 @@
 //! `perfetto/trace/interned_data/interned_data.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Strings and other things that packets of the same sequence name by number (iid, from 1) instead

@@ -3,6 +3,7 @@
 //! `perfetto/trace/perfetto/perfetto_metatrace.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The tracing system traced: an event or counter of its own code.

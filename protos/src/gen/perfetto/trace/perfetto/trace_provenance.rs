@@ -3,6 +3,7 @@
 //! `perfetto/trace/perfetto/trace_provenance.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Which sequence of the trace came from which producer through which buffer.

@@ -3,6 +3,7 @@
 //! `perfetto/trace/perfetto/tracing_service_event.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A milestone of the session, at the packet's timestamp.

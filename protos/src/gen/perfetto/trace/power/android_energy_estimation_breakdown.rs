@@ -5,6 +5,7 @@
 //! Estimated energy by consumer and by user id.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.AndroidEnergyEstimationBreakdown`.

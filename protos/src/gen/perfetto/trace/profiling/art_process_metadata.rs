@@ -5,6 +5,7 @@
 //! About a process of the Android runtime whose heap was dumped.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.JavaFrame`.

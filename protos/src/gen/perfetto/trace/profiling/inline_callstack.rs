@@ -3,6 +3,7 @@
 //! `perfetto/trace/profiling/inline_callstack.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// A stack written out instead of interned.

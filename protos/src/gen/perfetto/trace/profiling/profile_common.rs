@@ -3,6 +3,7 @@
 //! `perfetto/trace/profiling/profile_common.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// What kind of code.

@@ -3,6 +3,7 @@
 //! `perfetto/trace/profiling/profile_packet.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.ProfilePacket.ProcessHeapSamples.ClientError`.

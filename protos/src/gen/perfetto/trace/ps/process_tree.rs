@@ -3,6 +3,7 @@
 //! `perfetto/trace/ps/process_tree.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Names and relations of processes and threads. Each is described once per recording, or again

@@ -3,6 +3,7 @@
 //! `perfetto/trace/sys_stats/sys_stats.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `some`: at least one task waited; `full`: all did.

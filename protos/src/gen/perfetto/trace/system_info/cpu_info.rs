@@ -3,6 +3,7 @@
 //! `perfetto/trace/system_info/cpu_info.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// The processors of the machine.

@@ -3,6 +3,7 @@
 //! `perfetto/trace/track_event/chrome_content_settings_event_info.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: content settings.

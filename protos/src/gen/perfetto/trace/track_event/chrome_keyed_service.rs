@@ -3,6 +3,7 @@
 //! `perfetto/trace/track_event/chrome_keyed_service.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Chrome: a service of a profile.

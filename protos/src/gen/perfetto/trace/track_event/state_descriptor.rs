@@ -3,6 +3,7 @@
 //! `perfetto/trace/track_event/state_descriptor.proto`.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// Makes a track one of states: each event replaces the state before.

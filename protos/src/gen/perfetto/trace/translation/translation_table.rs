@@ -5,6 +5,7 @@
 //! Readable names for hashed or obfuscated ones in the trace.
 #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
 use protozero::rt;
+use protozero::rt::heap::*;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
 /// `perfetto.protos.TranslationTable`.
