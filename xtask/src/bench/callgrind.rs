@@ -7,7 +7,7 @@ use std::path::Path;
 /// Instructions of one, as text with a tenth.
 ///
 /// The program is started as `program loop ARGUMENTS COUNT`; if the last word it prints is a number, it
-/// did so many instead of `count`.
+/// did so many instead of `count`. With `inside` only what such functions do is counted, a pattern.
 ///
 /// # Errors
 /// It, or valgrind, fails.
@@ -16,21 +16,29 @@ pub fn instructions(
     program: &Path,
     arguments: &[&str],
     count: u32,
+    inside: Option<&str>,
 ) -> Result<String, String> {
-    let (once, done) = run(ctx, program, arguments, count)?;
-    let (twice, done_twice) = run(ctx, program, arguments, count * 2)?;
+    let (once, done) = run(ctx, program, arguments, count, inside)?;
+    let (twice, done_twice) = run(ctx, program, arguments, count * 2, inside)?;
     let more = done_twice.saturating_sub(done).max(1);
     let tenths = twice.saturating_sub(once) * 10 / more;
     Ok(format!("{}.{}", tenths / 10, tenths % 10))
 }
 
 /// Instructions of a run, and how many things it did.
-fn run(ctx: &Ctx, program: &Path, arguments: &[&str], count: u32) -> Result<(u64, u64), String> {
+fn run(
+    ctx: &Ctx,
+    program: &Path,
+    arguments: &[&str],
+    count: u32,
+    inside: Option<&str>,
+) -> Result<(u64, u64), String> {
     let log = ctx.target("bench")?.join("callgrind.log");
     let mut command = ctx.command("valgrind");
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--log-file={}", log.display()))
+        .args(inside.map(|inside| format!("--toggle-collect={inside}")))
         .arg(program)
         .arg("loop")
         .args(arguments)

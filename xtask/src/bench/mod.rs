@@ -1,12 +1,14 @@
 //! Time and instructions of the hot paths, in one table.
 //!
-//! With `--peers`, protobuf against its rivals instead: [`peers`].
+//! With `--peers`, protobuf against its rivals instead: [`peers`]; with `--service`, our service beside the
+//! C++ one: [`service`].
 //!
 //! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
 //! [`callgrind`]. Instructions compare between machines and runs; time is for people.
 
 mod callgrind;
 mod peers;
+mod service;
 
 use crate::Outcome;
 use crate::ctx::Ctx;
@@ -93,22 +95,24 @@ const BENCHES: &[(&str, &str)] =
 const HOT_PATHS: &str = "\
 `cargo xtask bench --record`. Time is the median of several samples and is for people; instructions
 (callgrind, start-up subtracted) compare between runs. For shared memory they include the service's
-copy, for read-out the filling of the buffer. *Must* is the bar the first version had to reach, from
+copy. *Must* is the bar the first version had to reach, from
 measurements of Perfetto's C++ and of its Rust SDK on a machine of this kind: half of C++ for writing,
 C++ itself for reading and for the buffer.
 ";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
-    let (mut record, mut peers) = (false, false);
-    for argument in arguments {
-        match argument.as_str() {
-            "--record" => record = true,
-            "--peers" => peers = true,
-            _ => return Err("usage: bench [--peers] [--record]".to_owned()),
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut take =
+        |word| words.iter().position(|w| *w == word).map(|at| words.remove(at)).is_some();
+    let (record, peers, service) = (take("--record"), take("--peers"), take("--service"));
+    match (peers, service, &words[..]) {
+        (true, false, []) => return peers::run(ctx, record),
+        (false, true, rest) => return service::run(ctx, record, rest),
+        (false, false, []) => {}
+        _ => {
+            let usage = "usage: bench [--peers | --service [--rounds N] [--only TEXT]] [--record]";
+            return Err(usage.to_owned());
         }
-    }
-    if peers {
-        return peers::run(ctx, record);
     }
     machine::need(ctx, "valgrind", "valgrind")?;
     let mut table =
@@ -125,7 +129,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
                 0 => String::new(),
                 count => {
                     let mode: Vec<&str> = row.mode.split(' ').collect();
-                    callgrind::instructions(ctx, &program, &mode, count)?
+                    callgrind::instructions(ctx, &program, &mode, count, inside(row.mode))?
                 }
             };
             let line =
@@ -138,10 +142,17 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if record { report::record(ctx, "Hot paths", &format!("{HOT_PATHS}\n{table}")) } else { Ok(()) }
 }
 
+/// The function of `buffer` that a mode is about, if the rest of the mode is not: filling what is read.
+fn inside(mode: &str) -> Option<&'static str> {
+    let of = [("floor-read", "*Floor*::read"), ("read", "*Load*::read")];
+    of.into_iter().find_map(|(part, function)| mode.contains(part).then_some(function))
+}
+
 /// Builds a bench program and says where it is.
 fn build(ctx: &Ctx, package: &str, bench: &str) -> Result<PathBuf, String> {
     let mut command = ctx.cargo();
-    command.args(["bench", "--package", package, "--bench", bench, "--no-run"]);
+    // The profile of the programs, so that what both use is built once.
+    command.args(["build", "--release", "--package", package, "--bench", bench]);
     let text = ctx.output(command.arg("--message-format=json"))?;
     let found = text
         .lines()

@@ -78,7 +78,7 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
     for ((mode, op, name, payload), cell) in &mut cells {
         if *mode == "constant" {
             let arguments = [name.as_str(), op.as_str(), payload.as_str()];
-            let count = callgrind::instructions(ctx, &program, &arguments, CALLGRIND_COUNT)?;
+            let count = callgrind::instructions(ctx, &program, &arguments, CALLGRIND_COUNT, None)?;
             cell.instructions = Some(count);
         }
     }
