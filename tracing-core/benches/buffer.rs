@@ -20,7 +20,7 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use tracing_core::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
+use tracing_core::buffer::{ChunkMeta, Identity, PacketRef, Patch, Policy, TraceBuffer, Version};
 use tracing_core::ids::{ChunkId, ProducerId, WriterId};
 use tracing_core::shm::ChunkFlags;
 
@@ -112,7 +112,7 @@ impl Load {
     fn read(&mut self) -> (u64, usize) {
         let mut sum = (0, 0);
         self.buffer.begin_read();
-        self.buffer.read_while(|packet| {
+        self.buffer.read_while(&mut |packet: PacketRef<'_>| {
             sum = (sum.0 + 1, sum.1 + packet.slices.iter().map(|s| s.len()).sum::<usize>());
             true
         });

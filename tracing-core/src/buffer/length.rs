@@ -4,9 +4,10 @@
 #[inline]
 pub(super) fn of_four_bytes(bytes: [u8; 4]) -> Option<u32> {
     let raw = u32::from_le_bytes(bytes);
-    let group = |i: u32| (raw >> i) & (0x7f << (7 * i));
+    let group = |i: u32, mask: u32| raw.wrapping_shr(i) & mask;
     let all_go_on_but_the_last = raw & 0x8080_8080 == 0x0080_8080;
-    all_go_on_but_the_last.then(|| group(0) | group(1) | group(2) | group(3))
+    all_go_on_but_the_last
+        .then(|| group(0, 0x7f) | group(1, 0x3f80) | group(2, 0x1f_c000) | group(3, 0xfe0_0000))
 }
 
 #[cfg(test)]

@@ -134,6 +134,20 @@ pub struct PacketRef<'a> {
     pub dropped: u32,
 }
 
+/// Who takes packets in a run: [`TraceBuffer::read_while`]. Closures do; a type of one's own can say how it
+/// wants to be inlined.
+pub trait TakePacket {
+    /// Takes one; false: no more after this.
+    fn take(&mut self, packet: PacketRef<'_>) -> bool;
+}
+
+impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
+    #[inline]
+    fn take(&mut self, packet: PacketRef<'_>) -> bool {
+        self(packet)
+    }
+}
+
 /// One buffer of one session.
 #[derive(Debug)]
 pub struct TraceBuffer {
@@ -234,10 +248,10 @@ impl TraceBuffer {
     /// Gives the packets that [`next_packet`](Self::next_packet) would give, one after the other, to `take`,
     /// until that returns false or there are none. The faster of the two.
     #[inline]
-    pub fn read_while(&mut self, mut take: impl FnMut(PacketRef<'_>) -> bool) {
+    pub fn read_while(&mut self, take: &mut impl TakePacket) {
         match &mut self.inner {
-            Inner::V1(b) => b.read_while(&mut take),
-            Inner::V2(b) => b.read_while(&mut take),
+            Inner::V1(b) => b.read_while(take),
+            Inner::V2(b) => b.read_while(take),
         }
     }
 

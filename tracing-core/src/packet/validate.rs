@@ -70,6 +70,7 @@ impl PacketStreamValidator {
     ///
     /// False for: a varint longer than ten bytes, a group or an unknown wire type, a length above
     /// 2^28 - 1, an end inside a field, a reserved field whatever its value. An empty packet is valid.
+    #[inline(always)]
     #[must_use]
     pub fn validate(slices: &[&[u8]]) -> bool {
         match slices {
@@ -132,7 +133,7 @@ enum Short {
 }
 
 /// What is behind a varint. Nobody asks for its value, so eight bytes are looked at at once.
-#[inline]
+#[inline(always)]
 fn behind_varint(bytes: &[u8]) -> Option<&[u8]> {
     if let Some((&first, rest)) = bytes.split_first()
         && first < 0x80
@@ -146,11 +147,17 @@ fn behind_varint(bytes: &[u8]) -> Option<&[u8]> {
             return bytes.get(last.wrapping_add(1)..);
         }
     }
+    behind_varint_at_the_end(bytes)
+}
+
+/// The same where less than eight bytes are left, or it has more.
+#[inline(never)]
+fn behind_varint_at_the_end(bytes: &[u8]) -> Option<&[u8]> {
     varint(bytes).map(|(_, rest)| rest)
 }
 
 /// The same check for a packet in one piece: jumps over payloads.
-#[inline]
+#[inline(always)]
 fn contiguous(mut bytes: &[u8]) -> bool {
     while let Some((&tag, rest)) = bytes.split_first() {
         let short = SHORT_TAGS.get(usize::from(tag)).copied();
@@ -192,6 +199,7 @@ enum State {
 }
 
 /// A state machine fed byte by byte, except that payloads are skipped slice by slice.
+#[inline(never)]
 fn scattered(slices: &[&[u8]]) -> bool {
     let mut state = State::Preamble;
     let mut skip = 0u64;

@@ -83,7 +83,7 @@ pub fn read_in_runs(buffer: &mut TraceBuffer, max: usize, step: usize) -> Vec<Pa
     let mut out = Vec::new();
     while out.len() < max {
         let end = out.len().saturating_add(step).min(max);
-        buffer.read_while(|packet| {
+        buffer.read_while(&mut |packet: PacketRef<'_>| {
             out.push(packet.into());
             out.len() < end
         });

@@ -17,7 +17,7 @@ use super::record::{Record, Stored};
 use super::sequences::{Sequence, Sequences};
 use super::{Buffer, add};
 use crate::buffer::memory::{HEADER, Memory};
-use crate::buffer::{PacketRef, loss};
+use crate::buffer::{PacketRef, TakePacket, loss};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
@@ -145,9 +145,9 @@ impl Buffer {
 
     /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
     #[inline]
-    pub(in crate::buffer) fn read_while(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) {
+    pub(in crate::buffer) fn read_while(&mut self, take: &mut impl TakePacket) {
         loop {
-            let more = self.next_packet().is_some_and(&mut *take);
+            let more = self.next_packet().is_some_and(|packet| take.take(packet));
             if !more || !self.run(take) {
                 return;
             }
@@ -157,7 +157,7 @@ impl Buffer {
     /// Gives packets that lie in one piece, from where reading stands to the end of the chunk. What is
     /// anything else it leaves to [`next_packet`](Self::next_packet). Returns false if `take` says no.
     #[inline]
-    fn run(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) -> bool {
+    fn run(&mut self, take: &mut impl TakePacket) -> bool {
         let Self { memory, sequences, stats, walk, .. } = self;
         let Some(Walk { slot, off, .. }) = walk.and_then(|reading| reading.walk) else {
             return true;
@@ -171,7 +171,13 @@ impl Buffer {
         }
         let (producer, writer, identity) = (sequence.producer, sequence.writer, sequence.identity);
         let more = record.give_whole(memory, off, &mut |piece| {
-            take(PacketRef { slices: Slices::one(piece), producer, writer, identity, dropped: 0 })
+            take.take(PacketRef {
+                slices: Slices::one(piece),
+                producer,
+                writer,
+                identity,
+                dropped: 0,
+            })
         });
         if record.unread < before {
             memory.put_unread(off, record.unread);

@@ -254,7 +254,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::io::{Seek, SeekFrom};
+    use std::io::Seek;
 
     use super::*;
 
@@ -267,7 +267,7 @@ mod tests {
             options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         std::io::Write::write_all(&mut open, b"before").unwrap();
         std::io::Write::write_all(&mut open, &trace[..limit]).unwrap();
-        assert_eq!(open.seek(SeekFrom::Current(0)).unwrap(), 6 + limit as u64);
+        assert_eq!(open.stream_position().unwrap(), 6 + limit as u64);
         let error = crate::error::OsError::new("write", 28);
         let file = OutputFile::from_fd(open.into());
         take_back_cut(&file, &trace, &CutShort { written: limit, error });

@@ -114,7 +114,10 @@ impl Service {
         }
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(file) = session.file.as_mut() else { return };
-        let room = (file.bytes_max > 0).then(|| file.bytes_max.saturating_sub(file.bytes_written));
+        let room = match file.bytes_max {
+            0 => u64::MAX,
+            max => max.saturating_sub(file.bytes_written),
+        };
         // Nobody fired its trigger: the file stays empty.
         let waits = session.waits_for_trigger();
         let mut sink = FileSink::new(room);

@@ -15,9 +15,9 @@
 use bytes::Bytes;
 
 use super::sequence::{SequenceIds, Suffix, Trusted};
-use super::sink::{PacketSink, ReplySink, Room, Shaper};
+use super::sink::{PacketSink, ReplySink, Room, Shaper, len_of};
 use super::state::{Lifecycle, Session};
-use crate::buffer::TraceBuffer;
+use crate::buffer::{PacketRef, TakePacket};
 use crate::ids::{CallId, ClientId, SessionId};
 use crate::limits;
 use crate::packet::PacketStreamValidator;
@@ -140,10 +140,20 @@ impl Service {
         for (index, buffer) in session.buffers.iter().enumerate() {
             let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
             sink.comes_from(Some(index));
-            let mut drain = Drain { ids: &mut session.sequences, sum, threshold, invalid: 0 };
-            let stopped = drain.buffer(buffer, &mut trusted, sink);
+            let mut drain = Drain {
+                ids: &mut session.sequences,
+                trusted: &mut trusted,
+                sink: &mut *sink,
+                sum,
+                threshold,
+                invalid: 0,
+                stopped: false,
+            };
+            buffer.begin_read();
+            buffer.read_while(&mut drain);
             sum = drain.sum;
-            session.counters.invalid_packets += drain.invalid;
+            let (stopped, invalid) = (drain.stopped, drain.invalid);
+            session.counters.invalid_packets += invalid;
             if stopped {
                 return true;
             }
@@ -163,41 +173,40 @@ fn is_full(sink: &mut impl PacketSink, packet: &[u8]) -> bool {
     sink.put(&[packet], &Suffix::EMPTY) == Room::Full
 }
 
-/// What emptying the buffers has to know.
-struct Drain<'a> {
+/// What emptying a buffer has to know.
+struct Drain<'a, S> {
     ids: &'a mut SequenceIds,
+    trusted: &'a mut Trusted,
+    sink: &'a mut S,
     sum: usize,
     threshold: usize,
     invalid: u64,
+    /// By the threshold or by the sink.
+    stopped: bool,
 }
 
-impl Drain<'_> {
-    /// Empties one buffer. True when it had to stop, by the threshold or by the sink.
-    fn buffer(
-        &mut self,
-        buffer: &mut TraceBuffer,
-        trusted: &mut Trusted,
-        sink: &mut impl PacketSink,
-    ) -> bool {
-        let mut stops = false;
-        buffer.begin_read();
-        buffer.read_while(|packet| {
-            let slices: &[&[u8]] = &packet.slices;
-            if !PacketStreamValidator::validate(slices) {
-                self.invalid += 1;
-                return true;
-            }
-            let key = SequenceKey {
-                machine: packet.identity.machine_id,
-                producer: packet.producer,
-                writer: packet.writer,
-            };
-            let author = (key, packet.identity.uid, packet.identity.pid);
-            let suffix = trusted.of(self.ids, author, packet.dropped);
-            self.sum += packet.slices.bytes_len() + suffix.len();
-            stops = sink.put(slices, suffix) == Room::Full || self.sum >= self.threshold;
-            !stops
-        });
-        stops
+impl<S: PacketSink> TakePacket for Drain<'_, S> {
+    // Everything on the way of a short packet is in one piece of code: calls cost more than what they do.
+    #[inline(always)]
+    fn take(&mut self, packet: PacketRef<'_>) -> bool {
+        let slices: &[&[u8]] = &packet.slices;
+        if !PacketStreamValidator::validate(slices) {
+            self.invalid += 1;
+            return true;
+        }
+        let key = SequenceKey {
+            machine: packet.identity.machine_id,
+            producer: packet.producer,
+            writer: packet.writer,
+        };
+        let author = (key, packet.identity.uid, packet.identity.pid);
+        let suffix = self.trusted.of(self.ids, author, packet.dropped);
+        self.sum += len_of(slices) + suffix.len();
+        let room = match slices {
+            [one] => self.sink.put_one(one, suffix),
+            several => self.sink.put(several, suffix),
+        };
+        self.stopped = room == Room::Full || self.sum >= self.threshold;
+        !self.stopped
     }
 }

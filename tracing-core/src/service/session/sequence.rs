@@ -44,6 +44,9 @@ impl SequenceIds {
 /// Bytes that fit behind a packet in any case: five fields of at most 2 + 10 bytes, rounded up.
 pub(in crate::service) const SUFFIX_BYTES: usize = 64;
 
+/// Bytes of a short one, at most.
+pub(in crate::service) const SUFFIX_SHORT_BYTES: usize = 32;
+
 /// Fields that are put behind those of a packet.
 #[derive(Clone, Debug)]
 pub(in crate::service) struct Suffix {
@@ -59,6 +62,13 @@ impl Suffix {
     #[inline]
     pub(in crate::service) fn padded(&self) -> &[u8; SUFFIX_BYTES] {
         &self.bytes
+    }
+
+    /// The same of a short one, which nearly all are: only users and machines with very large numbers have
+    /// longer ones.
+    #[inline(always)]
+    pub(in crate::service) fn short(&self) -> Option<&[u8; SUFFIX_SHORT_BYTES]> {
+        if self.len > SUFFIX_SHORT_BYTES { None } else { self.bytes.first_chunk() }
     }
 
     /// Bytes of it that count.
@@ -101,7 +111,7 @@ impl Trusted {
     }
 
     /// The fields for a packet of `author`; `dropped` says what was lost before it, if not zero.
-    #[inline]
+    #[inline(always)]
     pub(in crate::service) fn of(
         &mut self,
         ids: &mut SequenceIds,
@@ -111,9 +121,11 @@ impl Trusted {
         if self.author != Some(author) {
             self.encode(ids, author);
         }
-        if dropped == 0 {
-            return &self.plain;
-        }
+        if dropped == 0 { &self.plain } else { self.marked(dropped) }
+    }
+
+    #[cold]
+    fn marked(&mut self, dropped: u32) -> &Suffix {
         self.marked = self.plain.clone();
         self.marked.put(42, dropped.into());
         &self.marked

@@ -34,6 +34,12 @@ pub(in crate::service) trait PacketSink {
 
     /// Takes one packet: the bytes of `slices`, then `suffix`.
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> Room;
+
+    /// The same for a packet in one piece.
+    #[inline(always)]
+    fn put_one(&mut self, packet: &[u8], suffix: &Suffix) -> Room {
+        self.put(&[packet], suffix)
+    }
 }
 
 /// Appends `value` to a buffer of at least ten bytes; returns how many it took.
@@ -104,6 +110,12 @@ impl Batch {
         self.bytes.resize(end.max(self.bytes.len() + more), 0);
     }
 
+    /// Room for a short packet and its envelope, if it is there already.
+    #[inline(always)]
+    fn short(&mut self) -> Option<&mut [u8; SHORT_BYTES]> {
+        self.bytes.get_mut(self.len..)?.first_chunk_mut()
+    }
+
     fn take(&mut self) -> Bytes {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(std::mem::take(&mut self.len));
@@ -113,8 +125,43 @@ impl Batch {
 
 /// Bytes of an envelope at most.
 const HEAD_BYTES: usize = 32;
+/// Longest packet that counts as short, without suffix: with it and its envelope, lengths take one byte each.
+const SHORT_PACKET_MAX: usize = 64;
+/// Bytes that such a packet is written into: 4 of envelope, packet, suffix, 2 of envelope, rounded up.
+const SHORT_BYTES: usize = 128;
 
-fn len_of(slices: &[&[u8]]) -> usize {
+/// Writes a short packet and its suffix behind `HEAD` bytes, and anything behind them. Returns the length of
+/// both; none if it is not short.
+#[inline(always)]
+fn put_short<const HEAD: usize>(
+    to: &mut [u8; SHORT_BYTES],
+    packet: &[u8],
+    suffix: &Suffix,
+) -> Option<usize> {
+    let tail = suffix.short()?;
+    let place: &mut [u8; SHORT_PACKET_MAX] = to[HEAD..].first_chunk_mut()?;
+    match packet.len() {
+        // First and last of two halves that overlap: each of fixed length.
+        len @ 16..=32 => halves::<16>(place, len, packet)?,
+        len @ 8..16 => halves::<8>(place, len, packet)?,
+        len @ 33..=64 => halves::<32>(place, len, packet)?,
+        len @ 4..8 => halves::<4>(place, len, packet)?,
+        0..4 => place.iter_mut().zip(packet).for_each(|(to, from)| *to = *from),
+        _ => return None,
+    }
+    *to[HEAD + packet.len()..].first_chunk_mut()? = *tail;
+    Some(packet.len() + suffix.len())
+}
+
+#[inline(always)]
+fn halves<const N: usize>(to: &mut [u8; SHORT_PACKET_MAX], len: usize, from: &[u8]) -> Option<()> {
+    *to.first_chunk_mut::<N>()? = *from.first_chunk()?;
+    *to.get_mut(len - N..)?.first_chunk_mut::<N>()? = *from.last_chunk()?;
+    Some(())
+}
+
+#[inline(always)]
+pub(in crate::service) fn len_of(slices: &[&[u8]]) -> usize {
     match slices {
         [one] => one.len(),
         all => all.iter().map(|slice| slice.len()).sum(),
@@ -146,6 +193,13 @@ pub(in crate::service) struct ReplySink<'a> {
     sent: usize,
 }
 
+/// Tag of `ReadBuffersResponse.slices`.
+const SLICES_TAG: u8 = 2 << 3 | 2;
+/// Tag of `Slice.data`.
+const DATA_TAG: u8 = 1 << 3 | 2;
+/// `last_slice_for_packet: true`.
+const LAST: [u8; 2] = [2 << 3, 1];
+
 impl<'a> ReplySink<'a> {
     pub(in crate::service) fn new(out: &'a mut Outbox, client: ClientId, call: CallId) -> Self {
         Self { out, client, call, batch: Batch::default(), counted: 0, sent: 0 }
@@ -168,18 +222,19 @@ impl<'a> ReplySink<'a> {
     /// writes into at least `len + SUFFIX_BYTES`.
     #[inline]
     fn slice(&mut self, len: usize, last: bool, fill: impl FnOnce(&mut [u8])) {
-        let to = self.batch.room(len + HEAD_BYTES + SUFFIX_BYTES, 2 * limits::READ_PASS_BYTES);
+        // One allocation per reply in the common case: a pass of packets that are small, with envelopes.
+        let to = self.batch.room(len + HEAD_BYTES + SUFFIX_BYTES, limits::READ_PASS_BYTES * 3 / 2);
         let last_len = if last { 2 } else { 0 };
         let body = 1 + varint_len(len) + len + last_len;
-        to[0] = 2 << 3 | 2;
+        to[0] = SLICES_TAG;
         let mut at = 1 + put_varint(&mut to[1..], body as u64);
-        to[at] = 1 << 3 | 2;
+        to[at] = DATA_TAG;
         at += 1;
         at += put_varint(&mut to[at..], len as u64);
         fill(&mut to[at..]);
         at += len;
         if last {
-            to[at..at + 2].copy_from_slice(&[2 << 3, 1]);
+            to[at..at + 2].copy_from_slice(&LAST);
             at += 2;
         }
         self.batch.len += at;
@@ -207,6 +262,7 @@ impl<'a> ReplySink<'a> {
         }
     }
 
+    #[inline(always)]
     fn room(&self) -> usize {
         let counted = self.counted + limits::IPC_SLICE_OVERHEAD_BYTES;
         limits::IPC_SLICES_BYTES_MAX.saturating_sub(counted)
@@ -214,7 +270,23 @@ impl<'a> ReplySink<'a> {
 }
 
 impl PacketSink for ReplySink<'_> {
-    #[inline]
+    #[inline(always)]
+    fn put_one(&mut self, packet: &[u8], suffix: &Suffix) -> Room {
+        let room = self.room();
+        if let Some(to) = self.batch.short()
+            && let Some(len) = put_short::<4>(to, packet, suffix)
+            && len <= room
+        {
+            to[..4].copy_from_slice(&[SLICES_TAG, len as u8 + 4, DATA_TAG, len as u8]);
+            to[4 + len..6 + len].copy_from_slice(&LAST);
+            self.batch.len += 6 + len;
+            self.counted += len + limits::IPC_SLICE_OVERHEAD_BYTES;
+            return Room::More;
+        }
+        self.put(&[packet], suffix)
+    }
+
+    #[inline(never)]
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> Room {
         let len = len_of(slices) + suffix.len();
         if len > self.room() {
@@ -261,13 +333,17 @@ impl SliceCursor<'_> {
 /// Packets as fields of a `Trace`, up to the size the file may have.
 pub(in crate::service) struct FileSink {
     batch: Batch,
-    /// What still fits, exclusive: a file never reaches its limit. None for any.
-    room: Option<u64>,
+    /// What still fits, exclusive: a file never reaches its limit.
+    room: u64,
     full: bool,
 }
 
+/// Tag of `Trace.packet`.
+const PACKET_TAG: u8 = 1 << 3 | 2;
+
 impl FileSink {
-    pub(in crate::service) fn new(room: Option<u64>) -> Self {
+    /// A sink that takes less than `room` bytes.
+    pub(in crate::service) fn new(room: u64) -> Self {
         Self { batch: Batch::default(), room, full: false }
     }
 
@@ -278,19 +354,31 @@ impl FileSink {
 }
 
 impl PacketSink for FileSink {
-    #[inline]
+    #[inline(always)]
+    fn put_one(&mut self, packet: &[u8], suffix: &Suffix) -> Room {
+        let written = self.batch.len;
+        if let Some(to) = self.batch.short()
+            && let Some(len) = put_short::<2>(to, packet, suffix)
+            && ((written + 2 + len) as u64) < self.room
+        {
+            to[..2].copy_from_slice(&[PACKET_TAG, len as u8]);
+            self.batch.len += 2 + len;
+            return Room::More;
+        }
+        self.put(&[packet], suffix)
+    }
+
+    #[inline(never)]
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> Room {
         let len = len_of(slices) + suffix.len();
-        if let Some(room) = self.room {
-            let total = self.batch.len + 1 + varint_len(len) + len;
-            if total as u64 >= room {
-                self.full = true;
-                return Room::Full;
-            }
+        let total = self.batch.len + 1 + varint_len(len) + len;
+        if total as u64 >= self.room {
+            self.full = true;
+            return Room::Full;
         }
         let expected = limits::FILE_PASS_BYTES + limits::FILE_PASS_BYTES / 4;
         let to = self.batch.room(len + HEAD_BYTES + SUFFIX_BYTES, expected);
-        to[0] = 0x0a;
+        to[0] = PACKET_TAG;
         let at = 1 + put_varint(&mut to[1..], len as u64);
         self.batch.len += at + put_packet(&mut to[at..], slices, suffix);
         Room::More
@@ -355,7 +443,7 @@ impl<'a, S: PacketSink> Shaper<'a, S> {
             return self.sink.put(slices, suffix);
         }
         let mut head = [0u8; 11];
-        head[0] = 0x0a;
+        head[0] = PACKET_TAG;
         let len = len_of(slices) + suffix.len();
         let head_len = 1 + put_varint(&mut head[1..], len as u64);
         self.stream.extend_from_slice(&head[..head_len]);

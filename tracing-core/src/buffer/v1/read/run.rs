@@ -10,20 +10,20 @@
 //! what a chunk's header says of reading is stored when the run leaves the chunk.
 
 use super::{Cursor, Tally, fragment_header, rest};
-use crate::buffer::PacketRef;
 use crate::buffer::memory::Memory;
 use crate::buffer::v1::Buffer;
 use crate::buffer::v1::index::{Resume, Sequence};
 use crate::buffer::v1::record::Record;
+use crate::buffer::{PacketRef, TakePacket};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
 impl Buffer {
     /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
     #[inline]
-    pub(in crate::buffer) fn read_while(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) {
+    pub(in crate::buffer) fn read_while(&mut self, take: &mut impl TakePacket) {
         loop {
-            let more = self.next_packet().is_some_and(&mut *take);
+            let more = self.next_packet().is_some_and(|packet| take.take(packet));
             if !more || !self.run(take) {
                 return;
             }
@@ -34,7 +34,7 @@ impl Buffer {
     /// next chunks of the sequence. What is anything else it leaves to [`find_packet`](Self::find_packet).
     /// Returns false if `take` says no.
     #[inline]
-    fn run(&mut self, take: &mut impl FnMut(PacketRef<'_>) -> bool) -> bool {
+    fn run(&mut self, take: &mut impl TakePacket) -> bool {
         let Self { memory, index, stats, histograms, cursor, .. } = self;
         let Cursor::At { slot, first, chunk, off, barred } = cursor else { return true };
         let Some(sequence) = index.sequence_mut(*slot) else { return true };
@@ -62,7 +62,7 @@ impl Buffer {
             let mut dropped = u32::from(record.last_skipped);
             let more = record.give_whole(memory, at, &mut |piece| {
                 let (slices, dropped) = (Slices::one(piece), core::mem::take(&mut dropped));
-                take(PacketRef { slices, producer, writer, identity, dropped })
+                take.take(PacketRef { slices, producer, writer, identity, dropped })
             });
             if record.read > before {
                 record.last_skipped = false;
