@@ -1,15 +1,20 @@
 //! What the fuzz targets do with an input. No target wants more than bytes, so `cargo test` replays
 //! `regressions/` through the same functions (`xtask/src/fuzz/tests.rs`, which includes this file).
 
+mod filter;
 mod schema;
 mod sink;
 mod toolkit;
 mod tracing;
 mod writer;
 
+pub use filter::{filter_program, string_rules};
 pub use schema::{descriptor_set, schema_text};
 pub use toolkit::{derived, frames, generated, reader, rewriter, scattered, text_format};
-pub use tracing::{commit_data, ipc_frames, text_config, trace_buffer};
+pub use tracing::{
+    addresses, commit_data, conversation, ipc_frames, replies, requests, text_config, trace_buffer,
+    validator,
+};
 pub use writer::writer;
 
 /// A target: the name of its file in `fuzz_targets`, and what it does.
@@ -17,18 +22,25 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
+    ("addresses", addresses),
     ("commit_data", commit_data),
+    ("conversation", conversation),
     ("derived", derived),
     ("descriptor_set", descriptor_set),
+    ("filter_program", filter_program),
     ("frames", frames),
     ("generated", generated),
     ("ipc_frames", ipc_frames),
     ("reader", reader),
+    ("replies", replies),
+    ("requests", requests),
     ("rewriter", rewriter),
     ("scattered", scattered),
     ("schema_text", schema_text),
+    ("string_rules", string_rules),
     ("text_config", text_config),
     ("text_format", text_format),
     ("trace_buffer", trace_buffer),
+    ("validator", validator),
     ("writer", writer),
 ];

@@ -2,13 +2,16 @@
 
 use std::sync::OnceLock;
 
-use protos::TraceConfig;
+use protos::{ReadBuffersResponse, TraceConfig};
 use protozero::Message;
 use protozero::dynamic::MessageDescriptor;
 use protozero::text::{Options, parse_message};
-use tracing_core::ipc::port::{ConsumerPort, ProducerPort};
+use tracing_core::client::consumer::ReplyReader;
+use tracing_core::ipc::port::{ConsumerPort, Port, ProducerPort};
 use tracing_core::ipc::{Client, Host};
 use tracing_core::limits::IPC_FRAME_BYTES_MAX;
+use tracing_core::os::socket::Address;
+use tracing_core::packet::PacketStreamValidator;
 
 /// Any `CommitDataRequest` over any contents of shared memory.
 pub fn commit_data(input: &[u8]) {
@@ -55,4 +58,81 @@ pub fn ipc_frames(input: &[u8]) {
     // An answer is at most the producer port's method table, for a bind of a few bytes.
     assert!(producer.queued_len() <= bytes.len() * 100 + IPC_FRAME_BYTES_MAX);
     client.close();
+}
+
+/// Clients of both ports, each with its real state machine, that say and do whatever the input tells them,
+/// around one service with its timers, files and clones.
+pub fn conversation(input: &[u8]) {
+    tracing_core::testing::conversation(input);
+}
+
+/// Any arguments for any method: what can be read can be written, and reads the same again.
+pub fn requests(input: &[u8]) {
+    fn check<P: Port>(method: u32, args: &[u8]) {
+        let Ok(request) = P::decode(method, args) else { return };
+        let encoded = P::encode(&request);
+        let again = P::decode(method, &encoded).expect("what we wrote");
+        assert_eq!(encoded, P::encode(&again));
+        P::takes_descriptor(&request);
+    }
+    let Some((method, args)) = input.split_first() else { return };
+    check::<ProducerPort>((*method).into(), args);
+    check::<ConsumerPort>((*method).into(), args);
+}
+
+/// Replies to `ReadBuffers`, cut anywhere (the first byte tells into what): the packets are those that the
+/// owned messages have.
+pub fn replies(input: &[u8]) {
+    let Some((step, bytes)) = input.split_first() else { return };
+    let mut reader = ReplyReader::new();
+    let mut packets: Vec<Vec<u8>> = Vec::new();
+    let (mut expected, mut begun) = (Vec::new(), Vec::new());
+    for reply in bytes.chunks(usize::from(*step) + 1) {
+        let read = reader.read(reply, |packet| {
+            packets.push(packet.bytes().to_vec());
+            Ok(())
+        });
+        let Ok(response) = ReadBuffersResponse::decode(reply) else { return };
+        assert!(read.is_ok(), "a reply that decodes is refused");
+        for slice in response.slices {
+            begun.extend_from_slice(slice.data.as_deref().unwrap_or_default());
+            if slice.last_slice_for_packet == Some(true) {
+                expected.push(std::mem::take(&mut begun));
+            }
+        }
+    }
+    assert_eq!(packets, expected);
+}
+
+/// A packet in pieces (the first byte tells of what length): taken or refused as it is in one piece, and what
+/// is taken is whole fields without those of the service.
+pub fn validator(input: &[u8]) {
+    let Some((step, packet)) = input.split_first() else { return };
+    let valid = PacketStreamValidator::validate(&[packet]);
+    let pieces: Vec<&[u8]> = packet.chunks(usize::from(*step) + 1).collect();
+    assert_eq!(valid, PacketStreamValidator::validate(&pieces));
+    if !valid {
+        return;
+    }
+    let mut reader = protozero::Reader::new(packet);
+    while let Ok(Some(field)) = reader.next_field() {
+        assert!(![3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133].contains(&field.number));
+    }
+    // What the service puts behind it cannot be swallowed.
+    let stamped = [packet, &[3 << 3, 77]].concat();
+    assert!(!PacketStreamValidator::validate(&[&stamped]));
+}
+
+/// Any text as the address of a socket, or as several.
+pub fn addresses(text: &[u8]) {
+    use std::os::unix::ffi::OsStrExt as _;
+    let text = std::ffi::OsStr::from_bytes(text);
+    let one = Address::parse(text);
+    if let Err(error) = &one {
+        assert!(!error.to_string().is_empty());
+    }
+    let several = Address::parse_list(text);
+    if !text.as_bytes().contains(&b',') {
+        assert_eq!(one.map(|a| vec![a]), several);
+    }
 }
