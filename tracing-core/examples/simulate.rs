@@ -52,6 +52,7 @@ fn run(arguments: &[String]) -> Result<String, String> {
                 sum.packets_written += report.packets_written;
                 sum.packets_read += report.packets_read;
                 sum.gaps += report.gaps;
+                sum.agreed += report.agreed;
                 sum.complete_reads += report.complete_reads;
                 sum.marks.merge(&report.marks);
             }
@@ -70,13 +71,14 @@ fn run(arguments: &[String]) -> Result<String, String> {
     }
     Ok(format!(
         "{lives} lives: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} \
-         reads proven complete, {} kinds of things met",
+         reads proven complete, {} packets as the models of buffers say, {} kinds of things met",
         sum.inputs,
         sum.sessions,
         sum.packets_read,
         sum.packets_written,
         sum.gaps,
         sum.complete_reads,
+        sum.agreed,
         sum.marks.len()
     ))
 }

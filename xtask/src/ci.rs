@@ -6,7 +6,7 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
-    no_panic, no_std, sim, size, tidy,
+    no_panic, no_std, parity, sim, size, tidy,
 };
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     ("tools", tools),
     ("fmt", fmt),
     ("tidy", |ctx| tidy::run(ctx, &[])),
+    ("parity", |ctx| parity::run(ctx, &[])),
     ("codegen", |_| codegen::run(&["--check".to_owned()])),
     ("clippy", clippy),
     ("doc", doc),

@@ -153,6 +153,9 @@ impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
 pub struct TraceBuffer {
     inner: Inner,
     read_only: bool,
+    /// Holds it against a slow twin, in simulations.
+    #[cfg(any(test, fuzzing, feature = "testing"))]
+    witness: Option<testing::Witness>,
 }
 
 /// The kinds of buffer there are.
@@ -172,7 +175,12 @@ impl TraceBuffer {
             Version::V1 => Inner::V1(v1::Buffer::new(bytes, policy)?),
             Version::V2 => Inner::V2(v2::Buffer::new(bytes, policy)?),
         };
-        Some(Self { inner, read_only: false })
+        Some(Self {
+            inner,
+            read_only: false,
+            #[cfg(any(test, fuzzing, feature = "testing"))]
+            witness: None,
+        })
     }
 
     /// All that is in here now, to be read independently of this buffer and never changed: it takes no
@@ -186,7 +194,12 @@ impl TraceBuffer {
             Inner::V1(b) => Inner::V1(b.try_clone()?),
             Inner::V2(b) => Inner::V2(b.try_clone()?),
         };
-        Some(Self { inner, read_only: true })
+        Some(Self {
+            inner,
+            read_only: true,
+            #[cfg(any(test, fuzzing, feature = "testing"))]
+            witness: self.witness.as_ref().map(testing::Witness::of_clone),
+        })
     }
 
     /// Takes in a chunk: `payload` is what follows the chunk's header, however much of it is used.
@@ -202,6 +215,8 @@ impl TraceBuffer {
             Inner::V1(b) => b.copy_chunk(meta, payload),
             Inner::V2(b) => b.copy_chunk(meta, payload),
         }
+        #[cfg(any(test, fuzzing, feature = "testing"))]
+        self.witness(|twin| twin.copy_chunk(meta, payload));
     }
 
     /// Patches a chunk; `more` says that others are to come, and keeps the chunk unreadable.
@@ -219,10 +234,16 @@ impl TraceBuffer {
         if self.read_only {
             return false;
         }
-        match &mut self.inner {
+        let done = match &mut self.inner {
             Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
             Inner::V2(b) => b.patch(producer, writer, chunk, patches, more),
-        }
+        };
+        #[cfg(any(test, fuzzing, feature = "testing"))]
+        self.witness(|twin| {
+            let also = twin.patch(producer, writer, chunk, patches, more);
+            assert_eq!(done, also, "whether patches were applied");
+        });
+        done
     }
 
     /// Goes to the first sequence. To be called before each batch of [`next_packet`](Self::next_packet).
@@ -231,6 +252,8 @@ impl TraceBuffer {
             Inner::V1(b) => b.begin_read(),
             Inner::V2(b) => b.begin_read(),
         }
+        #[cfg(any(test, fuzzing, feature = "testing"))]
+        self.witness(|_| {});
     }
 
     /// The next packet that is whole, taken out: it will not be given again.
@@ -239,10 +262,15 @@ impl TraceBuffer {
     /// [`begin_read`](Self::begin_read).
     #[inline]
     pub fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        match &mut self.inner {
+        let packet = match &mut self.inner {
             Inner::V1(b) => b.next_packet(),
             Inner::V2(b) => b.next_packet(),
+        };
+        #[cfg(any(test, fuzzing, feature = "testing"))]
+        if let Some(witness) = &self.witness {
+            witness.gave(packet.as_ref());
         }
+        packet
     }
 
     /// Gives the packets that [`next_packet`](Self::next_packet) would give, one after the other, to `take`,
@@ -326,6 +354,24 @@ impl TraceBuffer {
         match &self.inner {
             Inner::V1(b) => b.used_bytes(),
             Inner::V2(b) => b.used_bytes(),
+        }
+    }
+}
+
+#[cfg(any(test, fuzzing, feature = "testing"))]
+impl TraceBuffer {
+    /// From now on, which is best the beginning, a slow twin goes along, and `given` gets what comes out.
+    ///
+    /// Whatever is done then panics if the two do not agree.
+    pub fn watch(&mut self, given: &testing::Given) {
+        if self.witness.is_none() && !self.has_data() && !self.read_only {
+            self.witness = Some(testing::Witness::new(self, given));
+        }
+    }
+
+    fn witness(&self, action: impl FnOnce(&mut dyn testing::Twin)) {
+        if let Some(witness) = &self.witness {
+            witness.also(self.stats(), action);
         }
     }
 }

@@ -12,9 +12,11 @@
 
 mod oracle_v1;
 mod oracle_v2;
+mod witness;
 
 pub use self::oracle_v1::OracleV1;
 pub use self::oracle_v2::OracleV2;
+pub use self::witness::{Given, Witness};
 
 use super::{
     ChunkMeta, Identity, PacketRef, Patch, Policy, Stats, TraceBuffer, Version, WriterStats,
@@ -51,7 +53,7 @@ pub trait Twin {
     /// A batch of at most `max` packets.
     fn read(&mut self, max: usize) -> Vec<Packet>;
     /// As [`TraceBuffer::clone_read_only`].
-    fn clone_read_only(&self) -> Box<dyn Twin>;
+    fn clone_read_only(&self) -> Box<dyn Twin + Send>;
     /// As [`TraceBuffer::stats`].
     fn stats(&self) -> &Stats;
     /// As [`TraceBuffer::writer_stats`].
@@ -184,7 +186,7 @@ fn chunk(
 /// A buffer and its twin.
 struct Pair {
     buffer: TraceBuffer,
-    twin: Box<dyn Twin>,
+    twin: Box<dyn Twin + Send>,
     /// All bits of losses seen.
     losses: u32,
 }
@@ -192,7 +194,7 @@ struct Pair {
 impl Pair {
     fn new(bytes: usize, policy: Policy, version: Version) -> Self {
         let buffer = TraceBuffer::new(bytes, policy, version).expect("a small buffer");
-        let twin: Box<dyn Twin> = match version {
+        let twin: Box<dyn Twin + Send> = match version {
             Version::V1 => Box::new(OracleV1::new(bytes, policy)),
             Version::V2 => Box::new(OracleV2::new(bytes, policy)),
         };

@@ -396,7 +396,7 @@ impl Twin for OracleV1 {
         self.records.iter().map(|r| r.at + r.len).max().unwrap_or(0)
     }
 
-    fn clone_read_only(&self) -> Box<dyn Twin> {
+    fn clone_read_only(&self) -> Box<dyn Twin + Send> {
         let mut clone = self.clone();
         clone.stats.bytes_read = 0;
         clone.stats.chunks_read = 0;

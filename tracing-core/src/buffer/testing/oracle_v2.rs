@@ -547,7 +547,7 @@ impl Twin for OracleV2 {
         }
     }
 
-    fn clone_read_only(&self) -> Box<dyn Twin> {
+    fn clone_read_only(&self) -> Box<dyn Twin + Send> {
         let mut clone = self.clone();
         clone.stats.bytes_read = 0;
         clone.stats.chunks_read = 0;

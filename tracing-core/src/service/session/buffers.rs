@@ -50,6 +50,8 @@ impl Service {
         let id = id.ok_or("too many trace buffers in the service")?;
         self.last_buffer_id = id.0;
         self.buffers.insert(id, buffer);
+        #[cfg(any(test, feature = "testing"))]
+        self.watch_new_buffers();
         Ok(id)
     }
 

@@ -156,6 +156,8 @@ impl Service {
             }
         }
         self.buffers.extend(fresh);
+        #[cfg(any(test, feature = "testing"))]
+        self.watch_new_buffers();
         Ok(())
     }
 
@@ -237,6 +239,8 @@ impl Service {
             };
             clone.buffers.insert(index, (taken, at_ns));
         }
+        #[cfg(any(test, feature = "testing"))]
+        self.watch_new_buffers();
         self.finish_clone_if_ready(token);
     }
 

@@ -209,7 +209,12 @@ impl Service {
         if self.sessions.get(&id).is_some_and(|s| s.state == State::ClonedReadOnly) {
             self.set_state(id, State::Disabled);
         }
+        let being_made = self.is_being_made(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
+        if being_made && let Some(file) = session.file.take() {
+            // It was not set up, so nothing was written and nobody is at work on the file.
+            self.out.close_file(file.id);
+        }
         session.freed = true;
         let consumer = session.consumer.take();
         let error = session.end_note.take();

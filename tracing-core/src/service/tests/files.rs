@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::ids::FileId;
+use crate::service::{Input, Output};
 use crate::testing::mock::decode_file;
 use crate::testing::shell::MemoryFile;
-use protos::TraceConfigWriteFlushMode as Mode;
+use protos::{EnableTracingRequest, TraceConfigWriteFlushMode as Mode};
 
 fn into_file(sources: &[&str]) -> TraceConfig {
     TraceConfig { write_into_file: Some(true), ..config(sources) }
@@ -356,4 +357,33 @@ fn the_end_of_the_service_completes_files() {
     assert_eq!(payloads(&packets), ["a", "b"]);
     assert_eq!(kinds(&packets).last().unwrap(), "TraceStats");
     assert_eq!(kinds(&decode_file(&file(&shell, detached).bytes)).last().unwrap(), "TraceStats");
+}
+
+#[test]
+fn a_consumer_that_leaves_before_the_priority_is_set_leaves_no_file_open() {
+    let mut shell = Shell::new();
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    let client = consumer.client;
+    let mut config = config(&["ds"]);
+    config.write_into_file = Some(true);
+    config.priority_boost = Some(protos::PriorityBoostConfig {
+        policy: Some(protos::PriorityBoostConfigBoostPolicy::POLICY_SCHED_OTHER),
+        priority: Some(5),
+        ..Default::default()
+    });
+    let request =
+        EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
+    let request = protos::consumer_port::Request::EnableTracing(request);
+    let (file, now) = (shell.open_file(), shell.now());
+    let enable = Input::ConsumerRequest { client, call: None, request, file: Some(file) };
+    shell.service.handle(&now, enable);
+    let asked =
+        std::iter::from_fn(|| shell.service.poll_output()).find_map(|output| match output {
+            Output::SetPriority { token, .. } => Some(token),
+            _ => None,
+        });
+    shell.input(Input::ConsumerDisconnected { client });
+    shell.input(Input::PrioritySet { token: asked.expect("a boost"), result: Ok(()) });
+    assert!(shell.files[&file].closed);
+    assert_eq!(shell.service.footprint(), Default::default());
 }

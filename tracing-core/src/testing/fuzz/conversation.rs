@@ -70,6 +70,7 @@ pub fn conversation(input: &[u8]) {
         slowed: false,
     };
     this.shell.consumers_are_slow = true;
+    this.shell.service.watch_buffers();
     for _ in 0..STEPS_MAX {
         if this.rng.is_over() {
             break;

@@ -153,6 +153,9 @@ impl World {
             _ => Expect::Answer,
         };
         let call = self.next_call(client, expect);
+        if matches!(request, Request::ReadBuffers(_)) {
+            self.model.reads(call);
+        }
         let input = Input::ConsumerRequest { client, call: Some(call), request, file };
         self.net.send_up(self.clock.boot_ns(), client, input);
         call

@@ -187,6 +187,7 @@ impl World {
         let by_path = consumer.config.output_path.is_some();
         let to_file = consumer.config.write_into_file == Some(true) && !by_path;
         let config = consumer.config.clone();
+        self.model.full_files += usize::from(config.max_file_size_bytes.is_some());
         let file = to_file.then(|| self.new_file(Some(index), reader(&config)));
         let request =
             EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };

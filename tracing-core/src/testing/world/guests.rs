@@ -46,6 +46,8 @@ impl World {
             Selector::SessionId(self.rng.pick(&[0, 1, u64::MAX]))
         };
         let file = self.rng.chance(30).then(|| self.new_file(Some(index), reader_of_anything()));
+        // It may be limited as that of the source.
+        self.model.full_files += usize::from(file.is_some());
         let request = protos::CloneSessionRequest {
             selector: Some(selector),
             clone_trigger_name: self.rng.chance(20).then(|| "by hand".into()),

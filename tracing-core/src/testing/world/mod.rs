@@ -5,6 +5,7 @@ mod configs;
 mod consumers;
 mod files;
 mod guests;
+mod model;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use self::configs::reader_of_anything;
 use self::consumers::Consumer;
 use self::files::SimFile;
 pub(super) use self::guests::NAMES;
+use self::model::Model;
 use crate::ids::{CallId, ClientId, FileId};
 use crate::limits;
 use crate::service::{FileError, Footprint, HostInfo, Input, Output, Service, ServiceConfig};
@@ -42,6 +44,8 @@ pub struct Report {
     pub sessions: u64,
     /// Reads after a flush that had to be complete, and were.
     pub complete_reads: u64,
+    /// Packets that left the service as the models of its buffers say.
+    pub agreed: u64,
     /// A digest of everything the service put out.
     pub digest: u64,
     /// What happened, by kind.
@@ -60,6 +64,7 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
     report.packets_written = world.ledger.logs.values().map(|l| u64::from(l.written)).sum();
     report.packets_read = world.ledger.packets_read;
     report.gaps = world.ledger.gaps_seen;
+    report.agreed = world.model.agreed;
     if report.gaps > 0 {
         report.marks.event("a gap with its mark");
     }
@@ -102,6 +107,7 @@ struct World {
     files: BTreeMap<FileId, SimFile>,
     disk_fails: bool,
     ledger: Ledger,
+    model: Model,
     report: Report,
     last_id: u64,
     /// Connections that the service knows of.
@@ -124,10 +130,13 @@ impl World {
             extensions: Vec::new(),
         };
         let disk_fails = rng.chance(15);
+        let mut service = Service::new(config);
+        let model = Model::new(service.watch_buffers());
         let mut world = Self {
             clock,
             net,
-            service: Service::new(config),
+            service,
+            model,
             actors: Vec::new(),
             connections: BTreeMap::new(),
             client_of: Vec::new(),
@@ -183,11 +192,13 @@ impl World {
         }
         self.run_for(10 * SECOND)?;
         self.give_up_detached()?;
+        self.run_for(10 * SECOND)?;
         let left = self.service.footprint();
         // Which trigger fired when is remembered for a day.
         if left != (Footprint { trigger_names: left.trigger_names, ..Footprint::default() }) {
             return Err(format!("left behind: {left:?}"));
         }
+        self.model.end()?;
         if let Some((id, _)) = self.files.iter().find(|(_, f)| f.arrived && !f.closed) {
             return Err(format!("{id:?} was never closed"));
         }
@@ -277,6 +288,8 @@ impl World {
             self.digest(&output);
             match output {
                 Output::Reply { client, call, result, has_more, region } => {
+                    let bytes = result.as_deref().unwrap_or_default();
+                    self.model.reply(call, bytes, !has_more)?;
                     let Some(connection) = self.connections.get_mut(&client) else { continue };
                     if !connection.open.contains_key(&call) {
                         return Err(format!("a reply to {call:?}, which is answered already"));
@@ -305,6 +318,7 @@ impl World {
                     self.net.soon(now, Event::ToService(input));
                 }
                 Output::WriteFile { file, data, close, .. } => {
+                    self.model.file(&data)?;
                     let result = self.write(file, &data, close)?;
                     self.net.soon(now, Event::FileDone(file, result));
                 }
