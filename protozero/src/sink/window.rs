@@ -182,7 +182,8 @@ impl<'b, O: Output> WindowSink<'b, O> {
     }
 
     /// A stream in which each root message becomes a field `N` of an outer message, as packets are
-    /// of a trace. A root message has to fit the window together with its tag and four bytes.
+    /// of a trace. A root message has to fit the window together with its tag, four bytes, and three more
+    /// for each nested message that is open where it is fullest (not for groups and announced lengths).
     pub fn framed<const N: u32>(window: &'b mut [u8], output: O) -> StreamOf<Self> {
         let tag = const { tag::Encoded::new(N, tag::LEN) };
         StreamOf::new(Self::new(Borrowed::new(window), output, Some(tag)))
