@@ -36,6 +36,10 @@ pub const IPC_FRAME_BYTES_MAX: usize = 128 * 1024 - 4;
 pub const IPC_SLICES_BYTES_MAX: usize = 128 * 1024 - 64;
 /// What a slice counts for beside its data, bytes.
 pub const IPC_SLICE_OVERHEAD_BYTES: usize = 16;
+/// Changes of instances told to an observer in one reply, bytes; the rest of the frame is for the other events.
+pub const OBSERVED_BYTES_MAX: usize = 64 * 1024;
+/// Questions about the state of the service of one consumer that wait until older answers were read.
+pub const QUERIES_PER_CONSUMER_MAX: usize = 16;
 /// Largest encoded `TracingServiceState` put into one reply, bytes.
 pub const IPC_STATE_BYTES_MAX: usize = 128 * 1024 - 128;
 /// Packets read from the buffers before a pass of `ReadBuffers` over IPC ends, bytes (soft).

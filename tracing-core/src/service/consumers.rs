@@ -3,6 +3,8 @@
 //! A consumer has at most one session; all it asks is about that one. It hears of the end of the session by
 //! the reply to its `EnableTracing`, which is therefore kept until then.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use protos::{
     AttachResponse, EnableTracingResponse, EnableTracingResponseState, GetTraceStatsResponse,
@@ -14,6 +16,7 @@ use super::Peer;
 use super::core::Service;
 use super::observe::Observer;
 use super::port::ConsumerRequest as Request;
+use super::query::Query;
 use super::session::flush::{FlushFlags, FlushThen};
 use super::session::read::Reading;
 use crate::ids::{CallId, ClientId, FileId, SessionId};
@@ -25,7 +28,11 @@ pub(super) struct Consumer {
     pub(super) session: Option<SessionId>,
     /// The `EnableTracing` that is answered at the end of the session.
     enable_call: Option<CallId>,
+    /// Bytes of packets and of answers about the service given to the transport since it last said that it
+    /// was empty.
+    pub(super) on_the_way: usize,
     pub(super) read: Reading,
+    pub(super) queries: VecDeque<Query>,
     pub(super) observer: Observer,
 }
 
@@ -48,7 +55,9 @@ impl Service {
             peer,
             session: None,
             enable_call: None,
+            on_the_way: 0,
             read: Reading::default(),
+            queries: VecDeque::new(),
             observer: Observer::default(),
         };
         self.consumers.insert(client, consumer);

@@ -66,9 +66,19 @@ impl Sources {
         self.by_key.len()
     }
 
-    /// By name, then oldest first: the order of queries.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Source> {
-        self.by_name.values().flatten().filter_map(|key| self.by_key.get(key))
+    /// By name, then oldest first: the order of queries. With `after` only those behind that one, which need
+    /// not be there any more.
+    pub(super) fn iter_after(
+        &self,
+        after: Option<(String, SourceKey)>,
+    ) -> impl Iterator<Item = (SourceKey, &Source)> {
+        let from = after.as_ref().map_or(String::new(), |(name, _)| name.clone());
+        let keys =
+            self.by_name.range(from..).flat_map(|(name, keys)| keys.iter().map(move |k| (name, k)));
+        keys.filter(move |(name, key)| {
+            after.as_ref().is_none_or(|(last, seen)| *name != last || key.1 > seen.1)
+        })
+        .filter_map(|(_, key)| Some((*key, self.by_key.get(key)?)))
     }
 
     fn insert(&mut self, source: Source) -> SourceKey {

@@ -24,7 +24,7 @@
 //!    answered by exactly one input. A write that came out short is retried by the shell; an error is final
 //!    for the file, which the shell then closes.
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
-//!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` replies pauses when
+//!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
 //!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on
 //!    only then; this bounds memory, whatever the speed of the reader. Said without need it
 //!    does no harm; said when it is not true it doubles what may be waiting.

@@ -13,6 +13,7 @@ use super::consumers::Consumer;
 use super::core::Service;
 use super::session::state::{Instance, InstanceState, TriggerHit};
 use crate::ids::{CallId, ClientId, InstanceId, ProducerId, SessionId};
+use crate::limits;
 
 /// `TYPE_DATA_SOURCES_INSTANCES`.
 const INSTANCES: u32 = 1;
@@ -132,12 +133,43 @@ impl Service {
 
     fn send_observed_to(&mut self, client: ClientId) {
         let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        let events = std::mem::take(&mut consumer.observer.events);
+        let mut events = std::mem::take(&mut consumer.observer.events);
         let Some(call) = consumer.observer.call else { return };
-        if events == ObservableEvents::default() {
-            return;
+        // What does not fit into one frame goes ahead in frames of its own.
+        let mut rest = events.instance_state_changes.as_slice();
+        loop {
+            let (part, behind) = rest.split_at(fitting(rest));
+            if behind.is_empty() {
+                break;
+            }
+            let changes = ObservableEvents {
+                instance_state_changes: part.to_vec(),
+                ..ObservableEvents::default()
+            };
+            self.out.stream(client, call, response(changes), true);
+            rest = behind;
         }
-        let response = ObserveEventsResponse { events: Some(events), ..Default::default() };
-        self.out.stream(client, call, response.encode_to_vec().into(), true);
+        events.instance_state_changes = rest.to_vec();
+        if events != ObservableEvents::default() {
+            self.out.stream(client, call, response(events), true);
+        }
     }
+}
+
+/// How many of these changes one frame takes: one at least, since names are short.
+fn fitting(changes: &[ObservableEventsDataSourceInstanceStateChange]) -> usize {
+    /// Tags, lengths and the state.
+    const ENVELOPE_BYTES: usize = 32;
+    let name = |name: &Option<String>| name.as_ref().map_or(0, String::len);
+    let ends = changes.iter().scan(0, |end, change| {
+        *end += name(&change.producer_name) + name(&change.data_source_name) + ENVELOPE_BYTES;
+        Some(*end)
+    });
+    let count = ends.take_while(|end| *end <= limits::OBSERVED_BYTES_MAX).count();
+    count.clamp(1.min(changes.len()), changes.len())
+}
+
+fn response(events: ObservableEvents) -> bytes::Bytes {
+    let response = ObserveEventsResponse { events: Some(events), ..Default::default() };
+    response.encode_to_vec().into()
 }

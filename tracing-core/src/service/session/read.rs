@@ -31,8 +31,6 @@ pub(in crate::service) use super::sequence::SequenceKey;
 pub(in crate::service) struct Reading {
     /// The stream of `ReadBuffers` replies that goes on, if any.
     call: Option<CallId>,
-    /// Bytes of this and earlier streams given to the transport since it last said that it was empty.
-    on_the_way: usize,
 }
 
 impl Service {
@@ -58,7 +56,8 @@ impl Service {
     /// The transport has room again.
     pub(in crate::service) fn consumer_drained(&mut self, client: ClientId) {
         if let Some(consumer) = self.consumers.get_mut(&client) {
-            consumer.read.on_the_way = 0;
+            consumer.on_the_way = 0;
+            self.continue_queries(client);
             self.continue_read(client);
         }
     }
@@ -75,7 +74,7 @@ impl Service {
         loop {
             let Some(consumer) = self.consumers.get_mut(&client) else { return };
             let (Some(id), Some(call)) = (consumer.session, consumer.read.call) else { return };
-            if consumer.read.on_the_way >= limits::READ_WINDOW_BYTES {
+            if consumer.on_the_way >= limits::READ_WINDOW_BYTES {
                 return;
             }
             let mut out = std::mem::take(&mut self.out);
@@ -85,7 +84,7 @@ impl Service {
             // Nothing logs during a pass, so the queue put aside is all there is.
             self.out = out;
             let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            consumer.read.on_the_way += sent;
+            consumer.on_the_way += sent;
             if !has_more {
                 consumer.read.call = None;
             }

@@ -220,6 +220,33 @@ fn observe_events_data_source_instances() {
 }
 
 #[test]
+fn more_changes_in_one_turn_than_a_frame_takes() {
+    let mut shell = Shell::new();
+    let long = "x".repeat(1000);
+    let producer = MockProducer::connect(&mut shell, &long, peer(1));
+    for _ in 0..300 {
+        producer.register_name(&mut shell, "ds");
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let types = [Type::TYPE_DATA_SOURCES_INSTANCES, Type::TYPE_ALL_DATA_SOURCES_STARTED];
+    let call = observe(&mut shell, &consumer, &types);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    let replies = shell.take_replies_to(consumer.client, call);
+    let sizes: Vec<_> = replies.iter().map(|r| r.response.as_ref().unwrap().len()).collect();
+    assert!(
+        sizes.len() > 1
+            && sizes.iter().all(|s| *s <= crate::limits::IPC_FRAME_BYTES_MAX / 2 + 2048)
+    );
+    let events: Vec<_> = replies
+        .iter()
+        .filter_map(|r| ObserveEventsResponse::decode(r.response.as_ref()?).ok()?.events)
+        .collect();
+    assert!(changes(&events).iter().filter(|(_, state)| *state == 2).count() >= 300);
+    let all_started = |e: &ObservableEvents| e.all_data_sources_started.is_some();
+    assert!(events.iter().position(all_started) == Some(events.len() - 1));
+}
+
+#[test]
 fn observe_events_data_source_instances_unregister() {
     let mut shell = Shell::new();
     let (producer, consumer) = recording(&mut shell, config(&["ds"]));

@@ -6,8 +6,10 @@ use protos::producer_port::Request;
 use protos::{InitializeConnectionRequest, QueryServiceStateResponse, TraceConfigProducerConfig};
 use protozero::Message as _;
 
+use crate::limits;
 use crate::service::producers::smb_sizes;
 use crate::shm::Region;
+use crate::testing::shell::Reply;
 
 /// The state of the service, put together from its replies as a client does.
 fn query(shell: &mut Shell, uid: u32) -> protos::TracingServiceState {
@@ -353,6 +355,73 @@ fn query_service_state() {
     assert_eq!(sources.len(), 3);
     two.disconnect(&mut shell);
     assert_eq!(names(&mut shell), (vec![], vec![]));
+}
+
+/// A producer with many data sources of long names; returns how many.
+fn with_long_names(shell: &mut Shell) -> usize {
+    let producer = MockProducer::connect(shell, "long", peer(1));
+    let count = 1500;
+    for i in 0..count {
+        producer.register_name(shell, &format!("{i:05}{}", "x".repeat(4000)));
+    }
+    count
+}
+
+#[test]
+fn an_answer_waits_for_who_reads_it() {
+    let mut shell = Shell::new();
+    let count = with_long_names(&mut shell);
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    shell.consumers_are_slow = true;
+    let request = || ConsumerRequest::QueryServiceState(Default::default());
+    let first = shell.call_consumer(consumer.client, request(), None);
+    let second = shell.call_consumer(consumer.client, request(), None);
+    let mut names = Vec::new();
+    let mut windows = 0;
+    loop {
+        let replies = shell.take_replies_to(consumer.client, first);
+        let bytes: usize = replies.iter().map(|r| r.response.as_ref().unwrap().len()).sum();
+        assert!(bytes <= limits::READ_WINDOW_BYTES + limits::IPC_FRAME_BYTES_MAX, "{bytes}");
+        for reply in &replies {
+            let response = QueryServiceStateResponse::decode(reply.response.as_ref().unwrap());
+            let sources = response.unwrap().service_state.unwrap().data_sources;
+            names.extend(sources.into_iter().map(|s| s.ds_descriptor.unwrap().name.unwrap()));
+        }
+        windows += 1;
+        if !replies.last().unwrap().has_more {
+            break;
+        }
+        assert!(shell.take_replies_to(consumer.client, second).is_empty(), "one after the other");
+        shell.drain_consumers();
+    }
+    assert!(windows > 5, "{windows}");
+    assert_eq!(names.len(), count);
+    assert!(names.is_sorted_by(|a, b| a < b));
+    shell.drain_consumers();
+    assert!(!shell.take_replies_to(consumer.client, second).is_empty());
+}
+
+#[test]
+fn questions_that_nobody_reads_the_answers_of_are_bounded() {
+    let mut shell = Shell::new();
+    with_long_names(&mut shell);
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    shell.consumers_are_slow = true;
+    let asked = 2 * limits::QUERIES_PER_CONSUMER_MAX;
+    for _ in 0..asked {
+        let request = ConsumerRequest::QueryServiceState(Default::default());
+        shell.call_consumer(consumer.client, request, None);
+    }
+    // Nothing is kept back for them but the last ones: the transport has to see that nobody reads.
+    let answered = |replies: &[Reply]| replies.iter().filter(|r| !r.has_more).count();
+    let mut replies = shell.take_replies(consumer.client);
+    assert_eq!(answered(&replies), asked - limits::QUERIES_PER_CONSUMER_MAX);
+    while answered(&replies) < asked {
+        shell.drain_consumers();
+        let more = shell.take_replies(consumer.client);
+        assert!(!more.is_empty());
+        replies.extend(more);
+    }
 }
 
 #[test]
