@@ -3,7 +3,7 @@
 //!
 //! Such code is what a program that filters or redacts has, and there is nothing generic in it, so
 //! it is made from the generated files themselves: the lines of `rt::reader!` name variants, setters
-//! and kinds, the signature of a setter tells what it takes.
+//! and kinds, those of `rt::writer!` tell what a setter takes, and the signature where it is one of a map.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
     let Some(name) = head.split([':', ',']).nth(1) else { return };
     let message = name.trim().trim_end_matches("Reader");
     // Entries of maps are read like messages, but written by the setter of the map.
-    if !text.contains(&format!("rt::writer!({message}Writer,")) {
+    if !text.contains(&format!("rt::writer! {{ {message}Writer,")) {
         return;
     }
     // Writing to a string cannot fail.
@@ -96,23 +96,36 @@ enum Takes {
 
 fn setters(text: &str) -> Setters {
     let mut found = Setters::new();
+    for writer in blocks(text, "rt::writer! {") {
+        let mut lines = writer.split(';');
+        let head = lines.next().and_then(|head| head.split(',').next()).unwrap_or_default();
+        let message = head.trim().trim_end_matches("Writer");
+        for line in lines {
+            // `shape setter(Type) = number ...`, the type not for all.
+            let left = line.split(['(', '=']).next().unwrap_or_default();
+            let Some((shape, setter)) = left.trim().rsplit_once(' ') else { continue };
+            let takes = match shape {
+                "message" | "group" => Takes::Nothing,
+                "packed" | "packed_enum" => Takes::Run,
+                _ => Takes::Value,
+            };
+            found.insert((message.to_owned(), setter.to_owned()), takes);
+        }
+    }
     for (at, _) in text.match_indices("Writer<'_> {") {
         let message = text[..at].rsplit(' ').next().unwrap_or_default();
         let Some(body) = blocks(&text[at..], "{").into_iter().next() else { continue };
         for function in body.split("pub fn ").skip(1) {
             let Some((name, rest)) = function.split_once('(') else { continue };
             let signature = rest.split('{').next().unwrap_or_default();
-            let takes = if signature.contains("values: impl IntoIterator") {
-                Takes::Run
-            } else if let Some((_, value)) = signature.split_once("value: impl FnOnce(&mut ") {
+            let takes = if let Some((_, value)) = signature.split_once("FnOnce(&mut ") {
                 let value = value.split("Writer").next().unwrap_or_default();
                 Takes::EntryOf(value.rsplit("::").next().unwrap_or_default().to_owned())
             } else if signature.contains("key: ") {
                 Takes::Entry
-            } else if signature.contains("value: ") {
-                Takes::Value
             } else {
-                Takes::Nothing
+                // `NAME_raw` of a map.
+                continue;
             };
             found.insert((message.to_owned(), name.to_owned()), takes);
         }
