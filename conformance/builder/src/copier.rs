@@ -118,7 +118,8 @@ fn setters(text: &str) -> Setters {
         for function in body.split("pub fn ").skip(1) {
             let Some((name, rest)) = function.split_once('(') else { continue };
             let signature = rest.split('{').next().unwrap_or_default();
-            let takes = if let Some((_, value)) = signature.split_once("FnOnce(&mut ") {
+            let takes = if let Some((_, value)) = signature.split_once("FnOnce(") {
+                let value = value.trim_start().trim_start_matches("&mut ");
                 let value = value.split("Writer").next().unwrap_or_default();
                 Takes::EntryOf(value.rsplit("::").next().unwrap_or_default().to_owned())
             } else if signature.contains("key: ") {
