@@ -20,6 +20,7 @@ use super::query::Query;
 use super::session::flush::{FlushFlags, FlushThen};
 use super::session::read::Reading;
 use crate::ids::{CallId, ClientId, FileId, SessionId};
+use crate::limits;
 
 /// A connection to the consumer socket.
 #[derive(Debug)]
@@ -189,9 +190,17 @@ impl Service {
     ) {
         match session.and_then(|id| self.trace_stats(id)) {
             Some(stats) => {
-                let response =
+                let mut response =
                     GetTraceStatsResponse { trace_stats: Some(stats), ..Default::default() };
-                self.out.reply(client, call, response.encode_to_vec().into());
+                let mut bytes = response.encode_to_vec();
+                if bytes.len() > limits::IPC_STATE_BYTES_MAX
+                    && let Some(stats) = &mut response.trace_stats
+                {
+                    // Thousands of writers: what was lost matters more than how full their chunks were.
+                    stats.writer_stats.clear();
+                    bytes = response.encode_to_vec();
+                }
+                self.out.reply(client, call, bytes.into());
             }
             None => self.out.reject(client, call),
         }

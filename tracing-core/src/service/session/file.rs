@@ -121,7 +121,7 @@ impl Service {
         // Nobody fired its trigger: the file stays empty.
         let waits = session.waits_for_trigger();
         let mut sink = FileSink::new(room);
-        let has_more = !waits && self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink);
+        let has_more = !waits && self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink).has_more;
         let (bytes, full) = sink.finish();
         let now = self.now;
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -134,7 +134,8 @@ impl Service {
             self.timers.set_aligned(&now, file.period_ms, TimerKind::FileWrite, id.0);
         }
         let sync = file.closing || (over && file.sync);
-        if !bytes.is_empty() || sync {
+        // A pass whose packets were all kept back writes nothing, too: the answer leads to the next one.
+        if !bytes.is_empty() || sync || !over {
             file.on_the_way = Some(bytes.len() as u64);
             self.out.write_file(file.id, bytes, sync, file.closing);
         }

@@ -79,12 +79,13 @@ impl Service {
             }
             let mut out = std::mem::take(&mut self.out);
             let mut sink = ReplySink::new(&mut out, client, call);
-            let has_more = self.read_pass(id, limits::READ_PASS_BYTES, &mut sink);
+            let Pass { has_more, walked } = self.read_pass(id, limits::READ_PASS_BYTES, &mut sink);
             let sent = sink.finish(has_more);
             // Nothing logs during a pass, so the queue put aside is all there is.
             self.out = out;
             let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            consumer.on_the_way += sent;
+            // What was looked at counts, too: a turn must not last longer because little came of it.
+            consumer.on_the_way += sent.max(walked);
             if !has_more {
                 consumer.read.call = None;
             }
@@ -92,20 +93,22 @@ impl Service {
     }
 
     /// One pass: gives packets to `sink` until `threshold` bytes of them, filtered and compressed as the
-    /// session wants it. Returns whether there may be more.
+    /// session wants it.
     pub(in crate::service) fn read_pass(
         &mut self,
         id: SessionId,
         threshold: usize,
         sink: &mut impl PacketSink,
-    ) -> bool {
-        let Some(session) = self.sessions.get_mut(&id) else { return false };
+    ) -> Pass {
+        let Some(session) = self.sessions.get_mut(&id) else { return Pass::default() };
         if session.filter.is_none() && session.compression.is_none() {
-            return self.gather(id, threshold, sink)
-                || self.stats_if_due(id).is_some_and(|packet| is_full(sink, &packet));
+            let mut pass = self.gather(id, threshold, sink);
+            pass.has_more =
+                pass.has_more || self.stats_if_due(id).is_some_and(|packet| is_full(sink, &packet));
+            return pass;
         }
         let mut shaper = Shaper::new(sink, session.filter.take(), session.compression);
-        let mut has_more = self.gather(id, threshold, &mut shaper);
+        let Pass { mut has_more, walked } = self.gather(id, threshold, &mut shaper);
         if let Some(session) = self.sessions.get_mut(&id) {
             session.filter = shaper.take_filter();
         }
@@ -117,7 +120,8 @@ impl Service {
             }
             has_more = is_full(&mut shaper, &packet);
         }
-        shaper.finish() == Room::Full || has_more
+        has_more |= shaper.finish() == Room::Full;
+        Pass { has_more, walked }
     }
 
     fn stats_if_due(&mut self, id: SessionId) -> Option<Vec<u8>> {
@@ -125,16 +129,17 @@ impl Service {
         std::mem::take(&mut session.pending.stats).then(|| self.stats_packet(id))
     }
 
-    /// All packets of a pass but the statistics. Returns whether there may be more.
-    fn gather(&mut self, id: SessionId, threshold: usize, sink: &mut impl PacketSink) -> bool {
+    /// All packets of a pass but the statistics.
+    fn gather(&mut self, id: SessionId, threshold: usize, sink: &mut impl PacketSink) -> Pass {
         let mut sum = 0usize;
+        let pass = |walked, has_more| Pass { has_more, walked };
         for packet in self.service_packets(id) {
             sum += packet.len();
             if is_full(sink, &packet) {
-                return true;
+                return pass(sum, true);
             }
         }
-        let Some(session) = self.sessions.get_mut(&id) else { return false };
+        let Some(session) = self.sessions.get_mut(&id) else { return pass(sum, false) };
         let mut trusted = Trusted::new();
         for (index, buffer) in session.buffers.iter().enumerate() {
             let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
@@ -154,22 +159,35 @@ impl Service {
             let (stopped, invalid) = (drain.stopped, drain.invalid);
             session.counters.invalid_packets += invalid;
             if stopped {
-                return true;
+                return pass(sum, true);
             }
         }
         sink.comes_from(None);
         if session.builtin().disable_service_events == Some(true) {
-            return false;
+            return pass(sum, false);
         }
         let (config, machine) = (&self.config, self.local_machine_id);
         let at_ns = self.now.boot_ns;
-        is_full(sink, &packets::lifecycle(config, machine, Lifecycle::ReadCompleted, at_ns))
+        let read = packets::lifecycle(config, machine, Lifecycle::ReadCompleted, at_ns);
+        pass(sum, is_full(sink, &read))
     }
 }
 
 /// Puts a packet of the service; true if it found no room.
 fn is_full(sink: &mut impl PacketSink, packet: &[u8]) -> bool {
     sink.put(&[packet], &Suffix::EMPTY) == Room::Full
+}
+
+/// What a packet that is left out counts for beside its bytes: looking at it takes as long as a short one does.
+const INVALID_COSTS_BYTES: usize = 16;
+
+/// What came of a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::service) struct Pass {
+    /// There may be more to read.
+    pub(in crate::service) has_more: bool,
+    /// Bytes of packets looked at, whatever became of them.
+    pub(in crate::service) walked: usize,
 }
 
 /// What emptying a buffer has to know.
@@ -191,7 +209,9 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
         let slices: &[&[u8]] = &packet.slices;
         if !PacketStreamValidator::validate(slices) {
             self.invalid += 1;
-            return true;
+            self.sum += INVALID_COSTS_BYTES + len_of(slices);
+            self.stopped = self.sum >= self.threshold;
+            return !self.stopped;
         }
         let key = SequenceKey {
             machine: packet.identity.machine_id,

@@ -147,3 +147,20 @@ fn trace_writer_stats() {
     let sums = &stats.writer_stats[1].chunk_payload_histogram_sum;
     assert!(sums[2] > 100 && sums.iter().sum::<i64>() == sums[2]);
 }
+
+#[test]
+fn statistics_of_thousands_of_writers_fit_into_a_frame() {
+    use protozero::Message as _;
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    for writer in 1..=10_000 {
+        producer.write(&mut shell, WriterId(writer), BUFFER, &[payload("a")]);
+    }
+    let request = protos::consumer_port::Request::GetTraceStats(Default::default());
+    let replies = consumer.call(&mut shell, request);
+    let bytes = replies[0].response.as_ref().unwrap();
+    assert!(bytes.len() <= crate::limits::IPC_FRAME_BYTES_MAX);
+    let response = protos::GetTraceStatsResponse::decode(bytes).unwrap();
+    let stats = &response.trace_stats.unwrap().buffer_stats[0];
+    assert!(stats.chunks_written.unwrap() >= 10_000);
+}

@@ -108,6 +108,71 @@ fn a_slow_reader_costs_one_window() {
     assert_eq!(payloads(&crate::testing::mock::decode_replies(&all)).len(), 1500);
 }
 
+/// Reads with a consumer that is told of nothing until a turn is over; returns the turns it took.
+fn turns(shell: &mut Shell, consumer: &MockConsumer) -> usize {
+    shell.consumers_are_slow = true;
+    let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
+    let mut turns = 1;
+    while shell.take_replies_to(consumer.client, call).last().is_some_and(|r| r.has_more) {
+        shell.drain_consumers();
+        turns += 1;
+    }
+    turns
+}
+
+#[test]
+fn little_that_came_of_much_takes_several_turns() {
+    let mut shell = Shell::new();
+    let deflate = protos::TraceConfigCompressionConfigDeflate::default();
+    let compression =
+        protos::TraceConfigCompressionConfig { deflate: Some(deflate), ..Default::default() };
+    let mut config = TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) };
+    config.compression = Some(compression);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for _ in 0..1500 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&"a".repeat(3000))]);
+    }
+    assert_eq!(turns(&mut shell, &consumer), 5);
+}
+
+/// Packets that say of themselves what only the service may: some megabytes.
+fn write_forged(shell: &mut Shell, producer: &mut MockProducer) {
+    let mut forged = payload("");
+    forged.trusted_pid = Some(1);
+    let packets = vec![forged; 200];
+    for _ in 0..1000 {
+        producer.write(shell, WRITER, BUFFER, &packets);
+    }
+}
+
+#[test]
+fn a_file_goes_on_behind_packets_that_are_left_out() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "producer");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    let config =
+        TraceConfig { buffers: vec![buffer(8192)], write_into_file: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, config, Some(file));
+    producer.commands(&mut shell);
+    write_forged(&mut shell, &mut producer);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    let packets = crate::testing::mock::decode_file(&shell.files[&file].bytes);
+    assert_eq!(payloads(&packets), ["last"]);
+}
+
+#[test]
+fn packets_that_are_left_out_take_turns_as_well() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    write_forged(&mut shell, &mut producer);
+    assert!(turns(&mut shell, &consumer) >= 4);
+}
+
 #[test]
 fn a_second_read_ends_the_first() {
     let mut shell = Shell::new();
