@@ -162,24 +162,39 @@ fn triggers(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> V
     packets
 }
 
-/// Everything of the life of a session that nobody has read yet, by time.
+/// Everything of the life of a session that nobody has read yet, by time; what happened at one instant in
+/// the order in which one thing leads to the other.
 fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let lives = std::mem::take(&mut session.pending.lifecycle);
+    let last = |kind| lives.iter().rposition(|(k, _)| *k == kind);
+    // A clone begins with a flush, and is its own end.
+    let flush = last(Lifecycle::FlushStarted);
+    let end = last(Lifecycle::TracingDisabled).unwrap_or(lives.len());
     let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
-    for (kind, at_ns) in std::mem::take(&mut session.pending.lifecycle) {
-        all.push((at_ns, lifecycle(config, machine_id, kind, at_ns)));
-    }
-    if let Some(at_ns) = session.pending.clone_started.take() {
-        let packet = event(config, machine_id, at_ns, |e| {
-            e.clone_started(true);
-        });
-        all.push((at_ns, packet));
-    }
+    let mut cloned = Vec::new();
     for (index, at_ns) in std::mem::take(&mut session.pending.buffers_cloned) {
         let packet = event(config, machine_id, at_ns, |e| {
             e.buffer_cloned(index);
         });
-        all.push((at_ns, packet));
+        cloned.push((at_ns, packet));
     }
+    let mut clone_started = session.pending.clone_started.take().map(|at_ns| {
+        let packet = event(config, machine_id, at_ns, |e| {
+            e.clone_started(true);
+        });
+        (at_ns, packet)
+    });
+    for (at, &(kind, at_ns)) in lives.iter().enumerate() {
+        if at == end {
+            all.append(&mut cloned);
+        }
+        all.push((at_ns, lifecycle(config, machine_id, kind, at_ns)));
+        if Some(at) == flush {
+            all.extend(clone_started.take());
+        }
+    }
+    all.extend(clone_started);
+    all.append(&mut cloned);
     let list = |slow: &SlowSources, mut w: protos::TracingServiceEventDataSourcesWriter<'_>| {
         for (producer, source) in &slow.sources {
             w.data_source().producer_name(producer).data_source_name(source);

@@ -487,6 +487,38 @@ fn lifecycle_events_clone_started() {
     assert!(events(&consumer.read(&mut shell), is_clone_started).is_empty());
 }
 
+/// What happens at one instant is told in the order in which one thing leads to the other.
+#[test]
+fn events_of_one_instant() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    shell.advance_ms(1000);
+    let (clone, call) = ask(&mut shell, 0, None);
+    producer.ack_flush(&mut shell, 2);
+    done(&mut shell, &clone, call);
+    let kind = |p: TracePacket| match p.data {
+        Some(TracePacketData::ServiceEvent(e)) => e.event_type,
+        _ => None,
+    };
+    let kinds: Vec<Event> = clone.read(&mut shell).into_iter().filter_map(kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            Event::TracingStarted(true),
+            Event::AllDataSourcesStarted(true),
+            Event::FlushStarted(true),
+            Event::CloneStarted(true),
+            // Of the buffers that go along, there are none, and of those that are copied.
+            Event::AllDataSourcesFlushed(true),
+            Event::AllDataSourcesFlushed(true),
+            Event::BufferCloned(0),
+            Event::TracingDisabled(true),
+            Event::ReadTracingBuffersCompleted(true),
+        ]
+    );
+    consumer.disconnect(&mut shell);
+}
+
 #[test]
 fn lifecycle_event_clone_multiple_buffers() {
     let mut shell = Shell::new();
