@@ -1,7 +1,7 @@
 //! A producer made of the C++ SDK: what `cargo xtask interop` puts in front of our service.
 //!
 //! Once data source `interop.sdk` has started, two threads write numbered test packets each, and
-//! the first also track events; then it idles until it is killed.
+//! the first also track events, and say so when all of it has been taken; then it idles until it is killed.
 
 use perfetto_sdk::{
     data_source::{
@@ -60,7 +60,12 @@ fn write(source: &DataSource, thread: u32) {
             });
         });
     }
-    source.trace(|context: &mut TraceContext| context.flush(|| {}));
+    let (taken, wait) = mpsc::channel();
+    source.trace(|context: &mut TraceContext| {
+        let taken = taken.clone();
+        context.flush(move || taken.send(()).unwrap_or_default());
+    });
+    wait.recv().expect("a service");
     if thread == 0 {
         while !track_event_category_enabled!("interop") {
             std::thread::yield_now();
@@ -74,4 +79,5 @@ fn write(source: &DataSource, thread: u32) {
             context.set_flush();
         });
     }
+    eprintln!("written");
 }

@@ -7,6 +7,7 @@ mod documents;
 mod examples;
 mod failures;
 mod record;
+mod scenario;
 mod sessions;
 mod snapshots;
 mod strict;

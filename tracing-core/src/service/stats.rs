@@ -38,9 +38,10 @@ impl Service {
             ..Default::default()
         };
         let histograms = session.builtin().disable_chunk_usage_histograms != Some(true);
-        if histograms {
-            stats.chunk_payload_histogram_def =
-                buffer::HISTOGRAM_BUCKETS.iter().map(|b| *b as i64).collect();
+        if histograms && !writers.is_empty() {
+            // The last bucket has no bound to tell.
+            let bounds = buffer::HISTOGRAM_BUCKETS.iter().take(buffer::HISTOGRAM_BUCKETS.len() - 1);
+            stats.chunk_payload_histogram_def = bounds.map(|b| *b as i64).collect();
         }
         for buffer_id in &session.buffers {
             let Some(buffer) = self.buffers.get(buffer_id) else { continue };

@@ -1,0 +1,126 @@
+//! A producer that writes what it is told, when it is told.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use protos::{DataSourceDescriptor, TestEvent, TracePacket, TracePacketData};
+use protozero::Message;
+use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::os::socket::Address;
+use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
+
+use crate::world::World;
+
+/// A source with this name starts, and never says that a flush or its stop is done.
+pub const DEAF: &str = "deaf";
+
+/// The writer of each running source, by its name.
+type Writers = Arc<Mutex<BTreeMap<String, TraceWriter>>>;
+
+pub struct Scribe {
+    producer: Producer,
+    writers: Writers,
+}
+
+struct Source {
+    writers: Writers,
+    /// What a deaf one does not say.
+    unsaid: Vec<Ack>,
+}
+
+fn name(instance: &Instance) -> &str {
+    instance.config().name.as_deref().unwrap_or_default()
+}
+
+impl DataSource for Source {
+    fn start(&mut self, instance: &Instance) {
+        let writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+        self.writers.lock().unwrap().insert(name(instance).into(), writer);
+    }
+
+    fn flush(&mut self, instance: &Instance, _flush: &FlushRequest, done: Ack) {
+        if name(instance) == DEAF {
+            self.unsaid.push(done);
+        } else if let Some(writer) = self.writers.lock().unwrap().get_mut(name(instance)) {
+            writer.flush();
+        }
+    }
+
+    fn stop(&mut self, instance: &Instance, done: Ack) {
+        self.writers.lock().unwrap().remove(name(instance));
+        if name(instance) == DEAF {
+            self.unsaid.push(done);
+        }
+    }
+}
+
+impl Scribe {
+    /// A producer called `producer` with these data sources, which the service knows by now.
+    pub fn new(world: &World, producer: &str, sources: &[&str]) -> Self {
+        let options = ProducerOptions {
+            address: Some(Address::parse(world.path("producer")).unwrap()),
+            sdk_version: "scribe".into(),
+            ..ProducerOptions::new(producer)
+        };
+        let scribe =
+            Self { producer: Producer::connect(options).unwrap(), writers: Writers::default() };
+        for source in sources {
+            let descriptor = DataSourceDescriptor {
+                name: Some((*source).into()),
+                ..DataSourceDescriptor::default()
+            };
+            let source = Source { writers: scribe.writers.clone(), unsaid: Vec::new() };
+            scribe.producer.register(descriptor, source).unwrap();
+        }
+        scribe.sync();
+        scribe
+    }
+
+    pub fn sync(&self) {
+        assert!(self.producer.sync(Duration::from_secs(600)));
+    }
+
+    /// Has the source been started?
+    pub fn runs(&self, source: &str) -> bool {
+        self.writers.lock().unwrap().contains_key(source)
+    }
+
+    pub fn fire(&self, trigger: &str) {
+        self.producer.activate_triggers([trigger]);
+        self.sync();
+    }
+
+    /// Writes packets of `source`; the service has taken them when it returns.
+    pub fn write(&self, source: &str, write: impl FnOnce(&mut TraceWriter)) {
+        let (done, taken) = mpsc::channel();
+        let mut writers = self.writers.lock().unwrap();
+        let writer = writers.get_mut(source).expect("a running source");
+        write(writer);
+        writer.flush_with(Some(Box::new(move || done.send(()).unwrap_or_default())));
+        drop(writers);
+        taken.recv().unwrap();
+    }
+
+    /// Test packets `from` to `to` of `source`, each of about `bytes`.
+    pub fn number(&self, source: &str, numbers: std::ops::Range<u32>, bytes: usize) {
+        self.write(source, |writer| {
+            for number in numbers {
+                packet(writer, &format!("{source} {number}{}", ".".repeat(bytes)));
+            }
+        });
+    }
+}
+
+/// One test packet, written as a whole: its service sees no patches, whose number would depend on who is
+/// faster.
+pub fn packet(writer: &mut TraceWriter, text: &str) {
+    let event = TestEvent { str: Some(text.into()), ..TestEvent::default() };
+    let packet = TracePacket {
+        timestamp: Some(1000),
+        data: Some(TracePacketData::ForTesting(event)),
+        ..TracePacket::default()
+    };
+    writer.write_raw(&packet.encode_to_vec());
+}

@@ -1,0 +1,63 @@
+//! Our tests with another service under them, and one script for both services.
+
+use crate::Outcome;
+use crate::ctx::{Ctx, FEATURES};
+use std::path::Path;
+use std::process::Command;
+
+use super::cell::Place;
+
+/// Modules of `tracebox/tests/it` in which nothing depends on whose service it is.
+const TESTS: [&str; 5] = ["sessions", "triggers", "snapshots", "tools", "strict"];
+
+/// Names that are no cells.
+pub const NAMES: [&str; 2] = ["tests", "scenario"];
+
+/// Runs what `name` means.
+pub fn run(ctx: &Ctx, place: &Place, name: &str) -> Outcome {
+    match name {
+        "tests" => tests(ctx, place),
+        _ => scenario(ctx, place),
+    }
+}
+
+/// Our consumer and our `trigger_perfetto` with the C++ service.
+fn tests(ctx: &Ctx, place: &Place) -> Outcome {
+    ctx.run(it(ctx, &TESTS).env("TRACED_UNDER_TEST", place.peer.join("traced")))
+}
+
+/// What the services emit for one script, compared packet by packet.
+fn scenario(ctx: &Ctx, place: &Place) -> Outcome {
+    let folder = ctx.target("interop")?.join("scenario");
+    let (cpp, ours) = (folder.join("cpp"), folder.join("ours"));
+    for out in [&cpp, &ours] {
+        // What an earlier run left.
+        if out.exists() {
+            std::fs::remove_dir_all(out).map_err(|e| format!("{}: {e}", out.display()))?;
+        }
+    }
+    ctx.run(it(ctx, &["scenario"]).env("SCENARIO_OUT", &ours))?;
+    let mut command = it(ctx, &["scenario"]);
+    command.env("TRACED_UNDER_TEST", place.peer.join("traced"));
+    ctx.run(command.env("SCENARIO_OUT", &cpp))?;
+    let mut compare = ctx.command(&place.python);
+    compare.arg(place.beside("scenario.py")).arg(cpp).arg(ours);
+    let said = ctx.output(compare.arg(place.beside("differences.txt")))?;
+    ctx.say(format_args!("scenario: {}", said.trim()));
+    Ok(())
+}
+
+/// The tests of the programs, as the step before built them.
+fn it(ctx: &Ctx, names: &[&str]) -> Command {
+    let mut command = ctx.cargo();
+    command.args(["test", "--workspace", "--test", "it"]).args(FEATURES).arg("--").args(names);
+    command.env_remove("TRACED_UNDER_TEST").env_remove("SCENARIO_OUT");
+    command
+}
+
+impl Place {
+    /// A file next to the checker.
+    fn beside(&self, name: &str) -> std::path::PathBuf {
+        Path::new(&self.check).with_file_name(name)
+    }
+}
