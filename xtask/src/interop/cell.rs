@@ -1,5 +1,6 @@
 //! One cell of the matrix: start, record, check, clean up.
 
+use super::play::{Play, Stage};
 use super::process::{Running, wait_for_socket};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -68,23 +69,34 @@ pub struct Cell {
     pub service: Side,
     pub consumer: Side,
     pub source: Source,
+    pub play: Play,
 }
 
-/// How long each trace is, and how long a consumer may take in all before we call it hung.
+/// How long a trace is that ends by itself.
 const TRACE: Duration = Duration::from_millis(1500);
-const PATIENCE: Duration = Duration::from_secs(40);
+
+impl Place {
+    /// A program of one of the sides.
+    pub fn program(&self, side: Side, name: &str) -> Command {
+        match side {
+            Side::Ours => Command::new(self.ours.join(name)),
+            Side::Cpp => Command::new(self.peer.join(name)),
+        }
+    }
+}
 
 impl Cell {
-    /// `service-consumer-source`.
+    /// `service-consumer-source-play`.
     pub fn name(&self) -> String {
-        format!("{}-{}-{}", self.service.name(), self.consumer.name(), self.source.name())
+        let (service, consumer) = (self.service.name(), self.consumer.name());
+        format!("{service}-{consumer}-{}-{}", self.source.name(), self.play.name())
     }
 
-    /// Is it meant by `pattern`, which is a name with `*` for any part?
+    /// Is it meant by `pattern`, which is a name with `*` for any part, or the first parts of one?
     pub fn matches(&self, pattern: &str) -> bool {
         let name = self.name();
-        let mut parts = pattern.split('-');
-        name.split('-').all(|part| parts.next().is_some_and(|p| p == "*" || p == part))
+        let mut parts = name.split('-');
+        pattern.split('-').all(|p| parts.next().is_some_and(|part| p == "*" || p == part))
     }
 
     /// Records and checks. Returns the checker's summary.
@@ -110,73 +122,76 @@ impl Cell {
     }
 
     fn record(&self, place: &Place, folder: &Path) -> Result<String, String> {
-        let trace = folder.join("trace.pftrace");
         if self.source == Source::Alone {
+            let trace = folder.join("trace.pftrace");
             let mut tracebox = Command::new(place.ours.join("tracebox"));
             tracebox.arg("-t").arg(format!("{}ms", TRACE.as_millis())).arg("-o").arg(&trace);
             let tracebox = Running::start("consumer", tracebox, folder)?;
             let id = tracebox.id();
-            tracebox.wait(PATIENCE)?;
+            tracebox.wait(0)?;
             return self.check(place, &trace, id);
         }
-        let config = folder.join("config.pbtx");
-        std::fs::write(&config, self.config()).map_err(|e| format!("config: {e}"))?;
-        let program = |side: Side, name: &str| match side {
-            Side::Ours => Command::new(place.ours.join(name)),
-            Side::Cpp => Command::new(place.peer.join(name)),
-        };
-        let mut service = Running::start("service", program(self.service, "traced"), folder)?;
+        std::fs::write(folder.join("config.pbtx"), self.config())
+            .map_err(|e| format!("config: {e}"))?;
+        let mut service = Running::start("service", place.program(self.service, "traced"), folder)?;
         for socket in ["producer", "consumer"] {
-            wait_for_socket(&mut service, &folder.join(socket), PATIENCE)?;
+            wait_for_socket(&mut service, &folder.join(socket))?;
         }
         let source = match self.source {
             Source::Example => {
-                let mut command = Command::new(place.ours.join("examples/producer"));
+                let mut command = place.program(Side::Ours, "examples/producer");
                 command.args(["--threads", "4", "--events", "2000"]);
                 command
             }
             Source::Drop => {
-                let mut command = Command::new(place.ours.join("examples/producer"));
+                let mut command = place.program(Side::Ours, "examples/producer");
                 command.args(["--drop", "--threads", "2", "--events", "20000"]);
                 command
             }
             Source::Probes | Source::Alone => {
-                let mut command = program(Side::Ours, "tracebox");
+                let mut command = place.program(Side::Ours, "tracebox");
                 command.arg("traced_probes");
                 command
             }
-            Source::Ftrace => program(Side::Cpp, "traced_probes"),
+            Source::Ftrace => place.program(Side::Cpp, "traced_probes"),
             Source::Sdk => Command::new(place.sdk.join("sdk-producer")),
         };
         let mut source = Running::start("source", source, folder)?;
-        let mut perfetto = program(self.consumer, "perfetto");
-        perfetto.arg("--txt").arg("-c").arg(&config).arg("-o").arg(&trace);
-        Running::start("consumer", perfetto, folder)?.wait(PATIENCE)?;
+        let stage = Stage { place, folder, consumer: self.consumer, source: self.source };
+        // One that comes late would be there, too, but with less time.
+        match self.source {
+            Source::Example | Source::Drop => stage.wait_for("com.example.rust", &mut source)?,
+            Source::Sdk => stage.wait_for("interop.sdk", &mut source)?,
+            Source::Probes | Source::Ftrace | Source::Alone => {}
+        }
+        let traces = stage.play(self.play)?;
         service.still_runs()?;
         source.still_runs()?;
-        self.check(place, &trace, source.id())
+        let mut said = String::new();
+        for trace in traces {
+            said = self.check(place, &trace, source.id())?;
+        }
+        Ok(said)
     }
 
     fn check(&self, place: &Place, trace: &Path, source: u32) -> Result<String, String> {
         let output = Command::new(&place.python)
             .arg(&place.check)
-            .args([self.source.name(), self.service.name()])
+            .args([self.source.name(), self.service.name(), self.play.name()])
             .arg(trace)
             .args([source.to_string(), TRACE.as_millis().to_string()])
             .output()
             .map_err(|e| format!("python: {e}"))?;
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if output.status.success() { Ok(said) } else { Err(format!("{said}{complaint}")) }
+        let name = trace.file_name().unwrap_or_default().display();
+        if output.status.success() { Ok(said) } else { Err(format!("{name}: {said}{complaint}")) }
     }
 
     fn config(&self) -> String {
-        let duration = TRACE.as_millis();
         let sources = match self.source {
-            // Small shared memory, so that the packet of 8 MB has to go round many times.
             Source::Example | Source::Drop => {
-                "data_sources { config { name: \"com.example.rust\" } }
-                 producers { producer_name: \"rust-example\" shm_size_kb: 256 page_size_kb: 4 }"
+                "data_sources { config { name: \"com.example.rust\" } }"
             }
             Source::Probes | Source::Alone => {
                 "data_sources { config { name: \"linux.process_stats\" process_stats_config {
@@ -196,14 +211,18 @@ impl Cell {
                    enabled_categories: \"*\" } } }"
             }
         };
-        format!("buffers {{ size_kb: 65536 }}\nduration_ms: {duration}\n{sources}\n")
+        let producer = match self.source {
+            Source::Sdk => "sdk-producer",
+            _ => "rust-example",
+        };
+        format!("{}{sources}\n", self.play.config(TRACE.as_millis(), producer))
     }
 }
 
 /// The ends of the logs, for a cell that failed.
 fn logs(folder: &Path) -> String {
     let mut text = String::new();
-    for name in ["service", "source", "consumer"] {
+    for name in ["service", "source", "consumer", "other"] {
         let Ok(log) = std::fs::read(folder.join(name).with_extension("log")) else { continue };
         let log = String::from_utf8_lossy(&log).into_owned();
         let lines: Vec<&str> = log.lines().collect();

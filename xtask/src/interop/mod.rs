@@ -1,18 +1,22 @@
 //! Tracing with every combination of the C++ programs and ours.
 //!
 //! A cell is a service, a consumer and a source of data, each in a process of its own, in a folder
-//! and with sockets of its own. The consumer records for a moment; then `interop/check.py` decodes
-//! the file with the official Python schema and holds it against what the source is known to send.
-//! `peer` fetches the other side.
+//! and with sockets of its own. The consumer plays: it records for a moment, detaches, clones, waits for
+//! triggers. Then `interop/check.py` decodes the files with the official Python schema and holds them
+//! against what the source is known to send. `peer` fetches the other side. Beside the cells, `tests` runs
+//! our tests with the C++ service, and `scenario` compares what both services emit for one script.
 
+mod against;
 mod cell;
 pub mod peer;
+mod play;
 mod process;
 
 use crate::Outcome;
 use crate::ctx::Ctx;
 use crate::machine;
 use cell::{Cell, Place, Side, Source};
+use play::Play;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -24,31 +28,48 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         .into_iter()
         .filter(|c| names.is_empty() || names.iter().any(|n| c.matches(n)))
         .collect();
+    let others: Vec<&str> = against::NAMES
+        .into_iter()
+        .filter(|n| names.is_empty() || names.iter().any(|name| name == n))
+        .collect();
     if arguments.iter().any(|a| a == "--list") {
         cells.iter().for_each(|c| println!("{}", c.name()));
+        others.iter().for_each(|name| println!("{name}"));
         return Ok(());
     }
-    if cells.is_empty() {
+    if cells.is_empty() && others.is_empty() {
         return Err("no such cell; --list names them".to_owned());
     }
     let place = prepare(ctx, &cells)?;
-    let failures = run_cells(ctx, &place, cells, keep);
+    let mut failures = run_cells(ctx, &place, cells, keep);
+    for name in others {
+        if let Err(error) = against::run(ctx, &place, name) {
+            failures.push(format!("{name}: {error}"));
+        }
+    }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-/// Every service with every consumer with every source, and what is no
-/// matter of meeting: all of ours in one process, and loss.
+/// Every service with every consumer with every source and every play, and what is no matter of
+/// meeting: all of ours in one process, loss, and what only ours knows.
 fn matrix() -> Vec<Cell> {
-    let ours = |service, source| Cell { service, consumer: Side::Ours, source };
+    let ours = |service, source, play| Cell { service, consumer: Side::Ours, source, play };
     let mut cells = vec![
-        ours(Side::Ours, Source::Alone),
-        ours(Side::Ours, Source::Drop),
-        ours(Side::Cpp, Source::Drop),
+        ours(Side::Ours, Source::Alone, Play::Record),
+        ours(Side::Ours, Source::Drop, Play::Record),
+        ours(Side::Cpp, Source::Drop, Play::Record),
+        ours(Side::Ours, Source::Example, Play::Zstd),
+        ours(Side::Ours, Source::Example, Play::ZstdFile),
     ];
-    for source in Source::ALL {
+    let recorded = Source::ALL.map(|source| (source, Play::Record));
+    let played = Play::ALL.map(|play| (Source::Example, play));
+    // What a producer of the other side may notice.
+    let noticed =
+        [Play::File, Play::Deflate, Play::Pages32, Play::V2].map(|play| (Source::Sdk, play));
+    for (source, play) in recorded.into_iter().chain(played).chain(noticed) {
         for service in [Side::Ours, Side::Cpp] {
             for consumer in [Side::Ours, Side::Cpp] {
-                cells.push(Cell { service, consumer, source });
+                cells.push(Cell { service, consumer, source, play });
             }
         }
     }
@@ -88,10 +109,10 @@ fn run_cells(ctx: &Ctx, place: &Place, cells: Vec<Cell>, keep: bool) -> Vec<Stri
         let seconds = began.elapsed().as_secs_f32();
         match outcome {
             Ok(summary) => {
-                ctx.say(format_args!("ok    {:<22} {seconds:>4.1} s  {summary}", cell.name()));
+                ctx.say(format_args!("ok    {:<28} {seconds:>4.1} s  {summary}", cell.name()));
             }
             Err(error) => {
-                ctx.say(format_args!("FAIL  {:<22} {seconds:>4.1} s\n{error}", cell.name()));
+                ctx.say(format_args!("FAIL  {:<28} {seconds:>4.1} s\n{error}", cell.name()));
                 let first = error.lines().next().unwrap_or_default();
                 if let Ok(mut failures) = failures.lock() {
                     failures.push(format!("{}: {first}", cell.name()));

@@ -146,7 +146,7 @@ pub fn with_libraries(ctx: &Ctx, program: &Path) -> Result<Command, String> {
 pub fn python(ctx: &Ctx) -> Result<PathBuf, String> {
     let folder = ctx.target("venv")?;
     let python = folder.join("bin/python");
-    let done = folder.join("complete");
+    let done = folder.join("complete with zstandard");
     if done.exists() {
         return Ok(python);
     }
@@ -159,7 +159,7 @@ pub fn python(ctx: &Ctx) -> Result<PathBuf, String> {
         make(ctx)?;
     }
     let mut pip = ctx.command(&python);
-    ctx.run(pip.args(["-m", "pip", "install", "--quiet", "perfetto", "protobuf"]))?;
+    ctx.run(pip.args(["-m", "pip", "install", "--quiet", "perfetto", "protobuf", "zstandard"]))?;
     ctx.run(ctx.command(&python).args([
         "-c",
         "import perfetto.protos.perfetto.trace.perfetto_trace_pb2 as schema; schema.Trace()",

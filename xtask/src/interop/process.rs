@@ -1,6 +1,7 @@
 //! A process of a cell: started with the cell's sockets, watched, and ended with it.
 
 use super::cell::log_file;
+use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// How often we look whether something has happened that nobody tells us.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How long anything may take before we call it hung.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Killed when it goes out of scope: nothing of a failed cell stays behind.
 pub struct Running {
@@ -18,16 +22,39 @@ pub struct Running {
 impl Running {
     /// # Errors
     /// It cannot be started.
-    pub fn start(name: &'static str, mut program: Command, folder: &Path) -> Result<Self, String> {
+    pub fn start(name: &'static str, program: Command, folder: &Path) -> Result<Self, String> {
         let log = log_file(folder, name)?;
         let clone = log.try_clone().map_err(|e| format!("{name}: {e}"))?;
+        Self::spawn(name, program, folder, log, clone)
+    }
+
+    /// The same, with its stdout in `stdout`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_into(
+        name: &'static str,
+        program: Command,
+        folder: &Path,
+        stdout: File,
+    ) -> Result<Self, String> {
+        Self::spawn(name, program, folder, stdout, log_file(folder, name)?)
+    }
+
+    fn spawn(
+        name: &'static str,
+        mut program: Command,
+        folder: &Path,
+        stdout: File,
+        stderr: File,
+    ) -> Result<Self, String> {
         program
             .env("PERFETTO_PRODUCER_SOCK_NAME", folder.join("producer"))
             .env("PERFETTO_CONSUMER_SOCK_NAME", folder.join("consumer"))
             .current_dir(folder)
             .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(clone);
+            .stdout(stdout)
+            .stderr(stderr);
         let shown = Path::new(program.get_program()).display().to_string();
         let child = program.spawn().map_err(|e| format!("cannot start {shown}: {e}"))?;
         Ok(Self { name, child })
@@ -47,21 +74,32 @@ impl Running {
         }
     }
 
-    /// Waits for its good end.
+    /// Does what Ctrl-C does.
     ///
     /// # Errors
-    /// It ended badly, or not within `patience`.
-    pub fn wait(mut self, patience: Duration) -> Result<(), String> {
-        let deadline = Instant::now() + patience;
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(format!("{}: {status}", self.name)),
-                Ok(None) if Instant::now() < deadline => std::thread::park_timeout(LOOK),
-                Ok(None) => return Err(format!("{} hangs since {patience:?}", self.name)),
-                Err(error) => return Err(format!("{}: {error}", self.name)),
-            }
+    /// There is no `kill`, or nobody to interrupt.
+    pub fn interrupt(mut self) -> Result<Self, String> {
+        self.still_runs()?;
+        let status = Command::new("kill").arg("-INT").arg(self.id().to_string()).status();
+        match status {
+            Ok(status) if status.success() => Ok(self),
+            Ok(status) => Err(format!("kill: {status}")),
+            Err(error) => Err(format!("kill: {error}")),
         }
+    }
+
+    /// Waits for its end with exit code `code`.
+    ///
+    /// # Errors
+    /// It ended otherwise, or hangs.
+    pub fn wait(mut self, code: i32) -> Result<(), String> {
+        let (name, child) = (self.name, &mut self.child);
+        wait_until(name, || match child.try_wait() {
+            Ok(Some(status)) if status.code() == Some(code) => Ok(true),
+            Ok(Some(status)) => Err(format!("{name}: {status}, not {code}")),
+            Ok(None) => Ok(false),
+            Err(error) => Err(format!("{name}: {error}")),
+        })
     }
 }
 
@@ -73,22 +111,29 @@ impl Drop for Running {
     }
 }
 
-/// Waits until somebody listens at `path`.
+/// Waits for something that nobody tells.
 ///
 /// # Errors
-/// `process` ended, or `patience` did.
-pub fn wait_for_socket(
-    process: &mut Running,
-    path: &Path,
-    patience: Duration,
-) -> Result<(), String> {
-    let deadline = Instant::now() + patience;
-    while UnixStream::connect(path).is_err() {
-        process.still_runs()?;
+/// It cannot come any more, or hangs.
+pub fn wait_until(what: &str, mut is: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while !is()? {
         if Instant::now() > deadline {
-            return Err(format!("{}: nobody listens at {}", process.name, path.display()));
+            return Err(format!("{what} hangs since {PATIENCE:?}"));
         }
         std::thread::park_timeout(LOOK);
     }
     Ok(())
+}
+
+/// Waits until somebody listens at `path`.
+///
+/// # Errors
+/// `process` ended, or hangs.
+pub fn wait_for_socket(process: &mut Running, path: &Path) -> Result<(), String> {
+    let name = process.name;
+    wait_until(name, || {
+        process.still_runs()?;
+        Ok(UnixStream::connect(path).is_ok())
+    })
 }
