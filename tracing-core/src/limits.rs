@@ -140,6 +140,15 @@ pub const TRIGGER_HISTORY_MAX: usize = 1024;
 /// Sessions at a time, with clones: upstream bounds no clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = 64;
 
+/// How long the file of a session that is gone may take nothing before what is left of it is dropped, ms. Its
+/// buffers are held until then.
+pub const FREED_FILE_STALL_MS: u64 = 10_000;
+/// How long a clone may copy the file of its source, which holds still meanwhile, ms. Less than clients wait for
+/// a clone.
+pub const CLONE_COPY_TIMEOUT_MS: u64 = 25_000;
+/// How much longer once the source has ended, ms.
+pub const CLONE_COPY_LAST_MS: u64 = 5_000;
+
 // ---------------------------------------------------------------- ours: connections
 
 /// Bytes of requests a client keeps that the service has not taken yet, before a call waits.

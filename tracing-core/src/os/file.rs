@@ -3,17 +3,43 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::failed;
 use crate::error::OsError;
+use crate::sync::{Arc, AtomicBool, Ordering};
 
 /// A file the service appends to: one it created, or one that came from a consumer.
 #[derive(Debug)]
 pub struct OutputFile {
     fd: OwnedFd,
+    /// It may take nothing for ever, as pipes and sockets do that nobody reads.
+    may_block: bool,
+    unwanted: Unwanted,
 }
+
+/// Tells who writes to a pipe that nobody reads that it need not go on. Clones tell the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Unwanted(Arc<AtomicBool>);
+
+impl Unwanted {
+    /// Tells it. What is being written ends with an error within [`LOOK_MS`] milliseconds.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How often a write that has to wait looks whether it is still wanted, ms.
+pub const LOOK_MS: i64 = 200;
+
+/// What a pipe that has room at all has room for, bytes (`PIPE_BUF`).
+const PIPE_BYTES: usize = 4096;
 
 /// Why less was written than there was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +65,21 @@ impl OutputFile {
         let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
         rustix::fs::fchmod(&fd, readable)
             .map_err(|errno| failed("fchmod")(errno).on(path.display()))?;
-        Ok(Self { fd })
+        Ok(Self { fd, may_block: false, unwanted: Unwanted::default() })
     }
 
     /// Takes over a descriptor, at whatever position it is.
     #[must_use]
     pub fn from_fd(fd: OwnedFd) -> Self {
-        Self { fd }
+        let kind = rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        let may_block = kind != Ok(FileType::RegularFile);
+        Self { fd, may_block, unwanted: Unwanted::default() }
+    }
+
+    /// A way to make it give up.
+    #[must_use]
+    pub fn unwanted(&self) -> Unwanted {
+        self.unwanted.clone()
     }
 
     /// Writes all of `data` where the last write ended.
@@ -55,7 +89,7 @@ impl OutputFile {
     pub fn append(&self, data: &[u8]) -> Result<(), CutShort> {
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
-            match retry(|| rustix::io::write(&self.fd, rest)) {
+            match self.room(rest).and_then(|rest| retry(|| rustix::io::write(&self.fd, rest))) {
                 Ok(count @ 1..) => written += count,
                 // Not a thing files do; a loop that never ends would be worse than an error.
                 Ok(0) => return Err(CutShort { written, error: failed("write")(Errno::IO) }),
@@ -63,6 +97,23 @@ impl OutputFile {
             }
         }
         Ok(())
+    }
+
+    /// As much of `data` as can be written without waiting for ever.
+    fn room<'a>(&self, data: &'a [u8]) -> Result<&'a [u8], Errno> {
+        loop {
+            if self.unwanted.is_set() {
+                return Err(Errno::CANCELED);
+            }
+            if !self.may_block {
+                return Ok(data);
+            }
+            let mut fds = [PollFd::new(&self.fd, PollFlags::OUT)];
+            let look = Timespec { tv_sec: 0, tv_nsec: LOOK_MS * 1_000_000 };
+            if retry(|| rustix::event::poll(&mut fds, Some(&look)))? > 0 {
+                return Ok(data.get(..PIPE_BYTES).unwrap_or(data));
+            }
+        }
     }
 
     /// Takes back the last `count` bytes that were written, if nothing came behind them.
@@ -87,7 +138,8 @@ impl OutputFile {
     pub fn share(&self) -> Result<(Self, u64), OsError> {
         let fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(failed("fcntl"))?;
         let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
-        Ok((Self { fd }, u64::try_from(stat.st_size).unwrap_or(0)))
+        let share = Self { fd, may_block: self.may_block, unwanted: self.unwanted.clone() };
+        Ok((share, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
     /// Appends the first `len` bytes of another file, whose offset stays where it is.

@@ -363,6 +363,8 @@ impl Service {
         match kind {
             TimerKind::FlushTimeout => self.flush_timed_out(FlushId(id)),
             TimerKind::StopTimeout => self.stop_timed_out(session),
+            TimerKind::FileStall => self.file_stalled(session),
+            TimerKind::CloneCopy => self.clone_copy_due(id),
             TimerKind::TriggerTimeout => self.trigger_timed_out(session),
             TimerKind::TriggerStop => self.trigger_stop_due(session),
             TimerKind::Duration => self.duration_over(session),

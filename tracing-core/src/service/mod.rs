@@ -23,6 +23,7 @@
 //! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each
 //!    answered by exactly one input. A write that came out short is retried by the shell; an error is final
 //!    for the file, which the shell then closes.
+//!    [`Output::AbandonFile`] ends a file at once and is not answered.
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
 //!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on

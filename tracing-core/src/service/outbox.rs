@@ -90,6 +90,10 @@ impl Outbox {
         self.queue.push_back(Output::CopyFile { from, to });
     }
 
+    pub(super) fn abandon_file(&mut self, file: FileId) {
+        self.queue.push_back(Output::AbandonFile { file });
+    }
+
     pub(super) fn set_priority(&mut self, token: u64, boost: Option<Boost>) {
         self.queue.push_back(Output::SetPriority { token, boost });
     }

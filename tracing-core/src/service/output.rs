@@ -81,6 +81,12 @@ pub enum Output {
         /// Where to.
         to: FileId,
     },
+    /// Drop what was not written yet and close it, even if somebody still writes: nobody waits for it any
+    /// more. There is no answer to this one, and those to earlier ones do not matter.
+    AbandonFile {
+        /// The file.
+        file: FileId,
+    },
     /// Run the service itself faster, or as fast as at first again. Answered by
     /// [`Input::PrioritySet`](super::Input::PrioritySet).
     SetPriority {

@@ -30,6 +30,10 @@ pub(super) enum TimerKind {
     FlushTimeout,
     /// Data sources of a session did not say that they stopped.
     StopTimeout,
+    /// The file of a session that is gone takes nothing.
+    FileStall,
+    /// A clone (by its number) takes too long to copy a file.
+    CloneCopy,
     /// No trigger started a session in time.
     TriggerTimeout,
     /// The delay of a trigger that stops a session is over.

@@ -64,6 +64,7 @@ names!(output, OUTPUTS, Output {
     Output::WriteFile { sync: true, close: false, .. } => "WriteFile with sync",
     Output::WriteFile { close: true, .. } => "WriteFile and close",
     Output::CopyFile { .. } => "CopyFile",
+    Output::AbandonFile { .. } => "AbandonFile",
     Output::SetPriority { boost: Some(_), .. } => "SetPriority",
     Output::SetPriority { boost: None, .. } => "SetPriority back",
     Output::Log { .. } => "Log",

@@ -1,6 +1,6 @@
 //! A shell that does at once what the service asks for, and remembers it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -72,6 +72,8 @@ pub struct Shell {
     pub write_error: Option<String>,
     /// If set, the file operation of this number (from 0) fails, and only that one.
     pub fail_file_op: Option<usize>,
+    /// Files that take nothing, as a pipe that nobody reads: their writes are never answered.
+    pub stuck: BTreeSet<FileId>,
     /// File operations so far.
     pub file_ops: usize,
     /// If set, the transport does not say that replies have left.
@@ -128,6 +130,7 @@ impl Shell {
             create_error: None,
             write_error: None,
             fail_file_op: None,
+            stuck: BTreeSet::new(),
             file_ops: 0,
             consumers_are_slow: false,
             inboxes: BTreeMap::new(),
@@ -297,6 +300,8 @@ impl Shell {
                     }
                     self.service.handle(&self.now(), Input::FileCreated { token, result });
                 }
+                Output::WriteFile { file, .. } | Output::CopyFile { to: file, .. }
+                    if self.stuck.contains(&file) => {}
                 Output::WriteFile { file, data, sync, close } => {
                     let result = self.write(file, &data, sync, close);
                     self.service.handle(&self.now(), Input::FileWritten { file, result });
@@ -305,6 +310,10 @@ impl Shell {
                     let bytes = self.files.get(&from).map(|f| f.bytes.clone()).unwrap_or_default();
                     let result = self.write(to, &bytes, false, false);
                     self.service.handle(&self.now(), Input::FileWritten { file: to, result });
+                }
+                Output::AbandonFile { file } => {
+                    self.stuck.remove(&file);
+                    self.files.entry(file).or_default().closed = true;
                 }
                 Output::SetPriority { token, boost } => {
                     let result = match &self.priority_error {

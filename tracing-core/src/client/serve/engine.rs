@@ -375,6 +375,7 @@ impl Engine {
                 self.files.write(file, data, sync, close);
             }
             Output::CopyFile { from, to } => self.files.copy(from, to),
+            Output::AbandonFile { file } => self.files.abandon(file),
             Output::SetPriority { token, boost } => {
                 let usual = *self.usual_nice.get_or_insert_with(priority::nice);
                 let result = priority::schedule(match boost {

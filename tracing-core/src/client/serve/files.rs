@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::error::OsError;
 use crate::ids::FileId;
-use crate::os::file::{CutShort, OutputFile};
+use crate::os::file::{CutShort, OutputFile, Unwanted};
 use crate::os::poll::Wake;
 use crate::service::{FileError, Input};
 use crate::sync::{Arc, Mutex, lock, mpsc};
@@ -50,9 +50,16 @@ impl Outlet {
     }
 }
 
+/// How to reach the thread of a file.
+struct Open {
+    jobs: mpsc::Sender<Job>,
+    /// Nobody waits for it any more: it may stop in the middle.
+    unwanted: Unwanted,
+}
+
 /// The files that are open, each with its thread.
 pub(super) struct Files {
-    open: BTreeMap<FileId, mpsc::Sender<Job>>,
+    open: BTreeMap<FileId, Open>,
     /// Those without a thread, if there are to be none.
     here: Option<Vec<Here>>,
     outlet: Outlet,
@@ -94,9 +101,10 @@ impl Files {
         self.last_id += 1;
         let id = FileId(self.last_id);
         let (jobs, queue) = mpsc::channel();
+        let open = Open { jobs, unwanted: file.unwanted() };
         if let Some(here) = &mut self.here {
             here.push(Here { id, file: Some(file), queue });
-            self.open.insert(id, jobs);
+            self.open.insert(id, open);
             return id;
         }
         let (outlet, alive) = (self.outlet.clone(), self.alive.clone());
@@ -106,9 +114,16 @@ impl Files {
         };
         // Without a thread the file is closed, and each write says so.
         if std::thread::Builder::new().name("trace-file".into()).spawn(run).is_ok() {
-            self.open.insert(id, jobs);
+            self.open.insert(id, open);
         }
         id
+    }
+
+    /// Drops what was not written yet. Without an answer; those of before may still come.
+    pub(super) fn abandon(&mut self, id: FileId) {
+        if let Some(open) = self.open.remove(&id) {
+            open.unwanted.set();
+        }
     }
 
     /// Appends; the answer comes through [`take_done`](Self::take_done).
@@ -125,7 +140,7 @@ impl Files {
 
     /// Appends to `to` what was written to `from` before; the answer is one for `to`.
     pub(super) fn copy(&mut self, from: FileId, to: FileId) {
-        let asked = match self.open.get(&to).cloned() {
+        let asked = match self.open.get(&to).map(|open| open.jobs.clone()) {
             Some(jobs) => {
                 // If the source is gone, its heir says so: the target must be closed where it is open.
                 self.send(from, Job::Share(to, jobs)) || self.send(to, Job::Copy(Err(closed())))
@@ -143,7 +158,7 @@ impl Files {
     }
 
     fn send(&self, id: FileId, job: Job) -> bool {
-        self.open.get(&id).is_some_and(|jobs| jobs.send(job).is_ok())
+        self.open.get(&id).is_some_and(|open| open.jobs.send(job).is_ok())
     }
 
     /// What was done since the last call, in the order of each file.
@@ -174,10 +189,12 @@ impl Drop for Files {
     /// Waits until all that was asked for is written, but not for ever.
     fn drop(&mut self) {
         self.work();
-        self.open.clear();
+        let open = std::mem::take(&mut self.open);
+        let unwanted: Vec<Unwanted> = open.into_values().map(|open| open.unwanted).collect();
         self.alive = None;
         // Nobody sends: this ends when the last thread does, or when it takes too long.
         let _ = self.ended.recv_timeout(self.patience);
+        unwanted.iter().for_each(Unwanted::set);
     }
 }
 
@@ -288,5 +305,34 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let error = append_packets(&OutputFile::from_fd(full.into()), b"\x0a\x00").unwrap_err();
         assert!(error.text.contains("No space left"), "{error:?}");
+    }
+
+    /// A thread that writes to a pipe which nobody reads ends when nobody wants it any more.
+    #[test]
+    fn a_pipe_that_nobody_reads_is_given_up() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut files = Files::new(Wake::new().unwrap(), true);
+        let id = files.adopt(writer);
+        let data = Bytes::from(vec![0; 1 << 20]);
+        files.write(id, data.clone(), false, false);
+        // As much as the pipe takes is there: the thread waits for room.
+        let mut taken = vec![0; 4096];
+        rustix::io::read(&reader, &mut taken).unwrap();
+        files.abandon(id);
+        // The end of the pipe: its last writer is gone.
+        while rustix::io::read(&reader, &mut taken).unwrap() > 0 {}
+        assert!(files.open.is_empty());
+    }
+
+    #[test]
+    fn a_pipe_that_somebody_reads_gets_all() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut files = Files::new(Wake::new().unwrap(), true);
+        let id = files.adopt(writer);
+        let data: Vec<u8> = (0..1_000_003_u32).map(|i| (i % 251) as u8).collect();
+        files.write(id, data.clone().into(), true, true);
+        let mut all = Vec::new();
+        std::io::Read::read_to_end(&mut File::from(reader), &mut all).unwrap();
+        assert!(all == data);
     }
 }

@@ -27,6 +27,7 @@ use crate::ids::{BufferId, CallId, ClientId, FileId, SessionId};
 use crate::limits;
 use crate::service::FileError;
 use crate::service::core::Service;
+use crate::service::timers::{Clock, TimerKind};
 use crate::service::triggers::TriggerMode;
 
 /// The id that means "whichever session is best for a bug report".
@@ -180,6 +181,7 @@ impl Service {
                 clone_file = Some(CloneFile::Copying);
                 self.copies.insert(to, token);
                 self.out.copy_file(from, to);
+                self.limit_copy(token, limits::CLONE_COPY_TIMEOUT_MS);
             }
             (None, Some(file)) => self.out.close_file(file),
             (_, None) => {}
@@ -251,6 +253,7 @@ impl Service {
         result: &Result<(), FileError>,
     ) -> bool {
         let Some(token) = self.copies.remove(&file) else { return false };
+        self.timers.cancel(TimerKind::CloneCopy, token);
         match (self.pending_clones.get_mut(&token), result) {
             (Some(clone), Ok(())) => {
                 clone.file = Some(CloneFile::Copied(file));
@@ -262,9 +265,7 @@ impl Service {
                 let text = format!("copying the trace file failed: {}", error.text);
                 self.end_clone(token, Some(&text));
             }
-            // Given up meanwhile.
-            (None, Ok(())) => self.out.close_file(file),
-            (None, Err(_)) => {}
+            (None, _) => {}
         }
         true
     }
@@ -359,14 +360,52 @@ impl Service {
     /// Gives up a clone that is not made yet.
     fn end_clone(&mut self, token: u64, error: Option<&str>) {
         let Some(clone) = self.pending_clones.remove(&token) else { return };
-        // One that is being written is closed when that is answered.
-        if let Some(CloneFile::Copied(file)) = clone.file {
-            self.out.close_file(file);
+        match clone.file {
+            Some(CloneFile::Copied(file)) => self.out.close_file(file),
+            Some(CloneFile::Copying) => self.abandon_copy(token),
+            None => {}
         }
         if let Some(error) = error {
             self.refuse_clone(clone.client, clone.call, error);
         }
         self.resume_file(clone.source);
+    }
+
+    /// Nobody wants the copy of a file any more that is being made.
+    fn abandon_copy(&mut self, token: u64) {
+        self.timers.cancel(TimerKind::CloneCopy, token);
+        let of_clone = self.copies.iter().find(|(_, of)| **of == token);
+        if let Some(file) = of_clone.map(|(file, _)| *file) {
+            self.copies.remove(&file);
+            self.out.abandon_file(file);
+        }
+    }
+
+    fn limit_copy(&mut self, token: u64, ms: u64) {
+        self.timers.set_in(
+            &self.now,
+            Clock::Monotonic,
+            ms * 1_000_000,
+            TimerKind::CloneCopy,
+            token,
+        );
+    }
+
+    /// The timer of a copy: it goes into a pipe that nobody reads, or onto a disk that is too slow.
+    pub(in crate::service) fn clone_copy_due(&mut self, token: u64) {
+        self.end_clone(token, Some("copying the trace file took too long"));
+    }
+
+    /// The source ended: its file waits for those who copy it, but not for long.
+    pub(in crate::service) fn hurry_copies_of(&mut self, source: SessionId) {
+        let copying = |clone: &PendingClone| {
+            clone.source == source && matches!(clone.file, Some(CloneFile::Copying))
+        };
+        let of_source = self.pending_clones.iter().filter(|(_, clone)| copying(clone));
+        let tokens: Vec<u64> = of_source.map(|(token, _)| *token).collect();
+        for token in tokens {
+            self.limit_copy(token, limits::CLONE_COPY_LAST_MS);
+        }
     }
 
     /// The consumer is gone: nobody wants its clone any more.

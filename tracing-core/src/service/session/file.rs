@@ -17,7 +17,7 @@ use crate::ids::{FileId, SessionId};
 use crate::limits;
 use crate::service::FileError;
 use crate::service::core::Service;
-use crate::service::timers::TimerKind;
+use crate::service::timers::{Clock, TimerKind};
 
 /// The period of writes that a config asks for, ms.
 pub(in crate::service) fn period_ms(config: &TraceConfig) -> u64 {
@@ -154,6 +154,10 @@ impl Service {
         };
         let Some(session) = self.sessions.values_mut().find(of_file) else { return };
         let id = session.id;
+        if session.freed {
+            let wait_ns = limits::FREED_FILE_STALL_MS * 1_000_000;
+            self.timers.set_in(&self.now, Clock::Monotonic, wait_ns, TimerKind::FileStall, id.0);
+        }
         let Some(state) = session.file.as_mut() else { return };
         state.bytes_written += state.on_the_way.take().unwrap_or(0);
         let closed = state.closing;

@@ -211,13 +211,16 @@ impl Service {
             }
         }
         self.check_spacing(config, name)?;
-        let of_uid = self.sessions.values().filter(|s| !s.freed && s.uid == uid).count();
+        // Those count, too, that are gone but for their file: they still hold memory. An exclusive session does
+        // not wait for what it ended itself.
+        let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
+        let counts = |s: &&Session| !(exclusive && s.freed);
+        let of_uid = self.sessions.values().filter(counts).filter(|s| s.uid == uid).count();
         if of_uid >= limits::SESSIONS_PER_UID_MAX {
             return Err(format!("too many concurrent tracing sessions ({of_uid}) for uid {uid}"));
         }
-        // Freed ones whose file is not closed yet count here: they still hold memory.
-        let all = self.sessions.len();
-        if all >= limits::SESSIONS_MAX {
+        let all = self.sessions.values().filter(counts).count();
+        if all >= limits::SESSIONS_MAX || self.sessions.len() >= limits::SESSIONS_WITH_CLONES_MAX {
             return Err(format!("too many concurrent tracing sessions ({all})"));
         }
         Ok(())

@@ -177,6 +177,7 @@ impl Service {
         session.pending.lifecycle(Lifecycle::TracingDisabled, boot_ns);
         session.end_note.get_or_insert_default();
         self.snapshot_clocks(id);
+        self.hurry_copies_of(id);
         self.finish_file(id);
         self.say_end_if_due(id);
     }
@@ -234,9 +235,27 @@ impl Service {
                 consumer.session = None;
             }
         }
-        if !waits {
+        if waits {
+            self.expect_progress(id);
+        } else {
             self.erase_session(id);
         }
+    }
+
+    /// The file of a session that is gone gets some time for what is left, from now on.
+    pub(in crate::service) fn expect_progress(&mut self, id: SessionId) {
+        let wait_ns = limits::FREED_FILE_STALL_MS * 1_000_000;
+        self.timers.set_in(&self.now, Clock::Monotonic, wait_ns, TimerKind::FileStall, id.0);
+    }
+
+    /// The timer of that: whatever the file does, its session holds nothing any more.
+    pub(in crate::service) fn file_stalled(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id).filter(|s| s.freed) else { return };
+        if let Some(file) = session.file.take() {
+            self.out.abandon_file(file.id);
+            self.out.error(format!("session {id}: its file takes nothing, the rest is dropped"));
+        }
+        self.erase_session(id);
     }
 
     /// The last step: memory and buffer ids are free again.
@@ -248,6 +267,7 @@ impl Service {
         for token in session.delayed_hits.keys() {
             self.timers.cancel(TimerKind::CloneHit, *token);
         }
+        self.timers.cancel(TimerKind::FileStall, id.0);
         self.unboost();
         self.out.info(format!("session {} ended, {} sessions left", id.0, self.sessions.len()));
     }

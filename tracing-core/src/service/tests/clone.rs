@@ -727,3 +727,40 @@ fn triggers_of_other_modes_stay_with_the_source() {
         assert_eq!(payloads(&packets), ["x"]);
     }
 }
+
+/// A clone into a pipe that nobody reads holds the file of its source for some time only, and for a shorter
+/// one when the source ends.
+#[test]
+fn a_clone_that_cannot_be_written_is_given_up() {
+    for ends in [false, true] {
+        let mut shell = Shell::new();
+        let config = TraceConfig { write_into_file: Some(true), ..config(&[]) };
+        let mut owner = MockConsumer::connect(&mut shell, 0);
+        let file = shell.open_file();
+        owner.enable(&mut shell, config, Some(file));
+        let cloner = MockConsumer::connect(&mut shell, 0);
+        let pipe = shell.open_file();
+        shell.stuck.insert(pipe);
+        let request = protos::CloneSessionRequest {
+            selector: Some(protos::CloneSessionRequestSelector::SessionId(1)),
+            ..Default::default()
+        };
+        let call = cloner.clone_session(&mut shell, request, Some(pipe));
+        let limit = if ends {
+            owner.disable(&mut shell);
+            5_000
+        } else {
+            25_000
+        };
+        shell.advance_ms(limit - 1);
+        assert!(cloner.cloned(&mut shell, call).is_none());
+        assert!(shell.files[&file].bytes.is_empty());
+        assert_eq!(owner.ended(&mut shell), None);
+        shell.advance_ms(1);
+        let cloned = cloner.cloned(&mut shell, call).unwrap();
+        assert!(cloned.error.unwrap().contains("too long"));
+        assert!(shell.files[&pipe].closed);
+        assert!(!shell.files[&file].bytes.is_empty());
+        assert_eq!(owner.ended(&mut shell).is_some(), ends);
+    }
+}

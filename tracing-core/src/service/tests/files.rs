@@ -387,3 +387,50 @@ fn a_consumer_that_leaves_before_the_priority_is_set_leaves_no_file_open() {
     assert!(shell.files[&file].closed);
     assert_eq!(shell.service.footprint(), Default::default());
 }
+
+/// A pipe that nobody reads holds a session after its end for some time, and not a second user's.
+#[test]
+fn files_that_take_nothing_are_given_up() {
+    let mut shell = Shell::new();
+    let leave_one = |shell: &mut Shell, uid| {
+        let mut consumer = MockConsumer::connect(shell, uid);
+        let id = shell.open_file();
+        shell.stuck.insert(id);
+        consumer.enable(shell, into_file(&[]), Some(id));
+        let ended = consumer.ended(shell);
+        consumer.disconnect(shell);
+        ended
+    };
+    for _ in 0..5 {
+        assert_eq!(leave_one(&mut shell, 7), None);
+    }
+    assert!(leave_one(&mut shell, 7).unwrap().contains("for uid 7"));
+    let footprint = shell.service.footprint();
+    assert_eq!((footprint.sessions, footprint.buffers), (5, 5));
+    assert_eq!(leave_one(&mut shell, 8), None);
+    shell.advance_ms(9_999);
+    assert_eq!(shell.service.footprint().sessions, 6);
+    shell.advance_ms(1);
+    assert!(shell.service.is_idle());
+    assert_eq!(shell.service.footprint().buffers, 0);
+    // But for that of the session that was refused: the close of a stuck file is stuck, too.
+    assert_eq!(shell.files.values().filter(|file| !file.closed).count(), 1);
+    assert_eq!(leave_one(&mut shell, 7), None);
+}
+
+/// An exclusive session does not wait for the files of those that it ended.
+#[test]
+fn exclusive_sessions_do_not_wait_for_files() {
+    let mut shell = Shell::new();
+    for uid in 1..=15 {
+        let mut consumer = MockConsumer::connect(&mut shell, uid);
+        let id = shell.open_file();
+        shell.stuck.insert(id);
+        consumer.enable(&mut shell, into_file(&[]), Some(id));
+    }
+    let mut one = MockConsumer::connect(&mut shell, 1);
+    one.enable(&mut shell, config(&[]), None);
+    assert!(one.ended(&mut shell).unwrap().contains("too many"));
+    one.enable(&mut shell, TraceConfig { exclusive_prio: Some(1), ..config(&[]) }, None);
+    assert_eq!(one.ended(&mut shell), None);
+}

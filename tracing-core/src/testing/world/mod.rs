@@ -327,6 +327,12 @@ impl World {
                     let result = self.write(to, &bytes, false)?;
                     self.net.soon(now, Event::FileDone(to, result));
                 }
+                Output::AbandonFile { file } => {
+                    let Some(file) = self.files.get_mut(&file) else {
+                        return Err("unknown file".into());
+                    };
+                    file.closed = true;
+                }
                 Output::SetPriority { token, .. } => {
                     let fails = self.disk_fails && self.rng.chance(30);
                     let result = if fails { Err("Operation not permitted".into()) } else { Ok(()) };
@@ -370,7 +376,7 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
         || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
         || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
-        || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits
+        || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits + held.pending_clones
         || held.trigger_names > limits::TRIGGER_NAMES_MAX
         || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX
         || held.stale_grants > 0
