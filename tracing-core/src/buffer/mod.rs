@@ -277,6 +277,10 @@ impl TraceBuffer {
     /// until that returns false or there are none. The faster of the two.
     #[inline]
     pub fn read_while(&mut self, take: &mut impl TakePacket) {
+        #[cfg(any(test, fuzzing, feature = "testing"))]
+        if self.witness.is_some() {
+            return self.read_witnessed(take);
+        }
         match &mut self.inner {
             Inner::V1(b) => b.read_while(take),
             Inner::V2(b) => b.read_while(take),
@@ -366,6 +370,24 @@ impl TraceBuffer {
     pub fn watch(&mut self, given: &testing::Given) {
         if self.witness.is_none() && !self.has_data() && !self.read_only {
             self.witness = Some(testing::Witness::new(self, given));
+        }
+    }
+
+    #[cold]
+    fn read_witnessed(&mut self, take: &mut impl TakePacket) {
+        let Some(witness) = &self.witness else { return };
+        let mut stopped = false;
+        let mut take = |packet: PacketRef<'_>| {
+            witness.gave(Some(&packet));
+            stopped = !take.take(packet);
+            !stopped
+        };
+        match &mut self.inner {
+            Inner::V1(b) => b.read_while(&mut take),
+            Inner::V2(b) => b.read_while(&mut take),
+        }
+        if !stopped {
+            witness.gave(None);
         }
     }
 

@@ -44,12 +44,7 @@ impl Witness {
             state.ended = true;
             return;
         };
-        let packet = Packet {
-            bytes: packet.slices.to_vec(),
-            sequence: (packet.producer, packet.writer),
-            identity: packet.identity,
-            dropped: packet.dropped,
-        };
+        let packet = Packet::from(packet.clone());
         lock(&state.given).push(packet.clone());
         state.batch.push(packet);
     }
