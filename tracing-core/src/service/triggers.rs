@@ -139,12 +139,17 @@ impl Session {
     }
 }
 
+/// Which triggers of which sessions take the producer that calls: found out once per request, which may
+/// repeat a name thousands of times.
+type Wanted = BTreeMap<(SessionId, Arc<str>), bool>;
+
 impl Service {
     /// A producer calls out names.
     pub(super) fn activate_triggers(&mut self, producer: ProducerId, names: &[String]) {
         let Some(producer) = self.producers.get(&producer) else { return };
         let (producer, uid): (Arc<str>, u32) = (producer.name.as_str().into(), producer.peer.uid);
         let now_ns = self.now.boot_ns;
+        let mut wanted = Wanted::new();
         for name in names {
             let waiting: Vec<SessionId> = self
                 .sessions
@@ -159,7 +164,9 @@ impl Service {
             let count = self.trigger_history.count(name, now_ns);
             let mut taken = false;
             for id in waiting {
-                if let Some((name, delay_ms)) = self.takes_trigger(id, name, &producer, count) {
+                if let Some((name, delay_ms)) =
+                    self.takes_trigger(id, name, &producer, count, &mut wanted)
+                {
                     taken = true;
                     let producer = Arc::clone(&producer);
                     let hit = TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms };
@@ -185,6 +192,7 @@ impl Service {
         name: &str,
         producer: &str,
         count: usize,
+        wanted: &mut Wanted,
     ) -> Option<(Arc<str>, u64)> {
         // Its number is drawn for each, so that what a session sees does not hang on its neighbours' luck.
         let draw = self.draw();
@@ -193,7 +201,12 @@ impl Service {
         }
         let (name, trigger) = self.sessions.get(&id)?.triggers.by_name.get_key_value(name)?;
         let max = (trigger.max_per_day as usize).min(limits::TRIGGER_HISTORY_MAX);
-        let wanted = trigger.producers.as_ref().is_none_or(|regex| regex.is_match(producer));
+        let wanted = match &trigger.producers {
+            None => true,
+            Some(regex) => {
+                *wanted.entry((id, Arc::clone(name))).or_insert_with(|| regex.is_match(producer))
+            }
+        };
         let skipped = draw < trigger.skip_probability;
         let too_often = max > 0 && count >= max;
         (wanted && !skipped && !too_often).then(|| (Arc::clone(name), trigger.delay_ms))

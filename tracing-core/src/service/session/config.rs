@@ -214,6 +214,9 @@ pub(in crate::service) struct Regexes {
     count: usize,
 }
 
+/// How much of an expression an error repeats.
+const REGEX_QUOTED_CHARS: usize = 80;
+
 impl Regexes {
     /// The whole text must match, as with `std::regex_match`. An invalid expression is an error of ours:
     /// upstream aborts.
@@ -223,10 +226,14 @@ impl Regexes {
         if self.count > max {
             return Err(format!("too many regular expressions, at most {max} are allowed"));
         }
-        RegexBuilder::new(&format!("^(?:{text})$"))
-            .size_limit(limits::REGEX_BYTES_MAX)
-            .build()
-            .map_err(|e| format!("{field} {text:?} is invalid: {e}"))
+        let build =
+            |text: &str| RegexBuilder::new(text).size_limit(limits::REGEX_BYTES_MAX).build();
+        // By itself first: put between parentheses, `a)|(b` would be something else.
+        build(text).and_then(|_| build(&format!("^(?:{text})$"))).map_err(|e| {
+            let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
+            let rest = if short.len() < text.len() { "…" } else { "" };
+            format!("{field} {short:?}{rest} is invalid: {e}")
+        })
     }
 }
 

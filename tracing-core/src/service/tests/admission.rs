@@ -102,7 +102,13 @@ fn invalid_buffer_sizes() {
 fn filters_must_be_expressions() {
     let mut bad = config(&["ds"]);
     bad.data_sources[0].producer_name_regex_filter = vec!["(".into()];
-    check(bad, "producer_name_regex_filter \"(\" is invalid");
+    check(bad.clone(), "producer_name_regex_filter \"(\" is invalid");
+    // Between parentheses of ours it would be a legal one that takes nearly all.
+    bad.data_sources[0].producer_name_regex_filter = vec!["a)|(b".into()];
+    check(bad.clone(), "is invalid");
+    bad.data_sources[0].producer_name_regex_filter = vec!["\u{1}".repeat(60_000) + "("];
+    let (_, error) = attempt(&mut Shell::new(), 0, bad);
+    assert!(error.contains("is invalid") && error.len() < 1000, "{} bytes", error.len());
 }
 
 #[test]
