@@ -140,6 +140,9 @@ pub const TRIGGER_HISTORY_MAX: usize = 1024;
 /// Sessions at a time, with clones: upstream bounds no clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = 64;
 
+/// Encoded size of one data source's config, bytes: it goes to its producers in one frame, with what the service
+/// adds and the envelope.
+pub const DATA_SOURCE_CONFIG_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX - 1024;
 /// How long the file of a session that is gone may take nothing before what is left of it is dropped, ms. Its
 /// buffers are held until then.
 pub const FREED_FILE_STALL_MS: u64 = 10_000;

@@ -134,8 +134,11 @@ impl OutputFile {
     /// A second handle to the file, and its length now.
     ///
     /// # Errors
-    /// When there are no descriptors left.
+    /// When there are no descriptors left, or what went into it cannot be had again, as of a pipe.
     pub fn share(&self) -> Result<(Self, u64), OsError> {
+        if self.may_block {
+            return Err(failed("pread")(Errno::SPIPE));
+        }
         let fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(failed("fcntl"))?;
         let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
         let share = Self { fd, may_block: self.may_block, unwanted: self.unwanted.clone() };

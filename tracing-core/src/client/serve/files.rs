@@ -335,4 +335,10 @@ mod tests {
         std::io::Read::read_to_end(&mut File::from(reader), &mut all).unwrap();
         assert!(all == data);
     }
+
+    #[test]
+    fn a_pipe_has_nothing_to_copy() {
+        let (_reader, writer) = rustix::pipe::pipe().unwrap();
+        assert!(OutputFile::from_fd(writer).share().is_err());
+    }
 }

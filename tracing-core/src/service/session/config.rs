@@ -4,6 +4,7 @@
 //! errors a user sees first is part of the behaviour. Texts keep upstream's key words.
 
 use protos::TraceConfig;
+use protozero::Message as _;
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::compress::Codec;
@@ -204,6 +205,13 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
     for source in &config.data_sources {
         let source = source.config.clone().unwrap_or_default();
         target_buffer(config, &source)?;
+        let (bytes, max) = (source.encode_to_vec().len(), limits::DATA_SOURCE_CONFIG_BYTES_MAX);
+        if bytes > max {
+            let name = source.name.as_deref().unwrap_or_default();
+            return Err(format!(
+                "data source {name:?}: a config of {bytes} bytes, at most {max} can be sent to a producer"
+            ));
+        }
     }
     Ok(())
 }

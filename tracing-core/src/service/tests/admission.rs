@@ -363,3 +363,21 @@ fn proto_vm_is_ignored_with_a_line() {
     let lines = shell.log.iter().filter(|(_, line)| line.contains("protovm_config")).count();
     assert_eq!(lines, 1, "{:?}", shell.log);
 }
+
+/// A config that would not fit into the frame of a command would end the commands of its producers.
+#[test]
+fn configs_that_no_command_can_carry() {
+    for (text_bytes, fits) in [(129_000, true), (131_000, false)] {
+        let mut shell = Shell::new();
+        let mut config = config(&["ds"]);
+        let source = config.data_sources[0].config.as_mut().unwrap();
+        source.legacy_config = Some("x".repeat(text_bytes));
+        let mut producer = producer(&mut shell, "p");
+        producer.register_name(&mut shell, "ds");
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config, None);
+        let ended = consumer.ended(&mut shell);
+        assert_eq!(ended.is_none(), fits, "{ended:?}");
+        assert_eq!(words(&mut shell, &mut producer).len(), if fits { 3 } else { 0 });
+    }
+}
