@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::console;
 use crate::failure::Failure;
 use crate::{VERSION, manual, perfetto, probes, record, trace, traced, trigger};
 
@@ -77,10 +78,7 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     }
     let ending = match first.to_str() {
         Some("-h" | "--help" | "help") => help(0),
-        Some("--version") => {
-            println!("{VERSION}");
-            Ok(0)
-        }
+        Some("--version") => console::answer(VERSION).map(|()| 0),
         _ => perfetto::alone(&own, words),
     };
     (own, ending)
@@ -98,6 +96,5 @@ fn help(code: u8) -> Ending {
         text.push_str(&format!("  {name:<16} {what}\n"));
     }
     text.push_str("\nEvery program explains itself with --help; `tracebox perfetto --help` has all options.\n");
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(code)
+    console::answer(text.trim_end()).map(|()| code)
 }

@@ -11,11 +11,15 @@
 //! ```
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
 use crate::failure::{Context, Failure};
 
@@ -83,7 +87,7 @@ pub fn leave() -> Result<(), Failure> {
     // It fails only for the leader of a group, which has left already.
     let _ = rustix::process::setsid();
     std::env::set_current_dir("/").context("cannot change to /")?;
-    let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
+    let null = File::open("/dev/null").context("cannot open /dev/null")?;
     rustix::stdio::dup2_stdin(null).context("cannot leave stdin")
 }
 
@@ -91,7 +95,7 @@ pub fn leave() -> Result<(), Failure> {
 pub fn tell(good: bool) {
     let _ = std::io::stdout().write_all(if good { b"0" } else { b"1" });
     let _ = std::io::stdout().flush();
-    let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
+    let null = OpenOptions::new().write(true).open("/dev/null");
     if let Ok(null) = null {
         // If it fails the streams stay open, which harms nobody but a script that waits for them.
         let _ = rustix::stdio::dup2_stdout(&null);
@@ -99,20 +103,45 @@ pub fn tell(good: bool) {
     }
 }
 
-/// Writes `status` to descriptor `fd` of this process, which somebody left open for us.
+/// Descriptor `fd` of this process, which somebody left open for us to write to.
 ///
 /// # Errors
-/// When there is no such descriptor, or it is no pipe or file.
-pub fn notify(fd: impl AsRef<OsStr>, status: &[u8]) -> Result<(), Failure> {
+/// When there is none.
+pub fn descriptor(fd: impl AsRef<OsStr>) -> Result<File, Failure> {
     let fd = fd.as_ref();
-    let number = fd.to_str().and_then(|fd| fd.parse::<u32>().ok());
+    let number = fd.to_str().and_then(|fd| fd.parse::<i32>().ok()).filter(|&fd| fd >= 0);
     let Some(number) = number else {
         return Err(Failure::new(format_args!("{} is no descriptor", fd.display())));
     };
-    // Opened again by its name: a number alone proves nothing about who owns the descriptor.
-    std::fs::OpenOptions::new()
-        .write(true)
-        .open(format!("/proc/self/fd/{number}"))
-        .and_then(|mut file| file.write_all(status))
-        .context(format_args!("cannot write to descriptor {number}"))
+    // A copy, by way of this process as another one would see it: a number alone proves nothing about who
+    // owns the descriptor.
+    let copy = pidfd_open(getpid(), PidfdFlags::empty())
+        .and_then(|own| pidfd_getfd(own, number, PidfdGetfdFlags::empty()));
+    match copy {
+        Ok(copy) => Ok(File::from(copy)),
+        // Some sandboxes forbid that. Opened again by its name it is the same pipe.
+        Err(Errno::PERM | Errno::NOSYS) => {
+            let path = format!("/proc/self/fd/{number}");
+            OpenOptions::new().write(true).open(path).context(format_args!("descriptor {number}"))
+        }
+        Err(error) => {
+            Err(Failure::new(format_args!("cannot write to descriptor {number}: {error}")))
+        }
+    }
+}
+
+/// Writes `status` to descriptor `fd` of this process.
+///
+/// # Errors
+/// When there is no such descriptor, or nobody takes it.
+pub fn notify(fd: impl AsRef<OsStr>, status: &[u8]) -> Result<(), Failure> {
+    tell_to(&mut descriptor(fd)?, status)
+}
+
+/// Writes `status` to a [`descriptor`].
+///
+/// # Errors
+/// When nobody takes it.
+pub fn tell_to(descriptor: &mut File, status: &[u8]) -> Result<(), Failure> {
+    descriptor.write_all(status).context("cannot write to the descriptor")
 }

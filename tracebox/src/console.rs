@@ -7,6 +7,8 @@ use std::time::Duration;
 use tracing_core::client::serve::Log;
 use tracing_core::service::LogLevel;
 
+use crate::failure::{Context, Failure};
+
 /// Back to the beginning of the line, and nothing on it.
 const CLEAR: &str = "\r\x1b[K";
 
@@ -16,6 +18,15 @@ pub fn say(text: &str) {
     let clear = if stderr.is_terminal() { CLEAR } else { "" };
     // In one piece, since other processes write to the same terminal; nobody to tell if that fails.
     let _ = stderr.write_all(format!("{clear}{text}\n").as_bytes());
+}
+
+/// One line on stdout: the answer of a program.
+///
+/// # Errors
+/// When nobody takes it.
+pub fn answer(text: impl std::fmt::Display) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write stdout")
 }
 
 /// The log of a service of this process: errors only, without those that its one consumer is told

@@ -1,11 +1,11 @@
 //! What can interrupt a recording: a signal, or the end of the command it was for.
 //!
-//! Both are found by threads that wait for nothing else; they leave a note and wake the consumer.
+//! Both are found by threads that wait for nothing else; they leave a note and wake the consumer. Who
+//! does not look, because a pipe takes nothing or a service does not answer, is ended at the second signal.
 
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -13,7 +13,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing_core::client::connection::ConnectionWaker;
 
+use crate::console;
 use crate::failure::{Context, Failure};
+use crate::recording::INTERRUPTED;
 
 /// One interruption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +25,9 @@ pub enum Nudge {
     /// The command ended.
     Exited(ExitStatus),
 }
+
+/// How long a note of a second signal may lie there before the program is ended without it.
+const NOT_LOOKING: Duration = Duration::from_secs(1);
 
 /// How long after one signal another means the same one.
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
@@ -59,15 +64,34 @@ pub struct Nudges {
 pub struct Nudger {
     notes: Sender<Nudge>,
     /// Notes that were left and not taken.
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
     waker: Arc<Mutex<Option<ConnectionWaker>>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    count: Mutex<usize>,
+    /// There are fewer.
+    taken: Condvar,
+}
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does somebody take them all in `time`?
+    fn are_taken(&self, time: Duration) -> bool {
+        let left = self.taken.wait_timeout_while(self.lock(), time, |count| *count != 0);
+        *left.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
 }
 
 impl Nudger {
     /// Leaves a note and wakes whoever waits.
     pub fn nudge(&self, nudge: Nudge) {
         // Counted before the waker is looked for: one that is set meanwhile sees it.
-        self.waiting.fetch_add(1, Ordering::SeqCst);
+        *self.waiting.lock() += 1;
         // If that fails nobody looks any more: the program is ending.
         let _ = self.notes.send(nudge);
         self.wake();
@@ -91,9 +115,15 @@ impl Nudges {
         let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
         let from_thread = nudger.clone();
         let run = move || {
+            let mut interrupts = Interrupts::default();
             for number in signals.forever() {
                 let signal = if number == SIGINT { Signal::INT } else { Signal::TERM };
                 from_thread.nudge(Nudge::Interrupt(signal));
+                let again = interrupts.count(Instant::now()).is_some_and(|count| count > 1);
+                if again && !from_thread.waiting.are_taken(NOT_LOOKING) {
+                    console::say("interrupted again, the trace is not complete");
+                    std::process::exit(INTERRUPTED.into());
+                }
             }
         };
         std::thread::Builder::new()
@@ -106,7 +136,7 @@ impl Nudges {
     /// Wakes `waker` for every note from now on, and for those that wait; for nothing else.
     pub fn set_waker(&self, waker: ConnectionWaker) {
         *self.nudger.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
-        if self.nudger.waiting.load(Ordering::SeqCst) != 0 {
+        if *self.nudger.waiting.lock() != 0 {
             self.nudger.wake();
         }
     }
@@ -125,7 +155,8 @@ impl Nudges {
 
     fn taken(&self, nudge: Option<Nudge>) -> Option<Nudge> {
         if nudge.is_some() {
-            self.nudger.waiting.fetch_sub(1, Ordering::SeqCst);
+            *self.nudger.waiting.lock() -= 1;
+            self.nudger.waiting.taken.notify_all();
         }
         nudge
     }

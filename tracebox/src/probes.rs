@@ -12,6 +12,7 @@ use crate::VERSION;
 use crate::applet::Ending;
 use crate::background::{self, Started};
 use crate::cli;
+use crate::console;
 use crate::failure::{Context, Failure};
 use crate::nudge::Nudges;
 use crate::traced::START_WAIT;
@@ -76,7 +77,7 @@ pub fn command() -> clap::Command {
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Probes>(name, words)? else { return Ok(0) };
     if args.version {
-        println!("{VERSION}");
+        console::answer(VERSION)?;
         return Ok(0);
     }
     if args.cleanup_after_crash {
@@ -86,12 +87,12 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         return match background::start(words, name, START_WAIT)? {
             (_, Started::No(code)) => Ok(code),
             (pid, Started::Yes) => {
-                println!("{pid}");
+                console::answer(pid)?;
                 Ok(0)
             }
             // The service may come later: it goes on trying.
             (pid, Started::Unknown) => {
-                println!("{pid}");
+                console::answer(pid)?;
                 Ok(0)
             }
         };

@@ -7,6 +7,7 @@
 //!                       Flush, DisableTracing
 //! ```
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use protos::{CloneSessionRequest, ObservableEvents, ObservableEventsType, TraceConfig};
@@ -79,6 +80,8 @@ pub struct Recording<'c> {
     waits_for_triggers: bool,
     snapshots: Option<Snapshots>,
     taken: Option<Taken>,
+    /// What came while something else was waited for.
+    early: VecDeque<Waited>,
 }
 
 impl<'c> Recording<'c> {
@@ -134,6 +137,24 @@ impl<'c> Recording<'c> {
             waits_for_triggers: false,
             snapshots: None,
             taken: None,
+            early: VecDeque::new(),
+        }
+    }
+
+    /// Waits until the service has taken the session or refused it.
+    ///
+    /// # Errors
+    /// It has refused it, or is gone.
+    pub fn accepted(&mut self) -> Result<(), Failure> {
+        // A service may refuse in a task behind the request, but before the second of these.
+        for _ in 0..2 {
+            self.consumer.query_capabilities().map_err(lost)?;
+        }
+        loop {
+            match self.consumer.wait(Some(Duration::ZERO)).map_err(lost)? {
+                Waited::TimedOut => return Ok(()),
+                waited => self.early.push_back(waited),
+            }
         }
     }
 
@@ -157,7 +178,11 @@ impl<'c> Recording<'c> {
         loop {
             let due = [start_by, next_look, self.deadline].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
-            match self.consumer.wait(timeout).map_err(lost)? {
+            let waited = match self.early.pop_front() {
+                Some(waited) => waited,
+                None => self.consumer.wait(timeout).map_err(lost)?,
+            };
+            match waited {
                 Waited::Ended => {
                     ended = true;
                     self.deadline = None;

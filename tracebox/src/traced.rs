@@ -62,7 +62,7 @@ pub fn command() -> clap::Command {
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Traced>(name, words)? else { return Ok(0) };
     if args.version {
-        println!("{VERSION}");
+        console::answer(VERSION)?;
         return Ok(0);
     }
     if args.enable_relay_endpoint || !args.enable_relay_endpoint_on.is_empty() {
@@ -73,7 +73,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         return match background::start(words, name, START_WAIT)? {
             (_, Started::No(code)) => Ok(code),
             (pid, Started::Yes) => {
-                println!("{pid}");
+                console::answer(pid)?;
                 Ok(0)
             }
             (_, Started::Unknown) => Err(Failure::new("it does not listen after 10 s")),

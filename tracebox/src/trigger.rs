@@ -9,6 +9,7 @@ use tracing_core::client::producer::{Producer, ProducerOptions};
 use crate::VERSION;
 use crate::applet::Ending;
 use crate::cli;
+use crate::console;
 use crate::failure::Failure;
 
 /// Who fires the triggers; configs can ask for that name (`trigger_perfetto.cc`).
@@ -47,7 +48,7 @@ pub fn command() -> clap::Command {
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Trigger>(name, words)? else { return Ok(0) };
     if args.version {
-        println!("{VERSION}");
+        console::answer(VERSION)?;
         return Ok(0);
     }
     if args.triggers.is_empty() {

@@ -56,7 +56,7 @@ fn run(name: &str, words: &[OsString], who: Who) -> Ending {
     }
     match plan {
         Plan::Version => {
-            println!("{VERSION}");
+            console::answer(VERSION)?;
             Ok(0)
         }
         Plan::ResetGuardrails => {

@@ -1,6 +1,7 @@
 //! Recording: what `perfetto` does with a config.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,7 @@ pub(super) fn start_in_background(
         Started::Unknown if background == Background::Wait => 2,
         Started::Unknown => 0,
     };
-    println!("{pid}");
+    console::answer(pid)?;
     Ok(code)
 }
 
@@ -56,7 +57,7 @@ pub(super) fn run(plan: &Record, system: bool) -> Ending {
     let nudges = Nudges::catch_signals()?;
     let mut start = match (plan.background, plan.notify_fd) {
         (Background::Wait, _) => Some(Start::Parent),
-        (_, Some(fd)) => Some(Start::Descriptor(fd)),
+        (_, Some(fd)) => Some(Start::Descriptor(background::descriptor(fd.to_string())?)),
         _ => None,
     };
     let mut output = open(plan, &config).inspect_err(|_| tell_of_failure(&mut start))?;
@@ -73,9 +74,9 @@ pub(super) fn run(plan: &Record, system: bool) -> Ending {
 /// Whoever still waits to hear of data sources hears that nothing came of it. The parent finds out by
 /// our exit code.
 fn tell_of_failure(start: &mut Option<Start>) {
-    if let Some(Start::Descriptor(fd)) = start.take() {
+    if let Some(Start::Descriptor(mut fd)) = start.take() {
         // The failure itself is what is told on stderr.
-        let _ = background::notify(fd.to_string(), &[status::FAILED]);
+        let _ = background::tell_to(&mut fd, &[status::FAILED]);
     }
 }
 
@@ -134,6 +135,7 @@ fn record_into(
         return detached::detach(consumer, key);
     }
     if plan.background != Background::No {
+        recording.accepted()?;
         background::leave()?;
         if plan.background == Background::Start {
             background::tell(true);
@@ -202,12 +204,11 @@ mod status {
 }
 
 /// Who wants to know that data sources have started.
-#[derive(Clone, Copy)]
 enum Start {
     /// The first of our two processes.
     Parent,
     /// A descriptor.
-    Descriptor(u32),
+    Descriptor(File),
 }
 
 /// Ctrl-C stops; a second one does not wait for it.
@@ -236,16 +237,16 @@ impl Foreground {
 
 impl Director for Foreground {
     fn start_wait(&self) -> Option<Duration> {
-        self.start.map(|_| START_WAIT)
+        self.start.as_ref().map(|_| START_WAIT)
     }
 
     fn started(&mut self, all: bool) -> Result<(), Failure> {
         match self.start.take() {
             // Its own time is over by now.
             Some(Start::Parent) => background::tell(all),
-            Some(Start::Descriptor(fd)) => {
+            Some(Start::Descriptor(mut fd)) => {
                 let status = if all { status::STARTED } else { status::NOT_ALL };
-                background::notify(fd.to_string(), &[status])?;
+                background::tell_to(&mut fd, &[status])?;
             }
             None => {}
         }

@@ -1,10 +1,16 @@
 //! `perfetto` in front of `traced`.
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
 use protos::{TraceConfig, TracePacketData, TracingServiceState};
 use protozero::Message;
 use rustix::process::Signal;
 
-use crate::world::{World, has, packets};
+use crate::world::{Daemon, Ran, World, has, packets};
 
 /// Ends by itself.
 const SHORT: &str =
@@ -204,6 +210,83 @@ fn notify_fd_tells_of_failures() {
     assert!(["\x01", "\0"].contains(&refused.failed(1, "service error: ").text()));
     world.run("perfetto -D -c bad --txt -o trace").failed(1, "service error: ");
     world.run("perfetto --notify-fd 77 -c bad --txt -o trace").failed(1, "");
+}
+
+/// The descriptor itself, whatever it is: a socket cannot be opened by its name, and a file has an offset.
+#[test]
+fn notify_fd_of_a_socket_and_a_file() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", SHORT);
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let mut command = world.command("perfetto --notify-fd 1 -c c --txt -o trace");
+    assert!(command.stdout(OwnedFd::from(there)).status().unwrap().success());
+    drop(command);
+    let mut told = Vec::new();
+    here.read_to_end(&mut told).unwrap();
+    assert_eq!(told, [0]);
+
+    let mut file = File::create(world.path("told")).unwrap();
+    file.write_all(b"hello").unwrap();
+    let mut command = world.command("perfetto --notify-fd 1 -c c --txt -o trace");
+    assert!(command.stdout(file).status().unwrap().success());
+    assert_eq!(std::fs::read(world.path("told")).unwrap(), b"hello\0");
+
+    // Before anything is recorded.
+    let ran = world.run("perfetto --notify-fd 77 -c c --txt -o other");
+    assert!(!ran.stderr.contains("Connected"), "{ran:?}");
+    ran.failed(1, "cannot write to descriptor 77");
+}
+
+#[test]
+fn a_stdout_that_is_full() {
+    let world = World::new();
+    for line in ["perfetto --version", "trigger_perfetto --version", "tracebox --help"] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = world.command(line).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        Ran::from(output).failed(1, "cannot write stdout");
+    }
+}
+
+#[test]
+fn the_background_knows_of_a_refusal() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("bad", &SHORT.replace("name: 'none'", "target_buffer: 9"));
+    world.run("perfetto -d -c bad --txt -o trace").failed(1, "service error: ");
+    assert!(!world.path("trace").exists());
+}
+
+/// Interrupts it until it ends.
+fn interrupted_for_good(mut perfetto: Daemon) -> Option<i32> {
+    loop {
+        if let Some(status) = perfetto.child.try_wait().unwrap() {
+            return status.code();
+        }
+        perfetto.signal(Signal::INT);
+    }
+}
+
+#[test]
+fn the_second_interruption_is_heard_whatever_happens() {
+    let world = World::new();
+    let traced = world.traced();
+    // More than a pipe holds, and nobody reads it.
+    let long = format!(
+        "trace_attributes {{ attribute {{ key: 'a' string_value: '{}' }} }}",
+        "x".repeat(100_000)
+    );
+    world.write("c", &format!("{SHORT} {long}"));
+    let mut perfetto = world.start("perfetto -c c --txt -o -");
+    perfetto.read_until("TTL: ");
+    assert_eq!(interrupted_for_good(perfetto), Some(130));
+
+    world.write("c", ENDLESS);
+    let mut perfetto = world.start("perfetto -c c --txt -o trace");
+    perfetto.read_until("starting tracing");
+    // It does not answer any more.
+    traced.signal(Signal::STOP);
+    assert_eq!(interrupted_for_good(perfetto), Some(130));
 }
 
 #[test]
