@@ -220,7 +220,7 @@ fn notify_fd_of_a_socket_and_a_file() {
     world.write("c", SHORT);
     let (mut here, there) = UnixStream::pair().unwrap();
     let mut command = world.command("perfetto --notify-fd 1 -c c --txt -o trace");
-    assert!(command.stdout(OwnedFd::from(there)).status().unwrap().success());
+    assert!(command.stdout(OwnedFd::from(there)).stderr(Stdio::null()).status().unwrap().success());
     drop(command);
     let mut told = Vec::new();
     here.read_to_end(&mut told).unwrap();
@@ -229,7 +229,7 @@ fn notify_fd_of_a_socket_and_a_file() {
     let mut file = File::create(world.path("told")).unwrap();
     file.write_all(b"hello").unwrap();
     let mut command = world.command("perfetto --notify-fd 1 -c c --txt -o trace");
-    assert!(command.stdout(file).status().unwrap().success());
+    assert!(command.stdout(file).stderr(Stdio::null()).status().unwrap().success());
     assert_eq!(std::fs::read(world.path("told")).unwrap(), b"hello\0");
 
     // Before anything is recorded.
