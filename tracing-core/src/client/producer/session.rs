@@ -197,7 +197,10 @@ impl Session {
                     self.expected.insert(call, Expected::Commands);
                 }
             }
-            (Expected::Commands, Err(_)) => {}
+            // A part of the end of the connection, of which we are told next.
+            (Expected::Commands, Err(_)) if self.link.is_closed() => {}
+            // Without commands nothing would ever be asked of us again.
+            (Expected::Commands, Err(_)) => return Some(Over::Disconnected),
             (Expected::Callback(done), _) => done(),
             // A rejection means a service too old to know `Sync`: it answers in order all the same.
             (Expected::Synced(done), _) => {

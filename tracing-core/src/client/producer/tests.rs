@@ -483,6 +483,19 @@ fn bad_memory_ends_the_connection() {
     assert!(!scripted.producer.sync(PATIENCE), "fails at once");
 }
 
+/// Without a stream of commands nobody would ever hear what the service wants: better to come again.
+#[test]
+fn the_end_of_commands_ends_the_connection() {
+    let scripted = Scripted::new(None);
+    let mut script = lock(&scripted.script.0);
+    let call = script.commands.unwrap();
+    script.received.push_back(Received::Reply { call, result: Err(Rejected), has_more: false });
+    drop(script);
+    scripted.waker.wake();
+    assert!(scripted.producer.wait_ended(PATIENCE));
+    assert!(!scripted.producer.is_connected());
+}
+
 /// Commands nobody can read are for somebody else.
 #[test]
 fn unknown_commands_are_ignored() {
