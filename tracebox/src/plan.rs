@@ -186,6 +186,9 @@ pub fn plan(args: Perfetto, who: Who) -> Result<Plan, Failure> {
     if words.leaves && args.what.out.as_deref() == Some(OsStr::new("-")) {
         return refuse("a program in the background has no stdout: -o needs a file");
     }
+    if words.leaves && args.what.strict {
+        return refuse("nobody sees the exit code of --strict in the background");
+    }
     let mut record = record(&args.what, who)?;
     record.background = match (args.background, args.background_wait) {
         (_, true) => Background::Wait,

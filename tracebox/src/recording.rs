@@ -405,6 +405,17 @@ fn waits_for_triggers(config: &TraceConfig) -> bool {
     config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty())
 }
 
+/// What the service said when nothing was recorded, or that it says nothing any more.
+#[must_use]
+pub fn silent(error: ConsumerError) -> Failure {
+    match error {
+        ConsumerError::Disconnected => Failure::new(
+            "the service closed the connection (has it ended, or is this not its consumer socket?)",
+        ),
+        error => lost(error),
+    }
+}
+
 /// What the service said, or that it says nothing any more.
 #[must_use]
 pub fn lost(error: ConsumerError) -> Failure {

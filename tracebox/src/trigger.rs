@@ -71,8 +71,8 @@ pub fn activate(names: Vec<String>) -> Result<(), Failure> {
     if producer.sync(WAIT) {
         return Ok(());
     }
-    Err(Failure::new(match producer.is_connected() {
-        true => "the service did not answer in 10 s: it may not have heard of the triggers",
-        false => "the service closed the connection before it heard of the triggers",
+    Err(Failure::new(match producer.wait_ended(Duration::ZERO) {
+        false => "the service did not answer in 10 s: it may not have heard of the triggers",
+        true => "the service closed the connection before it heard of the triggers",
     }))
 }

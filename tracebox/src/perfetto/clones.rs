@@ -31,7 +31,16 @@ pub(super) fn one(plan: Clone) -> Ending {
         },
         ..purpose(plan.for_bugreport)
     };
-    write(request, output, &nudges, plan.strict)?;
+    let wanted = match &request.selector {
+        Some(CloneSessionRequestSelector::UniqueSessionName(name)) => format!("session {name:?}"),
+        _ => format!("session {}", plan.id.unwrap_or_default()),
+    };
+    write(request, output, &nudges, plan.strict).map_err(|failure| {
+        // The service does not say which.
+        let absent = failure.text.contains("not found");
+        let text = format!("{wanted}: {} (perfetto --query lists them)", failure.text);
+        if absent { Failure::new(text).with_code(failure.code) } else { failure }
+    })?;
     Ok(0)
 }
 
@@ -79,7 +88,7 @@ pub(super) fn save(plan: Save) -> Ending {
     if !plan.all {
         return save_one(BEST_FOR_BUGREPORT, BUGREPORT_NAME).map(|()| 0);
     }
-    let state = connect()?.query_service_state(true).map_err(recording::lost)?;
+    let state = connect()?.query_service_state(true).map_err(recording::silent)?;
     let sessions = ranked(state.tracing_sessions);
     if sessions.is_empty() {
         console::say("No session with a bugreport_score runs: nothing to save");

@@ -41,7 +41,7 @@ pub(super) fn is_detached(key: &str) -> Ending {
             Ok(0)
         }
         Err(ConsumerError::Rejected(_)) => Ok(ABSENT),
-        Err(error) => Err(recording::lost(error)),
+        Err(error) => Err(recording::silent(error)),
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
             let text = format!("there is no session to attach to under {key:?}");
             return Err(Failure::new(text).with_code(ABSENT));
         }
-        Err(error) => return Err(recording::lost(error)),
+        Err(error) => return Err(recording::silent(error)),
     }
     console::say(match stop {
         true => "Attached to the session, stopping it",

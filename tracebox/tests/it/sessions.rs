@@ -96,8 +96,12 @@ fn cloned_by_name_and_id() {
     world.run(&format!("perfetto --clone {id} -o copy --no-clobber")).failed(1, "File exists");
     ring.signal(Signal::INT);
     ring.end().good();
-    world.run("perfetto --clone-by-name ring -o new").failed(1, "session not found");
-    world.run(&format!("perfetto --clone {id} -o copy")).failed(1, "session not found");
+    world
+        .run("perfetto --clone-by-name ring -o new")
+        .failed(1, "session \"ring\": service error: ");
+    world
+        .run(&format!("perfetto --clone {id} -o copy"))
+        .failed(1, "session not found (perfetto --query");
     assert!(!world.path("new").exists());
     assert!(has(&world.packets("copy"), is_config), "a failure costs nobody an older trace");
 }

@@ -185,6 +185,8 @@ fn manual_pages_and_completions() {
     let world = World::new();
     let page = world.run("tracebox man perfetto").good();
     assert!(page.text().contains(".TH PERFETTO 1"), "{page:?}");
+    let page = world.run("tracebox man record").good();
+    assert!(page.text().contains("tracebox"), "{page:?}");
     let script = world.run("tracebox completions bash").good();
     assert!(script.text().contains("trigger_perfetto"), "{script:?}");
     std::fs::create_dir(world.path("all")).unwrap();

@@ -11,7 +11,7 @@ use tracing_core::client::consumer::Consumer;
 use crate::applet::Ending;
 use crate::failure::{Context, Failure};
 use crate::plan::Form;
-use crate::recording::lost;
+use crate::recording::silent;
 
 /// Prints the state of the service that `consumer` is connected to.
 ///
@@ -22,7 +22,7 @@ pub fn run(consumer: &mut Consumer, form: Form) -> Ending {
     if form == Form::Raw && stdout.is_terminal() {
         return Err(Failure::new("--query-raw is binary: not written to a terminal"));
     }
-    let state = consumer.query_service_state(false).map_err(lost)?;
+    let state = consumer.query_service_state(false).map_err(silent)?;
     let bytes = match form {
         Form::Raw => state.encode_to_vec(),
         Form::Json => json::print(&state).into_bytes(),
