@@ -197,7 +197,7 @@ fn crowd(
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or(Err("panicked".into()))).collect()
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err("panicked".into())))
     });
     wait_until("the liars are forgotten", || Ok(daemon.known()? == (0, 0)))?;
     // Some may still wait to be accepted, and to be found gone.

@@ -9,6 +9,8 @@
 //! `--traced FILE` is the daemon; `--seconds N` how long each act goes on (60); `--short` is for machines that do
 //! other things meanwhile: fewer of everybody, and nobody looks at the clock.
 
+#![allow(clippy::disallowed_methods, reason = "a clock on the wall is what this is about")]
+
 mod crowd;
 mod daemon;
 mod liars;
