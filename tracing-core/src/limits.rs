@@ -117,7 +117,10 @@ pub const LOG_LINES_PER_PRODUCER_MAX: u32 = 16;
 /// Sequences numbered in one session. When reached, numbering goes on but older sequences forget theirs.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
 /// Bytes of replies to one `ReadBuffers` that may wait in the transport, until it says that they left.
-pub const READ_WINDOW_BYTES: usize = 1024 * 1024;
+///
+/// About what a socket holds: while its reader works on that, we make the next, and it is still in the cache
+/// when it goes there.
+pub const READ_WINDOW_BYTES: usize = 256 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.
@@ -160,7 +163,7 @@ pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// 10 ms; we cut it once this much waits.
 pub const PRODUCER_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of replies waiting for one consumer from which on its further requests are left unread.
-pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * READ_WINDOW_BYTES;
+pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * 1024 * 1024;
 /// Bytes of replies that may wait for one consumer before it is cut. One request already read can add
 /// many replies, so this is far above the pause.
 pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;

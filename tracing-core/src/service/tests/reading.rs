@@ -104,7 +104,7 @@ fn a_slow_reader_costs_one_window() {
         assert!(shell.take_replies_to(consumer.client, call).is_empty());
         shell.drain_consumers();
     }
-    assert_eq!(rounds, 5);
+    assert_eq!(rounds, 18);
     assert_eq!(payloads(&crate::testing::mock::decode_replies(&all)).len(), 1500);
 }
 
