@@ -52,7 +52,7 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
-        name: "10 k events of 6 KB, each with patches",
+        name: "10 k events of 6 KB, which need patches",
         load: Load { threads: 1, events: 10_000, text: 6000, stall: true },
         ..PLAIN
     },
