@@ -15,7 +15,7 @@ pub struct ProducerOptions {
     /// Name shown to users and matched by producer filters of configs: free text, usually the
     /// process's name.
     pub name: String,
-    /// Where the service listens; `None`: where [`defaults`] says.
+    /// Where the service listens; `None`: where [`defaults`](crate::os::socket::defaults) says.
     pub address: Option<Address>,
     /// Wish for the size of the shared memory, bytes; 0 leaves it to the service (256 KiB).
     pub shm_bytes_hint: u32,
