@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::Outcome;
 use crate::process::Process;
-use crate::scenario::Scenario;
+use crate::scenario::{BUFFER_MB, Scenario};
 use crate::trace::Trace;
 
 /// Whose programs.
@@ -27,8 +27,9 @@ pub struct Measured {
     pub take_ns: f64,
     /// Patches applied.
     pub patches: f64,
-    /// The service's peak memory, MiB.
+    /// The service's peak memory, MiB, and what of it is beyond the chunks in the buffer.
     pub peak_mb: f64,
+    pub beyond_mb: f64,
     /// From the interruption to the consumer's end: of the file, MB a second.
     pub read_mb: f64,
     /// Meanwhile, ns for a packet: processor time of the service and of the consumer.
@@ -114,12 +115,14 @@ fn measure(side: &Side, scenario: &Scenario, folder: &Path) -> Outcome<Measured>
         return Err(format!("written over: {trace:?}"));
     }
     let packets = trace.packets.max(1) as f64;
+    let peak_mb = peak_kb as f64 / 1024.0;
     Ok(Measured {
         accepted_m: there * 1e3 / nanos,
         lost: (written - there) * 100.0 / written,
         take_ns: (written_ns - begun_ns) as f64 / there.max(1.0),
         patches: trace.patches as f64,
-        peak_mb: peak_kb as f64 / 1024.0,
+        peak_mb,
+        beyond_mb: peak_mb - (trace.taken as f64 / 1_048_576.0).min(BUFFER_MB as f64),
         read_mb: trace.bytes as f64 / 1e6 / took.as_secs_f64(),
         service_ns: (read_ns - written_ns) as f64 / packets,
         consumer_ns: consumer_ns as f64 / packets,

@@ -19,6 +19,8 @@ pub struct Trace {
     /// Packets of the producer.
     pub events: u64,
     pub patches: u64,
+    /// Bytes that the buffer took in.
+    pub taken: u64,
     /// Chunks that went before they were read.
     pub overwritten: u64,
     /// Whatever else the service says it lost or refused.
@@ -62,6 +64,7 @@ impl Trace {
             stats.patches_discarded,
             stats.invalid_packets,
         ];
+        self.taken = buffer.bytes_written.unwrap_or(0);
         self.patches = buffer.patches_succeeded.unwrap_or(0);
         self.overwritten = buffer.chunks_overwritten.unwrap_or(0);
         self.faults = faults.into_iter().flatten().sum();
