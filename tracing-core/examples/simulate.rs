@@ -2,16 +2,20 @@
 //!
 //! `--seeds N` lives 0..N, `--fresh M` adds M that nobody has seen, `--seed S` lives one, twice, and says
 //! what happened in it. A run of 200 lives and more also fails if something that can happen to a service
-//! happened in none of them.
+//! happened in none of them. `--fail-each K` takes K of the lives with few effects on files and priorities, and
+//! lives each once more for every such effect, which fails.
 
 use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use tracing_core::testing::{Report, simulate};
+use tracing_core::testing::{Report, simulate, simulate_with};
 
 /// This many lives together meet every event, effect and method there is.
 const LIVES_THAT_MEET_ALL: u64 = 200;
+
+/// Effects of lives that are lived again for each.
+const EFFECTS_TO_FAIL: std::ops::RangeInclusive<u64> = 12..=40;
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -27,20 +31,24 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<String, String> {
-    let usage = "usage: sim [--seeds N] [--fresh M] | --seed S";
-    let (mut seeds, mut fresh) = (200, 0);
+    let usage = "usage: sim [--seeds N] [--fresh M] [--fail-each K] | --seed S";
+    let (mut seeds, mut fresh, mut fail_each) = (200, 0, 0);
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { return Err(usage.into()) };
         let value: u64 = value.parse().map_err(|_| format!("{name} {value}: not a number"))?;
         match name.as_str() {
             "--seeds" => seeds = value,
             "--fresh" => fresh = value,
+            "--fail-each" => fail_each = value,
             "--seed" => return one(value),
             _ => return Err(usage.into()),
         }
     }
     // The keys of a new hasher are the operating system's randomness.
-    let invented = (0..fresh).map(|n| std::hash::RandomState::new().hash_one(n) >> 16);
+    let invented: Vec<u64> =
+        (0..fresh).map(|n| std::hash::RandomState::new().hash_one(n) >> 16).collect();
+    println!("seeds 0..{seeds} and {invented:?}");
+    let mut few_effects = Vec::new();
     let mut sum = Report::default();
     let (mut lives, mut failed) = (0, Vec::new());
     for seed in (0..seeds).chain(invented) {
@@ -55,6 +63,9 @@ fn run(arguments: &[String]) -> Result<String, String> {
                 sum.agreed += report.agreed;
                 sum.complete_reads += report.complete_reads;
                 sum.marks.merge(&report.marks);
+                if EFFECTS_TO_FAIL.contains(&report.effects) {
+                    few_effects.push(seed);
+                }
             }
             Err(error) => {
                 eprintln!("{error}\n  replay: cargo xtask sim --seed {seed}");
@@ -65,13 +76,18 @@ fn run(arguments: &[String]) -> Result<String, String> {
     if !failed.is_empty() {
         return Err(format!("{} of {lives} lives broke a rule: seeds {failed:?}", failed.len()));
     }
+    let mut failures = 0;
+    for seed in few_effects.into_iter().take(fail_each as usize) {
+        failures += fail_each_effect(seed)?;
+    }
     let missing = sum.marks.missing();
     if lives >= LIVES_THAT_MEET_ALL && !missing.is_empty() {
         return Err(format!("no life met these: {missing:?}"));
     }
     Ok(format!(
         "{lives} lives: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} \
-         reads proven complete, {} packets as the models of buffers say, {} kinds of things met",
+         reads proven complete, {} packets as the models of buffers say, {} kinds of things met, {failures} \
+         effects failed one by one",
         sum.inputs,
         sum.sessions,
         sum.packets_read,
@@ -89,6 +105,19 @@ fn one(seed: u64) -> Result<String, String> {
         return Err(format!("seed {seed}: two runs differ"));
     }
     Ok(format!("seed {seed}: {first:#?}"))
+}
+
+/// Lets each effect of a life that can fail do so, until a life ends before it comes to the next. How many.
+fn fail_each_effect(seed: u64) -> Result<u64, String> {
+    for failing in 0.. {
+        let lived = catch_unwind(|| simulate_with(seed, Some(failing)))
+            .unwrap_or_else(|_| Err(format!("seed {seed}: panicked")));
+        let report = lived.map_err(|error| format!("{error}, when effect {failing} fails"))?;
+        if report.effects <= failing {
+            return Ok(failing);
+        }
+    }
+    Ok(0)
 }
 
 fn live(seed: u64) -> Result<Report, String> {

@@ -36,7 +36,7 @@ const STEPS: &[Step] = &[
     ("loom", |ctx| loom::run(ctx, &[])),
     ("asan", |ctx| asan::run(ctx, &[])),
     ("sim", |ctx| {
-        let arguments = ["--seeds", "200", "--fresh", "20"];
+        let arguments = ["--seeds", "200", "--fresh", "20", "--fail-each", "3"];
         sim::run(ctx, &arguments.map(str::to_owned))
     }),
     ("load", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),

@@ -112,7 +112,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "sim",
-        arguments: "[--seeds N] [--fresh M] | --seed S",
+        arguments: "[--seeds N] [--fresh M] [--fail-each K] | --seed S",
         about: "simulated lives of the service with honest and hostile peers; one seed replays",
         run: sim::run,
     },

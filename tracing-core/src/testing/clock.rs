@@ -53,7 +53,7 @@ impl Clock {
     }
 
     /// Somebody sets the wall clock.
-    pub(super) fn set_wall_clock(&mut self, ns_more: u64) {
-        self.real_off_ns += ns_more;
+    pub(super) fn set_wall_clock(&mut self, ns_more: i64) {
+        self.real_off_ns = self.real_off_ns.saturating_add_signed(ns_more);
     }
 }

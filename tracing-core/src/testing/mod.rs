@@ -29,7 +29,7 @@ mod world;
 
 pub use self::fuzz::{commit_data, conversation};
 pub use self::marks::{Mark, Marks};
-pub use self::world::{Report, simulate};
+pub use self::world::{Report, simulate, simulate_with};
 
 #[cfg(test)]
 mod tests;

@@ -41,7 +41,7 @@ impl World {
         data: &[u8],
         close: bool,
     ) -> Result<Result<(), FileError>, String> {
-        let fails = self.disk_fails && self.rng.chance(10);
+        let fails = self.effect_fails(10);
         let Some(file) = self.files.get_mut(&id) else { return Err("unknown file".into()) };
         if file.closed {
             return Err(format!("{id:?} is written after its end"));

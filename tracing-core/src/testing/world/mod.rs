@@ -44,6 +44,8 @@ pub struct Report {
     pub sessions: u64,
     /// Reads after a flush that had to be complete, and were.
     pub complete_reads: u64,
+    /// Effects that could fail.
+    pub effects: u64,
     /// Packets that left the service as the models of its buffers say.
     pub agreed: u64,
     /// A digest of everything the service put out.
@@ -57,7 +59,16 @@ pub struct Report {
 /// # Errors
 /// The rule that was broken, and when.
 pub fn simulate(seed: u64) -> Result<Report, String> {
+    simulate_with(seed, None)
+}
+
+/// The same life, but effect number `failing` (from 0, of those that can fail) fails.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(seed: u64, failing: Option<u64>) -> Result<Report, String> {
     let mut world = World::new(seed);
+    world.failing = failing;
     let run = world.live().and_then(|()| world.die());
     run.map_err(|error| format!("seed {seed}, at {} ns: {error}", world.clock.boot_ns()))?;
     let mut report = world.report;
@@ -65,6 +76,7 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
     report.packets_read = world.ledger.packets_read;
     report.gaps = world.ledger.gaps_seen;
     report.agreed = world.model.agreed;
+    report.effects = world.effects;
     if report.gaps > 0 {
         report.marks.event("a gap with its mark");
     }
@@ -106,6 +118,9 @@ struct World {
     client_of: Vec<Option<ClientId>>,
     files: BTreeMap<FileId, SimFile>,
     disk_fails: bool,
+    /// Effects that can fail so far, and which of them does.
+    effects: u64,
+    failing: Option<u64>,
     ledger: Ledger,
     model: Model,
     report: Report,
@@ -142,6 +157,8 @@ impl World {
             client_of: Vec::new(),
             files: BTreeMap::new(),
             disk_fails,
+            effects: 0,
+            failing: None,
             ledger: Ledger::default(),
             report: Report::default(),
             last_id: 0,
@@ -309,7 +326,7 @@ impl World {
                 Output::Disconnect { client } => self.cut_off(client),
                 Output::Log { .. } => {}
                 Output::CreateFile { token, .. } => {
-                    let result = if self.disk_fails && self.rng.chance(30) {
+                    let result = if self.effect_fails(30) {
                         Err(FileError { text: "Permission denied".into() })
                     } else {
                         Ok(self.new_file(None, reader_of_anything()))
@@ -334,13 +351,19 @@ impl World {
                     file.closed = true;
                 }
                 Output::SetPriority { token, .. } => {
-                    let fails = self.disk_fails && self.rng.chance(30);
+                    let fails = self.effect_fails(30);
                     let result = if fails { Err("Operation not permitted".into()) } else { Ok(()) };
                     self.net.soon(now, Event::ToService(Input::PrioritySet { token, result }));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether the effect that is carried out now fails: by number, or by chance on a bad disk.
+    fn effect_fails(&mut self, percent: u64) -> bool {
+        self.effects += 1;
+        self.failing == Some(self.effects - 1) || self.disk_fails && self.rng.chance(percent)
     }
 
     /// FNV-1a over all that comes out: two runs of one seed must agree.
