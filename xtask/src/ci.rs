@@ -176,7 +176,7 @@ fn areas(ctx: &Ctx) -> Outcome {
     let alone = all.split('"').skip(1).step_by(2);
     for features in ["", "text", "chrome,text", "android,power"].into_iter().chain(alone) {
         let mut command = ctx.cargo();
-        command.args(["check", "--package", "protos", "--no-default-features"]);
+        command.args(["check", "--package", "protos"]);
         ctx.run(command.args(["--features", features]))?;
     }
     let mut command = ctx.cargo();

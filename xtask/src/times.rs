@@ -42,14 +42,14 @@ const BUILDS: &[Build] = &[
         tries: 3,
     },
     Build {
-        what: "build of `protos` without features",
-        arguments: &["--package", "protos", "--no-default-features"],
+        what: "build of `protos` with `configs` alone",
+        arguments: &["--package", "protos", "--features", "configs"],
         bar: None,
         tries: 1,
     },
     Build {
         what: "build of `protos` with `ftrace` alone",
-        arguments: &["--package", "protos", "--no-default-features", "--features", "ftrace"],
+        arguments: &["--package", "protos", "--features", "ftrace"],
         bar: None,
         tries: 1,
     },
