@@ -139,12 +139,50 @@ pub struct PacketRef<'a> {
 pub trait TakePacket {
     /// Takes one; false: no more after this.
     fn take(&mut self, packet: PacketRef<'_>) -> bool;
+
+    /// So many fragments gave no packet, for being empty or broken, since this was said last; false: stop
+    /// here, there may be more. Nobody should have to wait for who fills a buffer with nothing.
+    #[inline]
+    fn passed_over(&mut self, fragments: u32) -> bool {
+        let _ = fragments;
+        true
+    }
 }
 
 impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
     #[inline]
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         self(packet)
+    }
+}
+
+/// How many fragments that give nothing are gone over until who reads is asked whether to go on.
+const BARREN_MAX: u32 = if cfg!(test) { 3 } else { 256 };
+
+/// What is left of [`BARREN_MAX`].
+#[derive(Debug)]
+struct Patience {
+    left: u32,
+    /// Reading ended for want of it, not of packets.
+    over: bool,
+}
+
+impl Patience {
+    const fn new() -> Self {
+        Self { left: BARREN_MAX, over: false }
+    }
+
+    /// A fragment gave nothing. True: it is time to ask.
+    #[inline]
+    fn tire(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.over = self.left == 0;
+        self.over
+    }
+
+    /// After reading ended: whether that was for want of it, which is mended.
+    fn renew(&mut self) -> bool {
+        core::mem::replace(self, Self::new()).over
     }
 }
 
@@ -376,19 +414,12 @@ impl TraceBuffer {
     #[cold]
     fn read_witnessed(&mut self, take: &mut impl TakePacket) {
         let Some(witness) = &self.witness else { return };
-        let mut stopped = false;
-        let mut take = |packet: PacketRef<'_>| {
-            witness.gave(Some(&packet));
-            stopped = !take.take(packet);
-            !stopped
-        };
+        let mut take = witness.watch(take);
         match &mut self.inner {
             Inner::V1(b) => b.read_while(&mut take),
             Inner::V2(b) => b.read_while(&mut take),
         }
-        if !stopped {
-            witness.gave(None);
-        }
+        take.read();
     }
 
     fn witness(&self, action: impl FnOnce(&mut dyn testing::Twin)) {

@@ -105,7 +105,6 @@ impl MockProducer {
         buffer: BufferId,
         packets: &[TracePacket],
     ) -> CommitDataRequestChunksToMove {
-        let smb = self.smb.as_ref().expect("set up");
         let mut payload = Vec::new();
         for packet in packets {
             let body = packet.encode_to_vec();
@@ -120,17 +119,29 @@ impl MockProducer {
             ]);
             payload.extend_from_slice(&body);
         }
+        self.fill_chunk_with(writer, buffer, &payload, packets.len() as u16)
+    }
+
+    /// Writes `payload` into one chunk, says that it is so many packets, and completes it.
+    pub fn fill_chunk_with(
+        &mut self,
+        writer: WriterId,
+        buffer: BufferId,
+        payload: &[u8],
+        packets: u16,
+    ) -> CommitDataRequestChunksToMove {
+        let smb = self.smb.as_ref().expect("set up");
         let next_chunk = self.next_chunk.entry(writer).or_default();
         let header = ChunkHeader {
             chunk: ChunkId(*next_chunk),
             writer,
-            packets: Packets::new(packets.len() as u16, ChunkFlags::default()),
+            packets: Packets::new(packets, ChunkFlags::default()),
         };
         *next_chunk += 1;
         for page in 0..smb.page_count() {
             smb.try_partition(page, Layout::Div1);
             if let Some(mut chunk) = smb.try_acquire(page, 0, header) {
-                assert!(chunk.write(0, &payload), "packets must fit into a page");
+                assert!(chunk.write(0, payload), "packets must fit into a page");
                 let (page, chunk_index) = (chunk.page_idx() as u32, chunk.chunk_idx() as u32);
                 assert!(chunk.complete());
                 return CommitDataRequestChunksToMove {
@@ -153,6 +164,11 @@ impl MockProducer {
         packets: &[TracePacket],
     ) {
         let chunk = self.fill_chunk(writer, buffer, packets);
+        self.commit(shell, chunk);
+    }
+
+    /// Commits a chunk.
+    pub fn commit(&mut self, shell: &mut Shell, chunk: CommitDataRequestChunksToMove) {
         let request =
             CommitDataRequest { chunks_to_move: vec![chunk], ..CommitDataRequest::default() };
         self.call(shell, ProducerRequest::CommitData(request));

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{OracleV1, OracleV2, Packet, Twin};
-use crate::buffer::{PacketRef, Stats, TraceBuffer, Version};
+use crate::buffer::{PacketRef, Stats, TakePacket, TraceBuffer, Version};
 use crate::sync::{Arc, Mutex, lock};
 
 /// What buffers gave, each packet as the twin of its buffer says it has to be, in the order of reading.
@@ -49,6 +49,11 @@ impl Witness {
         state.batch.push(packet);
     }
 
+    /// Looks over the shoulder of who takes packets.
+    pub(in crate::buffer) fn watch<'a, T>(&'a self, take: &'a mut T) -> Watched<'a, T> {
+        Watched { witness: self, take, stopped: false }
+    }
+
     /// The same was done to the buffer, which has these counters now.
     pub(in crate::buffer) fn also(&self, stats: &Stats, action: impl FnOnce(&mut dyn Twin)) {
         let mut state = lock(&self.0);
@@ -65,6 +70,36 @@ impl Witness {
         let mut state = lock(&self.0);
         state.settle();
         Self::of(state.twin.clone_read_only(), &state.given)
+    }
+}
+
+/// A [`TakePacket`] that is looked at.
+pub(in crate::buffer) struct Watched<'a, T> {
+    witness: &'a Witness,
+    take: &'a mut T,
+    stopped: bool,
+}
+
+impl<T> Watched<'_, T> {
+    /// Reading is over.
+    pub(in crate::buffer) fn read(self) {
+        if !self.stopped {
+            self.witness.gave(None);
+        }
+    }
+}
+
+impl<T: TakePacket> TakePacket for Watched<'_, T> {
+    fn take(&mut self, packet: PacketRef<'_>) -> bool {
+        self.witness.gave(Some(&packet));
+        self.stopped = !self.take.take(packet);
+        !self.stopped
+    }
+
+    /// Twins read packets, so nothing stops between two of them.
+    fn passed_over(&mut self, fragments: u32) -> bool {
+        self.take.passed_over(fragments);
+        true
     }
 }
 

@@ -16,7 +16,7 @@ pub use self::read_write::*;
 
 use super::harness::{self, *};
 use crate::buffer::testing::read;
-use crate::buffer::{Patch, Policy, TraceBuffer, Version};
+use crate::buffer::{BARREN_MAX, PacketRef, Patch, Policy, TakePacket, TraceBuffer, Version};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 
 fn ring(bytes: usize, version: Version) -> TraceBuffer {

@@ -25,6 +25,7 @@ as_in_both! {
     #[test] fn read_write_empty_packet;
     #[test] fn fragments_simple;
     #[test] fn fragments_edge_cases;
+    #[test] fn fragments_that_give_nothing_are_paused_in;
     #[test] fn fragments_empty_chunk_before;
     #[test] fn fragments_empty_chunk_after;
     #[test] fn fragments_empty_chunk_in_the_middle;

@@ -19,7 +19,7 @@ use crate::buffer::chunks::Chunks;
 use crate::buffer::length::of_four_bytes;
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::stats::Histograms;
-use crate::buffer::{PacketRef, Stats};
+use crate::buffer::{PacketRef, Patience, Stats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
@@ -69,7 +69,16 @@ impl Buffer {
     }
 
     pub(in crate::buffer) fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        let found = self.find_packet()?;
+        let mut patience = Patience::new();
+        loop {
+            match self.find_packet(&mut patience) {
+                None if patience.renew() => {}
+                found => return self.packet(found?),
+            }
+        }
+    }
+
+    fn packet(&self, found: Found) -> Option<PacketRef<'_>> {
         let slices = match found.one {
             Some(piece) => Slices::one(piece.of(&self.memory)),
             None => self.pieces.iter().map(|p| p.of(&self.memory)).collect(),
@@ -84,7 +93,7 @@ impl Buffer {
         })
     }
 
-    fn find_packet(&mut self) -> Option<Found> {
+    fn find_packet(&mut self, patience: &mut Patience) -> Option<Found> {
         // Known better as soon as a chunk is met of which something was read.
         let mut dropped = true;
         loop {
@@ -119,8 +128,9 @@ impl Buffer {
                 read: resume.and_then(|resume| resume.read),
                 barred,
                 dropped,
+                paused: None,
             };
-            let found = walk.packet(from);
+            let found = walk.packet(from, patience);
             let barred = walk.barred;
             dropped = walk.dropped;
             if let Some(at) = walk.reached {
@@ -130,6 +140,13 @@ impl Buffer {
                 let off = chunks.get(chunk)?;
                 self.cursor = Cursor::At { slot, first, chunk, off, barred };
                 return Some(Found { one, slot, dropped });
+            }
+            if patience.over
+                && let Some(chunk) = walk.paused
+            {
+                let off = chunks.get(chunk)?;
+                self.cursor = Cursor::At { slot, first, chunk, off, barred };
+                return None;
             }
             self.cursor = Cursor::After(Some(*key));
         }
@@ -165,6 +182,8 @@ struct Walk<'a> {
     barred: bool,
     /// Whether the next packet follows a loss.
     dropped: bool,
+    /// The chunk in which nobody had the patience to read on. Some of it was read.
+    paused: Option<ChunkId>,
 }
 
 /// A packet: the chunk it ends in, and where it lies (none: in `pieces`).
@@ -182,9 +201,9 @@ enum Visit {
 impl Walk<'_> {
     /// The next packet from chunk `id` on. None: the sequence is over for now.
     #[inline]
-    fn packet(&mut self, mut id: ChunkId) -> Option<Packet> {
+    fn packet(&mut self, mut id: ChunkId, patience: &mut Patience) -> Option<Packet> {
         loop {
-            match self.visit(id)? {
+            match self.visit(id, patience)? {
                 Visit::Packet(packet) => return Some(packet),
                 Visit::Stalled => return None,
                 Visit::Exhausted(at) => id = at,
@@ -204,9 +223,9 @@ impl Walk<'_> {
         Some((off, self.memory.record_at(off)?))
     }
 
-    /// Reads on in one chunk. None if there is no such chunk or it waits for patches.
+    /// Reads on in one chunk. None if there is no such chunk, it waits for patches, or it tired us.
     #[inline]
-    fn visit(&mut self, mut id: ChunkId) -> Option<Visit> {
+    fn visit(&mut self, mut id: ChunkId, patience: &mut Patience) -> Option<Visit> {
         let (mut off, mut chunk) = self.chunk(id)?;
         if chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
             return None;
@@ -251,6 +270,13 @@ impl Walk<'_> {
                     self.memory.put_chunk(off, chunk);
                     self.dropped = true;
                 }
+            }
+            if patience.tire() {
+                chunk.last_skipped = self.dropped;
+                self.memory.put_chunk(off, chunk);
+                self.came_to(id, &chunk);
+                self.paused = Some(id);
+                return None;
             }
         }
         self.came_to(id, &chunk);

@@ -17,7 +17,7 @@ use super::record::{Record, Stored};
 use super::sequences::{Sequence, Sequences};
 use super::{Buffer, add};
 use crate::buffer::memory::{HEADER, Memory};
-use crate::buffer::{PacketRef, TakePacket, loss};
+use crate::buffer::{BARREN_MAX, PacketRef, Patience, TakePacket, loss};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
@@ -121,14 +121,27 @@ impl Buffer {
     }
 
     pub(in crate::buffer) fn next_packet(&mut self) -> Option<PacketRef<'_>> {
+        let mut patience = Patience::new();
+        loop {
+            match self.find_packet(&mut patience) {
+                None if patience.renew() => {}
+                found => return self.packet(found?),
+            }
+        }
+    }
+
+    fn find_packet(&mut self, patience: &mut Patience) -> Option<(u32, Found)> {
         let mut reading = self.walk?;
         if reading.again {
             reading.again = false;
             add(&mut self.stats.readaheads_failed, reading.stalls);
         }
-        let found = self.next_of_all(&mut reading);
+        let found = self.next_of_all(&mut reading, patience);
         self.walk = Some(reading);
-        let (slot, found) = found?;
+        found
+    }
+
+    fn packet(&mut self, (slot, found): (u32, Found)) -> Option<PacketRef<'_>> {
         let sequence = self.sequences.slot_mut(slot)?;
         let slices = match found {
             Found::One(piece) => Slices::one(piece.of(&self.memory)),
@@ -146,9 +159,13 @@ impl Buffer {
     /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
     #[inline]
     pub(in crate::buffer) fn read_while(&mut self, take: &mut impl TakePacket) {
+        let mut patience = Patience::new();
         loop {
-            let more = self.next_packet().is_some_and(|packet| take.take(packet));
-            if !more || !self.run(take) {
+            let more = match self.find_packet(&mut patience).and_then(|found| self.packet(found)) {
+                Some(packet) => take.take(packet) && self.run(take),
+                None => patience.renew() && take.passed_over(BARREN_MAX),
+            };
+            if !more {
                 return;
             }
         }
@@ -189,11 +206,18 @@ impl Buffer {
         more
     }
 
-    fn next_of_all(&mut self, reading: &mut Reading) -> Option<(u32, Found)> {
+    fn next_of_all(
+        &mut self,
+        reading: &mut Reading,
+        patience: &mut Patience,
+    ) -> Option<(u32, Found)> {
         loop {
             if let Some(walk) = &mut reading.walk {
-                if let Some(found) = self.next_of_sequence(walk, Mode::Read) {
+                if let Some(found) = self.next_of_sequence(walk, Mode::Read, patience) {
                     return Some((walk.slot, found));
+                }
+                if patience.over {
+                    return None;
                 }
                 if walk.failed {
                     reading.stalls = reading.stalls.wrapping_add(1);
@@ -256,14 +280,22 @@ impl Buffer {
         }
     }
 
-    /// The next packet of a sequence, up to the target's end.
-    pub(super) fn next_of_sequence(&mut self, walk: &mut Walk, mode: Mode) -> Option<Found> {
+    /// The next packet of a sequence, up to the target's end, or to that of our patience.
+    pub(super) fn next_of_sequence(
+        &mut self,
+        walk: &mut Walk,
+        mode: Mode,
+        patience: &mut Patience,
+    ) -> Option<Found> {
         let reads = mode == Mode::Read;
         let generation = self.generation;
         if reads && self.sequences.slot(walk.slot)?.stalled_in == generation {
             return None;
         }
         loop {
+            if patience.over {
+                return None;
+            }
             let record = self.memory.chunk(walk.off)?;
             let fragment = match self.memory.step(walk.off, &record) {
                 Step::Fragment(fragment) => fragment,
@@ -309,6 +341,7 @@ impl Buffer {
                 self.sequences.slot_mut(walk.slot)?.lose(loss::ORPHAN_CONTINUATION);
                 self.consume(walk.off, fragment.taken, mode);
             }
+            patience.tire();
         }
     }
 

@@ -6,7 +6,7 @@ use super::record::{Record, Stored, outer_len};
 use super::sequences::Consumed;
 use super::{Buffer, add};
 use crate::buffer::memory::HEADER;
-use crate::buffer::{ChunkMeta, Policy, loss};
+use crate::buffer::{ChunkMeta, Patience, Policy, loss};
 use crate::ids::ChunkId;
 use crate::shm::ChunkFlags;
 
@@ -244,9 +244,13 @@ impl Buffer {
     /// Evicts any chunk, by reading its sequence up to there.
     fn evict_chunk(&mut self, at: usize, slot: u32) {
         let Some(mut walk) = Walk::begin(&mut self.sequences, slot, at) else { return };
-        let mut lost = false;
-        while self.next_of_sequence(&mut walk, Mode::Erase).is_some() {
-            lost = true;
+        let (mut lost, mut patience) = (false, Patience::new());
+        loop {
+            match self.next_of_sequence(&mut walk, Mode::Erase, &mut patience) {
+                Some(_) => lost = true,
+                None if patience.renew() => {}
+                None => break,
+            }
         }
         if lost && let Some(sequence) = self.sequences.slot_mut(slot) {
             sequence.lose(loss::OVERWRITE);

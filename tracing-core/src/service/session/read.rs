@@ -181,6 +181,9 @@ fn is_full(sink: &mut impl PacketSink, packet: &[u8]) -> bool {
 /// What a packet that is left out counts for beside its bytes: looking at it takes as long as a short one does.
 const INVALID_COSTS_BYTES: usize = 16;
 
+/// The same of a fragment that gives no packet.
+const EMPTY_COSTS_BYTES: usize = 4;
+
 /// What came of a pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::service) struct Pass {
@@ -226,6 +229,12 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
             several => self.sink.put(several, suffix),
         };
         self.stopped = room == Room::Full || self.sum >= self.threshold;
+        !self.stopped
+    }
+
+    fn passed_over(&mut self, fragments: u32) -> bool {
+        self.sum += EMPTY_COSTS_BYTES * fragments as usize;
+        self.stopped = self.sum >= self.threshold;
         !self.stopped
     }
 }

@@ -174,6 +174,23 @@ fn packets_that_are_left_out_take_turns_as_well() {
 }
 
 #[test]
+fn fragments_of_nothing_take_several_turns() {
+    use protos::TraceConfigBufferConfigExperimentalMode as Mode;
+    for mode in [None, Some(Mode::TRACE_BUFFER_V2)] {
+        let mut shell = Shell::new();
+        let ring = protos::TraceConfigBufferConfig { experimental_mode: mode, ..buffer(8192) };
+        let config = TraceConfig { buffers: vec![ring], ..config(&["ds"]) };
+        let (mut producer, consumer) = recording(&mut shell, config);
+        for _ in 0..1000 {
+            let chunk = producer.fill_chunk_with(WRITER, BUFFER, &[0; 1000], 1000);
+            producer.commit(&mut shell, chunk);
+        }
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
+        assert!(turns(&mut shell, &consumer) >= 4, "{mode:?}");
+    }
+}
+
+#[test]
 fn a_second_read_ends_the_first() {
     let mut shell = Shell::new();
     shell.consumers_are_slow = true;

@@ -79,3 +79,48 @@ pub fn read_write_empty_packet(version: Version) {
     assert_eq!((stats.abi_violations, stats.trace_writer_packet_loss), (0, 0));
     assert_eq!(stats.chunks_read, 3);
 }
+
+/// Takes packets, and stops when it is told of others that are none.
+#[derive(Default)]
+struct Impatient {
+    seeds: String,
+    barren: u32,
+}
+
+impl TakePacket for Impatient {
+    fn take(&mut self, packet: PacketRef<'_>) -> bool {
+        self.seeds.extend(packet.slices.iter().map(|slice| char::from(slice[0])));
+        true
+    }
+
+    fn passed_over(&mut self, fragments: u32) -> bool {
+        self.barren += fragments;
+        false
+    }
+}
+
+pub fn fragments_that_give_nothing_are_paused_in(version: Version) {
+    let mut buffer = ring(65536, version);
+    for id in 0..40 {
+        let first = if id % 2 == 0 { 0 } else { PREV };
+        let empty = chunk(1, 1, id).bytes(&[0; 300]).count(300);
+        let (last, goes_on) = if id % 2 == 0 { (20, NEXT) } else { (30, 0) };
+        empty.packet(last, 'a').flags(first | goes_on).copy(&mut buffer);
+        chunk(1, 2, id).packet(20, 'b').copy(&mut buffer);
+    }
+    let mut taken = Impatient::default();
+    let mut pauses = 0;
+    loop {
+        let before = taken.barren;
+        buffer.begin_read();
+        buffer.read_while(&mut taken);
+        assert!(taken.barren - before <= BARREN_MAX, "it goes on after it was told to stop");
+        if taken.barren == before {
+            break;
+        }
+        pauses += 1;
+    }
+    assert!(pauses > 20 * 300 / BARREN_MAX, "{pauses}");
+    let count = |seed| taken.seeds.matches(seed).count();
+    assert_eq!((count('a'), count('b')), (40, 40), "{}", taken.seeds);
+}

@@ -14,7 +14,7 @@ use crate::buffer::memory::Memory;
 use crate::buffer::v1::Buffer;
 use crate::buffer::v1::index::{Resume, Sequence};
 use crate::buffer::v1::record::Record;
-use crate::buffer::{PacketRef, TakePacket};
+use crate::buffer::{BARREN_MAX, PacketRef, Patience, TakePacket};
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
@@ -22,9 +22,13 @@ impl Buffer {
     /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
     #[inline]
     pub(in crate::buffer) fn read_while(&mut self, take: &mut impl TakePacket) {
+        let mut patience = Patience::new();
         loop {
-            let more = self.next_packet().is_some_and(|packet| take.take(packet));
-            if !more || !self.run(take) {
+            let more = match self.find_packet(&mut patience).and_then(|found| self.packet(found)) {
+                Some(packet) => take.take(packet) && self.run(take),
+                None => patience.renew() && take.passed_over(BARREN_MAX),
+            };
+            if !more {
                 return;
             }
         }
