@@ -112,8 +112,9 @@ pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
 /// Sum of the encoded configs of the instances of one session, bytes: each goes out twice, to be set up and to
 /// be started, in one turn. Further matches are not set up.
 pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
-/// Lines we log on behalf of one producer: after that its mistakes are only counted.
-pub const LOG_LINES_PER_PRODUCER_MAX: u32 = 16;
+/// Lines we log on behalf of one peer: after that its mistakes are only counted, and the number is logged when it
+/// leaves.
+pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
 /// Sequences numbered in one session. When reached, numbering goes on but older sequences forget theirs.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
 /// Bytes of replies to one `ReadBuffers` that may wait in the transport, until it says that they left.
@@ -125,6 +126,11 @@ pub const READ_WINDOW_BYTES: usize = 256 * 1024;
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
+/// Work of holding expressions against the name of one producer in a second: states of the expression times bytes
+/// of the name, which take some nanoseconds each. When it is used up, no more of them match.
+pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
+/// The same of all producers in one turn.
+pub const REGEX_STEPS_PER_TURN_MAX: u64 = 64 * 1024 * 1024;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
 /// Bytes of the name of a producer, and of a session where another one's trace tells of it: names are kept

@@ -15,6 +15,7 @@ use protozero::Message as _;
 use super::Peer;
 use super::core::Service;
 use super::observe::Observer;
+use super::outbox::Grumbles;
 use super::port::ConsumerRequest as Request;
 use super::query::Query;
 use super::session::flush::{FlushFlags, FlushThen};
@@ -35,6 +36,7 @@ pub(super) struct Consumer {
     pub(super) read: Reading,
     pub(super) queries: VecDeque<Query>,
     pub(super) observer: Observer,
+    grumbles: Grumbles,
 }
 
 impl Consumer {
@@ -60,6 +62,7 @@ impl Service {
             read: Reading::default(),
             queries: VecDeque::new(),
             observer: Observer::default(),
+            grumbles: Grumbles::default(),
         };
         self.consumers.insert(client, consumer);
     }
@@ -67,6 +70,8 @@ impl Service {
     /// The session of a consumer that goes away ends with it.
     pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
         let Some(consumer) = self.consumers.remove(&client) else { return };
+        let who = format_args!("consumer {client} (uid {})", consumer.peer.uid);
+        consumer.grumbles.sum_up(&mut self.out, who);
         self.abandon_clone(client);
         if let Some(id) = consumer.session {
             self.free_session(id, "");
@@ -140,6 +145,21 @@ impl Service {
         }
     }
 
+    /// Says what a consumer did wrong, a bounded number of times.
+    pub(super) fn complain_of(&mut self, client: ClientId, text: String) {
+        if self.consumers.get_mut(&client).is_none_or(|c| c.grumbles.may_say()) {
+            self.out.error(text);
+        }
+    }
+
+    /// The same of who owns a session.
+    pub(super) fn complain_of_owner(&mut self, id: SessionId, text: String) {
+        match self.sessions.get(&id).and_then(|session| session.consumer) {
+            Some(client) => self.complain_of(client, text),
+            None => self.out.error(text),
+        }
+    }
+
     /// These calls have no words for why they fail: the log has.
     fn done_or_refused(
         &mut self,
@@ -151,7 +171,7 @@ impl Service {
         match result {
             Ok(()) => self.out.done(client, call),
             Err(error) => {
-                self.out.error(format!("{method}: {error}"));
+                self.complain_of(client, format!("{method}: {error}"));
                 self.out.reject(client, call);
             }
         }
@@ -243,7 +263,7 @@ impl Service {
             if let Some(file) = file {
                 self.out.close_file(file);
             }
-            self.out.error(format!("EnableTracing: {error}"));
+            self.complain_of(client, format!("EnableTracing: {error}"));
             self.say_disabled(client, &error);
         }
     }

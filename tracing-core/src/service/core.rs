@@ -63,6 +63,8 @@ pub struct Service {
     /// Kept between commits, so that none allocates.
     pub(super) scratch: Vec<u8>,
     pub(super) patches: Vec<Patch>,
+    /// Of holding expressions against names, in this turn.
+    pub(super) regex_steps: u64,
     random: u64,
     #[cfg(any(test, feature = "testing"))]
     next_draw: Option<f64>,
@@ -111,6 +113,7 @@ impl Service {
             patches_discarded: 0,
             scratch: Vec::new(),
             patches: Vec::new(),
+            regex_steps: 0,
         }
     }
 
@@ -166,6 +169,7 @@ impl Service {
             self.out.disconnect(client);
         }
         self.send_observed();
+        self.regex_steps = 0;
     }
 
     /// The next effect to carry out.

@@ -15,6 +15,7 @@ use protozero::Message as _;
 
 use super::ServiceConfig;
 use super::core::Service;
+use super::matching::{Effort, TOO_MUCH};
 use super::outbox::Outbox;
 use super::producers::{Producer, make_smb, smb_sizes};
 use super::session::config::{SourceFilter, target_buffer};
@@ -307,7 +308,12 @@ impl Service {
         if self.lockdown && producer.peer.uid != self.config.uid {
             return None;
         }
-        if !is_meant(session.filters.get(index)?, producer, &self.config) {
+        let (filter, spent) = (session.filters.get(index)?, &mut self.regex_steps);
+        let (meant, too_much) = is_meant(filter, producer, &self.config, self.now.boot_ns, spent);
+        if too_much {
+            producer.complain(&mut self.out, format_args!("{TOO_MUCH}"));
+        }
+        if !meant {
             return None;
         }
         let mut config = session.config.data_sources.get(index)?.config.clone()?;
@@ -419,14 +425,23 @@ fn provide_smb(
     }
 }
 
-/// Whether a data source with that filter is for that producer.
-fn is_meant(filter: &SourceFilter, producer: &Producer, service: &ServiceConfig) -> bool {
+/// Whether a data source with that filter is for that producer, and whether that is so for want of effort.
+fn is_meant(
+    filter: &SourceFilter,
+    producer: &mut Producer,
+    service: &ServiceConfig,
+    now_ns: u64,
+    turn: &mut u64,
+) -> (bool, bool) {
     let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
     let machine = match producer.peer.machine_name.as_str() {
         "" if machine_id == 0 => service.host.machine_name.as_str(),
         name => name,
     };
-    filter.wants_machine(machine_id, machine) && filter.wants_producer(&producer.name)
+    let mut effort = Effort { purse: &mut producer.purse, turn, now_ns, too_much: false };
+    let meant = filter.wants_machine(machine_id, machine)
+        && filter.wants_producer(&producer.name, &mut effort);
+    (meant, effort.too_much)
 }
 
 /// What the service adds to a data source's config before its producer sees it; the rest, unknown fields

@@ -44,6 +44,7 @@
 //! | `data_sources` | who offers what; matching a config with it; set-up |
 //! | `commit` | chunks and patches, from memory nobody trusts |
 //! | `snapshot`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
+//! | `matching` | expressions for names of producers, and their price |
 //! | `triggers` | names that producers call out, and sessions that wait for them |
 //! | `observe`, `query` | what consumers may ask |
 //! | `session/` | the life of a session, from its config to its end; clone, detach, reconfigure |
@@ -57,6 +58,7 @@ mod consumers;
 mod core;
 mod data_sources;
 mod input;
+mod matching;
 mod observe;
 mod outbox;
 mod output;

@@ -6,7 +6,35 @@ use bytes::Bytes;
 
 use super::output::{Boost, LogLevel, Output, Rejected};
 use crate::ids::{CallId, ClientId, FileId};
+use crate::limits;
 use crate::shm::Region;
+
+/// How often the log had something to say about a peer. It may be made to at will, so there is an end to it.
+#[derive(Debug, Default)]
+pub(super) struct Grumbles {
+    said: u32,
+    unsaid: u64,
+}
+
+impl Grumbles {
+    /// Whether there may be one more line.
+    pub(super) fn may_say(&mut self) -> bool {
+        let may = self.said < limits::LOG_LINES_PER_PEER_MAX;
+        if may {
+            self.said += 1;
+        } else {
+            self.unsaid += 1;
+        }
+        may
+    }
+
+    /// The last word: how much was not said.
+    pub(super) fn sum_up(&self, out: &mut Outbox, who: std::fmt::Arguments<'_>) {
+        if self.unsaid > 0 {
+            out.error(format!("{who} left; {} more errors of it were not logged", self.unsaid));
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Outbox {

@@ -16,7 +16,8 @@ use protozero::Message as _;
 
 use super::Peer;
 use super::core::Service;
-use super::outbox::Outbox;
+use super::matching::Purse;
+use super::outbox::{Grumbles, Outbox};
 use super::port::ProducerRequest as Request;
 use super::session::state::clip;
 use crate::ids::{BufferId, CallId, ClientId, InstanceId, ProducerId, WriterId};
@@ -57,7 +58,9 @@ pub(super) struct Producer {
     gone: bool,
     stream: Option<CallId>,
     pub(super) unsent: VecDeque<(Bytes, Option<Region>)>,
-    log_lines: u32,
+    grumbles: Grumbles,
+    /// For holding expressions against its name.
+    pub(super) purse: Purse,
 }
 
 impl Producer {
@@ -98,8 +101,7 @@ impl Producer {
 
     /// Says once more what it did wrong, a bounded number of times per producer.
     pub(super) fn complain(&mut self, out: &mut Outbox, text: std::fmt::Arguments<'_>) {
-        if self.log_lines < limits::LOG_LINES_PER_PRODUCER_MAX {
-            self.log_lines += 1;
+        if self.grumbles.may_say() {
             out.error(format!("producer {} ({}): {text}", self.id, self.name));
         }
     }
@@ -211,7 +213,10 @@ impl Service {
         }
         self.scrape_leaving(id);
         self.unregister_all_data_sources(id);
-        self.producers.remove(&id);
+        if let Some(producer) = self.producers.remove(&id) {
+            let who = format_args!("producer {id} ({})", producer.name);
+            producer.grumbles.sum_up(&mut self.out, who);
+        }
         self.flush_producer_gone(id);
     }
 
@@ -261,7 +266,8 @@ impl Service {
             gone: false,
             stream: None,
             unsent: VecDeque::new(),
-            log_lines: 0,
+            grumbles: Grumbles::default(),
+            purse: Purse::default(),
         };
         if let Some(region) = region {
             producer.adopt(&mut self.out, region);

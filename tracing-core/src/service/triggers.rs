@@ -13,9 +13,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use protos::TraceConfig;
-use regex_lite::Regex;
 
 use super::core::Service;
+use super::matching::{Effort, NameRegex, TOO_MUCH};
 use super::session::state::{Session, State, TriggerHit};
 use super::timers::{Clock, TimerKind};
 use crate::ids::{ProducerId, SessionId};
@@ -53,7 +53,7 @@ impl TriggerMode {
 /// One trigger of a config.
 #[derive(Debug, Default)]
 struct Trigger {
-    producers: Option<Regex>,
+    producers: Option<NameRegex>,
     delay_ms: u64,
     /// Zero for any number.
     max_per_day: u32,
@@ -74,7 +74,7 @@ impl Triggers {
     /// What `compile` says.
     pub(super) fn from_config(
         config: &TraceConfig,
-        mut compile: impl FnMut(&str) -> Result<Regex, String>,
+        mut compile: impl FnMut(&str) -> Result<NameRegex, String>,
     ) -> Result<Self, String> {
         let mut by_name = BTreeMap::new();
         for trigger in config.trigger_config.iter().flat_map(|t| &t.triggers) {
@@ -146,10 +146,13 @@ type Wanted = BTreeMap<(SessionId, Arc<str>), bool>;
 impl Service {
     /// A producer calls out names.
     pub(super) fn activate_triggers(&mut self, producer: ProducerId, names: &[String]) {
-        let Some(producer) = self.producers.get(&producer) else { return };
+        let Some(producer) = self.producers.get_mut(&producer) else { return };
+        let (caller, mut purse) = (producer.id, std::mem::take(&mut producer.purse));
         let (producer, uid): (Arc<str>, u32) = (producer.name.as_str().into(), producer.peer.uid);
         let now_ns = self.now.boot_ns;
         let mut wanted = Wanted::new();
+        let mut turn = self.regex_steps;
+        let mut effort = Effort { purse: &mut purse, turn: &mut turn, now_ns, too_much: false };
         for name in names {
             let waiting: Vec<SessionId> = self
                 .sessions
@@ -165,7 +168,7 @@ impl Service {
             let mut taken = false;
             for id in waiting {
                 if let Some((name, delay_ms)) =
-                    self.takes_trigger(id, name, &producer, count, &mut wanted)
+                    self.takes_trigger(id, name, &producer, count, (&mut wanted, &mut effort))
                 {
                     taken = true;
                     let producer = Arc::clone(&producer);
@@ -176,11 +179,18 @@ impl Service {
             if taken {
                 self.trigger_history.note(name, now_ns);
                 // A producer may do this all day long: the lines become rare.
-                let few = count < limits::LOG_LINES_PER_PRODUCER_MAX as usize;
+                let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
                 if few || (count.is_power_of_two() && count < limits::TRIGGER_HISTORY_MAX) {
                     self.out.info(format!("trigger {name:?} activated by {producer:?}"));
                 }
             }
+        }
+        let too_much = effort.too_much;
+        self.regex_steps = turn;
+        let Some(producer) = self.producers.get_mut(&caller) else { return };
+        producer.purse = purse;
+        if too_much {
+            producer.complain(&mut self.out, format_args!("{TOO_MUCH}"));
         }
     }
 
@@ -192,7 +202,7 @@ impl Service {
         name: &str,
         producer: &str,
         count: usize,
-        wanted: &mut Wanted,
+        (wanted, effort): (&mut Wanted, &mut Effort<'_>),
     ) -> Option<(Arc<str>, u64)> {
         // Its number is drawn for each, so that what a session sees does not hang on its neighbours' luck.
         let draw = self.draw();
@@ -204,7 +214,8 @@ impl Service {
         let wanted = match &trigger.producers {
             None => true,
             Some(regex) => {
-                *wanted.entry((id, Arc::clone(name))).or_insert_with(|| regex.is_match(producer))
+                let found = wanted.entry((id, Arc::clone(name)));
+                *found.or_insert_with(|| regex.is_match(producer, effort))
             }
         };
         let skipped = draw < trigger.skip_probability;

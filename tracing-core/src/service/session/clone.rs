@@ -431,7 +431,7 @@ impl Service {
     }
 
     fn refuse_clone(&mut self, client: ClientId, call: Option<CallId>, error: &str) {
-        self.out.error(format!("CloneSession: {error}"));
+        self.complain_of(client, format!("CloneSession: {error}"));
         let response = CloneSessionResponse {
             success: Some(false),
             error: Some(error.to_owned()),

@@ -5,28 +5,29 @@
 
 use protos::TraceConfig;
 use protozero::Message as _;
-use regex_lite::{Regex, RegexBuilder};
 
 use crate::compress::Codec;
 use crate::limits;
+use crate::service::matching::{Effort, NameRegex};
 use crate::service::triggers::Triggers;
 
 /// Which producers a data source of the config is meant for.
 #[derive(Debug, Default)]
 pub(in crate::service) struct SourceFilter {
     names: Vec<String>,
-    regexes: Vec<Regex>,
+    regexes: Vec<NameRegex>,
     machines: Vec<String>,
     all_machines: bool,
 }
 
 impl SourceFilter {
     /// True if a producer of that name is meant: any producer when there is no filter.
-    pub(in crate::service) fn wants_producer(&self, name: &str) -> bool {
+    pub(in crate::service) fn wants_producer(&self, name: &str, effort: &mut Effort<'_>) -> bool {
         if self.names.is_empty() && self.regexes.is_empty() {
             return true;
         }
-        self.names.iter().any(|n| n == name) || self.regexes.iter().any(|r| r.is_match(name))
+        self.names.iter().any(|n| n == name)
+            || self.regexes.iter().any(|r| r.is_match(name, effort))
     }
 
     /// True if a machine is meant: without a filter this one, and others only when asked for.
@@ -228,16 +229,13 @@ const REGEX_QUOTED_CHARS: usize = 80;
 impl Regexes {
     /// The whole text must match, as with `std::regex_match`. An invalid expression is an error of ours:
     /// upstream aborts.
-    fn compile(&mut self, field: &str, text: &str) -> Result<Regex, String> {
+    fn compile(&mut self, field: &str, text: &str) -> Result<NameRegex, String> {
         self.count += 1;
         let max = limits::REGEXES_PER_SESSION_MAX;
         if self.count > max {
             return Err(format!("too many regular expressions, at most {max} are allowed"));
         }
-        let build =
-            |text: &str| RegexBuilder::new(text).size_limit(limits::REGEX_BYTES_MAX).build();
-        // By itself first: put between parentheses, `a)|(b` would be something else.
-        build(text).and_then(|_| build(&format!("^(?:{text})$"))).map_err(|e| {
+        NameRegex::new(text).map_err(|e| {
             let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
             let rest = if short.len() < text.len() { "…" } else { "" };
             format!("{field} {short:?}{rest} is invalid: {e}")

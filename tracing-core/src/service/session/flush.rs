@@ -161,11 +161,12 @@ impl Service {
             return self.after_flush(id, then, false);
         };
         if session.flushes.len() > limits::FLUSHES_PENDING_MAX {
-            self.out.error(format!("session {}: too many flushes pending", id.0));
+            self.complain_of_owner(id, format!("session {}: too many flushes pending", id.0));
             return self.after_flush(id, then, false);
         }
         if session.state != State::Started {
-            self.out.info(format!("flush of session {} refused: it is not started", id.0));
+            let text = format!("flush of session {} refused: it is not started", id.0);
+            self.complain_of_owner(id, text);
             return self.after_flush(id, then, false);
         }
         let timeout_ms = match timeout_ms {

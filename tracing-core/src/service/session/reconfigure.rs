@@ -34,6 +34,7 @@ impl Service {
         let all_machines = changed.trace_all_machines.unwrap_or(false);
         let mut regexes = Regexes::default();
         let mut filters = Vec::with_capacity(changed.data_sources.len());
+        let mut missing = Vec::new();
         for source in &mut changed.data_sources {
             let wanted = name(source);
             match asked.data_sources.iter().find(|s| name(s) == wanted) {
@@ -41,16 +42,21 @@ impl Service {
                     source.producer_name_filter.clone_from(&new.producer_name_filter);
                     source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
                 }
-                None => self.out.error(format!("ChangeTraceConfig: {wanted:?} is not in it")),
+                None => missing.push(wanted.to_owned()),
             }
             filters.push(compile_filter(source, all_machines, &mut regexes)?);
         }
-        if changed != *asked {
-            self.out.info("ChangeTraceConfig: only producer filters of data sources are changed");
-        }
+        let other = changed != *asked;
+        let count = changed.data_sources.len();
         session.config = changed;
         session.filters = filters;
-        let count = session.config.data_sources.len();
+        for wanted in missing {
+            self.complain_of_owner(id, format!("ChangeTraceConfig: {wanted:?} is not in it"));
+        }
+        if other {
+            let text = "ChangeTraceConfig: only producer filters of data sources are changed";
+            self.complain_of_owner(id, text.into());
+        }
         for index in 0..count {
             self.set_up_newly_meant(id, index);
         }

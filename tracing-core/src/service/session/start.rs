@@ -147,7 +147,7 @@ impl Service {
         if let Some(consumer) = self.consumers.get_mut(&client) {
             consumer.session = None;
         }
-        self.out.error(format!("EnableTracing: {error}"));
+        self.complain_of(client, format!("EnableTracing: {error}"));
         self.say_disabled(client, &error);
     }
 
@@ -298,11 +298,9 @@ impl Service {
         match self.sessions.get(&id).map(|s| s.state) {
             Some(State::Configured) => {}
             Some(state) => {
-                return self.out.error(format!(
-                    "StartTracing: session {} is {}, not CONFIGURED",
-                    id.0,
-                    state.name()
-                ));
+                let text =
+                    format!("StartTracing: session {} is {}, not CONFIGURED", id.0, state.name());
+                return self.complain_of_owner(id, text);
             }
             None => return,
         }

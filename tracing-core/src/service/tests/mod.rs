@@ -14,6 +14,7 @@ mod files;
 mod filtering;
 mod flushes;
 mod lifecycle;
+mod matching;
 mod metadata;
 mod named_buffers;
 mod reading;

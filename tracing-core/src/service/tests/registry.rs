@@ -539,7 +539,7 @@ fn registrations_are_bounded() {
         query(&mut shell, 0).data_sources.len(),
         crate::limits::DATA_SOURCES_PER_PRODUCER_MAX
     );
-    assert!(shell.log.len() <= crate::limits::LOG_LINES_PER_PRODUCER_MAX as usize);
+    assert!(shell.log.len() <= crate::limits::LOG_LINES_PER_PEER_MAX as usize);
 }
 
 /// One producer and one config make hundreds of thousands of matches; what is left out costs nothing.

@@ -1,0 +1,83 @@
+//! Expressions of configs that are held against names of producers, and how much work that may be.
+//!
+//! Who writes a config chooses the expression, who connects chooses the name, and either can make a match slow.
+//! So each match has a price: states of the expression times bytes of the name. A producer has so much to spend in a
+//! second, and all together have so much in a turn; a name that nobody can pay for does not match.
+
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::limits;
+
+/// Bytes of memory that a state of an expression takes, about.
+const STATE_BYTES: usize = 32;
+/// The cheapest size of an expression, bytes; the others are 4, 16 and 64 times that.
+const SMALL_BYTES: usize = limits::REGEX_BYTES_MAX / 64;
+
+/// What is said to a producer's account.
+pub(super) const TOO_MUCH: &str =
+    "holding expressions against its name is too much work: it was not matched";
+
+/// An expression that must match a name from its begin to its end.
+#[derive(Debug)]
+pub(super) struct NameRegex {
+    regex: Regex,
+    /// For each byte of a name.
+    steps: u64,
+}
+
+impl NameRegex {
+    /// # Errors
+    /// What is wrong with the text, in the words of who reads it.
+    pub(super) fn new(text: &str) -> Result<Self, regex_lite::Error> {
+        let build = |text: &str, bytes: usize| RegexBuilder::new(text).size_limit(bytes).build();
+        // By itself first: put between parentheses, `a)|(b` would be something else.
+        build(text, limits::REGEX_BYTES_MAX)?;
+        let whole = format!("^(?:{text})$");
+        let mut size = SMALL_BYTES;
+        let regex = loop {
+            match build(&whole, size) {
+                Err(_) if size < limits::REGEX_BYTES_MAX => size *= 4,
+                built => break built?,
+            }
+        };
+        Ok(Self { regex, steps: (size / STATE_BYTES) as u64 })
+    }
+
+    /// Whether it matches; also not if the effort is too much.
+    pub(super) fn is_match(&self, name: &str, effort: &mut Effort<'_>) -> bool {
+        effort.spend(self.steps.saturating_mul(name.len() as u64 + 1)) && self.regex.is_match(name)
+    }
+}
+
+/// What a producer has left to spend.
+#[derive(Debug, Default)]
+pub(super) struct Purse {
+    spent: u64,
+    since_ns: u64,
+}
+
+/// What may be done for a producer right now.
+pub(super) struct Effort<'a> {
+    pub(super) purse: &'a mut Purse,
+    /// Steps spent in this turn, for whomever.
+    pub(super) turn: &'a mut u64,
+    pub(super) now_ns: u64,
+    /// Something was not done.
+    pub(super) too_much: bool,
+}
+
+impl Effort<'_> {
+    fn spend(&mut self, steps: u64) -> bool {
+        if self.now_ns.saturating_sub(self.purse.since_ns) >= 1_000_000_000 {
+            *self.purse = Purse { spent: 0, since_ns: self.now_ns };
+        }
+        let own = self.purse.spent.saturating_add(steps);
+        let all = self.turn.saturating_add(steps);
+        if own > limits::REGEX_STEPS_PER_PRODUCER_MAX || all > limits::REGEX_STEPS_PER_TURN_MAX {
+            self.too_much = true;
+            return false;
+        }
+        (self.purse.spent, *self.turn) = (own, all);
+        true
+    }
+}
