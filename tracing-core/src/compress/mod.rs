@@ -31,44 +31,53 @@ pub enum Codec {
     Zstd(i32),
 }
 
-/// Which codecs there are in a build.
-#[derive(Clone, Copy, Debug)]
-struct Built {
-    deflate: bool,
-    zstd: bool,
+/// Which codecs may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codecs {
+    /// [`Codec::Deflate`].
+    pub deflate: bool,
+    /// [`Codec::Zstd`].
+    pub zstd: bool,
 }
 
-const BUILT: Built = Built {
-    deflate: cfg!(any(test, feature = "compression")),
-    zstd: cfg!(any(test, feature = "compression")),
-};
+impl Codecs {
+    /// None.
+    pub const NONE: Self = Self { deflate: false, zstd: false };
+    /// Those that there are in this build.
+    pub const BUILT: Self = Self {
+        deflate: cfg!(any(test, feature = "compression")),
+        zstd: cfg!(any(test, feature = "compression")),
+    };
 
-impl Codec {
-    /// The one a config asks for: zstd if it is asked for at all, else deflate in the new way or the old;
-    /// none if nothing known is asked for, or it is not built in.
+    /// The one of these that a config asks for: zstd if it is asked for at all, else deflate in the new way or
+    /// the old; none if nothing known is asked for, or it is not among these.
     #[must_use]
-    pub fn choose(config: &TraceConfig) -> Option<Self> {
-        Self::pick(config, BUILT)
-    }
-
     #[allow(deprecated, reason = "what configs of today still say")]
-    fn pick(config: &TraceConfig, built: Built) -> Option<Self> {
+    pub fn choose(self, config: &TraceConfig) -> Option<Codec> {
         let asked = config.compression.as_ref();
         if let Some(zstd) = asked.and_then(|asked| asked.zstd.as_ref())
-            && built.zstd
+            && self.zstd
         {
-            return Some(Self::Zstd(zstd.level.unwrap_or(0)));
+            return Some(Codec::Zstd(zstd.level.unwrap_or(0)));
         }
         let legacy = TraceConfigCompressionType::COMPRESSION_TYPE_DEFLATE;
         let deflate = asked.is_some_and(|asked| asked.deflate.is_some())
             || config.compression_type == Some(legacy);
-        (deflate && built.deflate).then_some(Self::Deflate)
+        (deflate && self.deflate).then_some(Codec::Deflate)
+    }
+}
+
+impl Codec {
+    /// The one of all in this build that a config asks for: [`Codecs::choose`].
+    #[must_use]
+    pub fn choose(config: &TraceConfig) -> Option<Self> {
+        Codecs::BUILT.choose(config)
     }
 
     /// Whether a config asks for a codec, built or not.
     #[must_use]
     pub fn is_asked_for(config: &TraceConfig) -> bool {
-        Self::pick(config, Built { deflate: true, zstd: true }).is_some()
+        Codecs { deflate: true, zstd: true }.choose(config).is_some()
     }
 
     /// The field of `TracePacket` that holds such a stream.

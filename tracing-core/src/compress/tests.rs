@@ -113,7 +113,7 @@ mod deflate {
     }
 
     #[test]
-    fn multi_slice_input_packet() {
+    fn a_packet_of_megabytes() {
         round_trip(CODEC, &trace(1, 3_000_000, false));
     }
 
@@ -161,7 +161,7 @@ mod zstd {
     }
 
     #[test]
-    fn multi_slice_input_packet() {
+    fn a_packet_of_megabytes() {
         round_trip(CODEC, &trace(1, 3_000_000, false));
     }
 
@@ -188,28 +188,22 @@ fn asked(deflate: bool, zstd: Option<i32>, legacy: bool) -> TraceConfig {
     }
 }
 
-/// No codec built: plain packets, and a reason to say so.
 #[test]
-fn compression_configured_but_unsupported() {
-    let none = Built { deflate: false, zstd: false };
+fn what_may_not_be_used_is_not_chosen() {
     for config in [asked(true, None, false), asked(false, Some(3), false), asked(false, None, true)]
     {
-        assert_eq!(Codec::pick(&config, none), None);
+        assert_eq!(Codecs::NONE.choose(&config), None);
         assert!(Codec::is_asked_for(&config));
     }
     assert!(!Codec::is_asked_for(&TraceConfig::default()));
+    let deflate = Codecs { deflate: true, zstd: false };
+    assert_eq!(deflate.choose(&asked(false, Some(3), true)), Some(Codec::Deflate));
+    assert_eq!(deflate.choose(&asked(true, Some(3), false)), Some(Codec::Deflate));
+    assert_eq!(deflate.choose(&asked(false, Some(3), false)), None);
 }
 
 #[test]
-fn compression_config_zstd_falls_back_to_legacy_deflate() {
-    let only_deflate = Built { deflate: true, zstd: false };
-    assert_eq!(Codec::pick(&asked(false, Some(3), true), only_deflate), Some(Codec::Deflate));
-    assert_eq!(Codec::pick(&asked(true, Some(3), false), only_deflate), Some(Codec::Deflate));
-    assert_eq!(Codec::pick(&asked(false, Some(3), false), only_deflate), None);
-}
-
-#[test]
-fn compression_config_zstd_used_when_available() {
+fn zstd_comes_first() {
     assert_eq!(Codec::choose(&asked(true, Some(3), true)), Some(Codec::Zstd(3)));
     assert_eq!(Codec::choose(&asked(true, None, false)), Some(Codec::Deflate));
     assert_eq!(Codec::choose(&asked(false, None, true)), Some(Codec::Deflate));

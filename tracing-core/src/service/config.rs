@@ -2,6 +2,7 @@
 
 use crate::sync::Arc;
 
+use crate::compress::Codecs;
 use crate::shm::Region;
 
 /// Makes the shared memory of a producer: sealed memfds in the daemon, heap memory in tests and in one process.
@@ -59,6 +60,8 @@ pub struct ServiceConfig {
     pub scrape_by_default: bool,
     /// Schemas of extension fields, put into every trace unless its config disables them.
     pub extensions: Vec<super::ExtensionSet>,
+    /// How it may compress traces: usually all that is built in.
+    pub codecs: Codecs,
 }
 
 impl std::fmt::Debug for ServiceConfig {

@@ -117,6 +117,7 @@ impl Shell {
             regions: Arc::new(HeapRegions),
             scrape_by_default: false,
             extensions: Vec::new(),
+            codecs: crate::compress::Codecs::BUILT,
         };
         change(&mut config);
         Self {

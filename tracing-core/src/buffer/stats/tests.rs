@@ -26,16 +26,6 @@ fn three_buckets() {
 }
 
 #[test]
-fn copy_and_move_operators() {
-    let mut stats = histogram(&[1, 100]);
-    let copy = stats.clone();
-    stats.add(1000);
-    assert_eq!((copy.counts[0], copy.counts[2], copy.counts[4]), (1, 1, 0));
-    let moved = stats;
-    assert_eq!((moved.counts[2], moved.counts[4], moved.sums[4]), (1, 1, 1000));
-}
-
-#[test]
 fn rand() {
     let mut state = 7u64;
     let values: Vec<u64> = (0..1000)

@@ -238,6 +238,7 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
         regions: Arc::new(MemfdRegions),
         scrape_by_default: false,
         extensions: Vec::new(),
+        codecs: crate::compress::Codecs::BUILT,
     })
 }
 

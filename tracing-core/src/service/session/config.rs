@@ -6,7 +6,7 @@
 use protos::TraceConfig;
 use protozero::Message as _;
 
-use crate::compress::Codec;
+use crate::compress::{Codec, Codecs};
 use crate::limits;
 use crate::service::matching::{Effort, NameRegex};
 use crate::service::triggers::Triggers;
@@ -51,7 +51,7 @@ pub(in crate::service) struct Checked {
 ///
 /// # Errors
 /// One line for the user: what is wrong, with the numbers.
-pub(in crate::service) fn check(config: &TraceConfig) -> Result<Checked, String> {
+pub(in crate::service) fn check(config: &TraceConfig, codecs: Codecs) -> Result<Checked, String> {
     check_duration(config)?;
     check_triggers(config)?;
     check_guardrails(config)?;
@@ -65,7 +65,7 @@ pub(in crate::service) fn check(config: &TraceConfig) -> Result<Checked, String>
         .collect::<Result<_, String>>()?;
     let triggers =
         Triggers::from_config(config, |text| regexes.compile("producer_name_regex", text))?;
-    Ok(Checked { filters, triggers, notes: notes(config) })
+    Ok(Checked { filters, triggers, notes: notes(config, codecs) })
 }
 
 fn guarded(config: &TraceConfig) -> bool {
@@ -259,7 +259,7 @@ pub(in crate::service) fn compile_filter(
     })
 }
 
-fn notes(config: &TraceConfig) -> Vec<String> {
+fn notes(config: &TraceConfig, codecs: Codecs) -> Vec<String> {
     let mut notes = Vec::new();
     let of_source = |source: &protos::TraceConfigDataSource| {
         source.config.as_ref().is_some_and(|config| config.protovm_config.is_some())
@@ -267,8 +267,8 @@ fn notes(config: &TraceConfig) -> Vec<String> {
     if config.data_sources.iter().any(of_source) {
         notes.push("protovm_config is ignored: nothing runs ProtoVM programs here".into());
     }
-    if Codec::is_asked_for(config) && Codec::choose(config).is_none() {
-        notes.push("the compression asked for is not built: the trace will be uncompressed".into());
+    if Codec::is_asked_for(config) && codecs.choose(config).is_none() {
+        notes.push("the compression asked for is not there: the trace will be uncompressed".into());
     }
     notes
 }

@@ -11,7 +11,6 @@ use super::config;
 use super::file::SessionFile;
 use super::flush::FlushStrategy;
 use super::state::{InstanceState, Lifecycle, Session, State, push_concurrent};
-use crate::compress::Codec;
 use crate::filter::TraceFilter;
 use crate::ids::{ClientId, FileId, SessionId};
 use crate::limits;
@@ -48,7 +47,7 @@ impl Service {
                     .into(),
             );
         }
-        let mut checked = config::check(&config)?;
+        let mut checked = config::check(&config, self.config.codecs)?;
         self.check_exclusive(&config)?;
         self.check_others(&config, uid)?;
         let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose()?;
@@ -73,7 +72,7 @@ impl Service {
                 .into());
         }
         session.filter = filter;
-        session.compression = Codec::choose(&session.config);
+        session.compression = self.config.codecs.choose(&session.config);
         session.boost = boost;
         if write_into_file && let Some(file) = file {
             session.file = Some(SessionFile::new(file, &session.config));

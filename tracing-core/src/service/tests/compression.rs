@@ -6,6 +6,7 @@ use protos::TraceConfigCompressionConfig as Config;
 use protozero::Message as _;
 
 use super::*;
+use crate::compress::Codecs;
 use crate::testing::mock::decode_file;
 
 fn deflate() -> Config {
@@ -140,4 +141,74 @@ fn a_pass_larger_than_a_reply() {
     write_large(&mut shell, &producer, &payload(&text));
     let inner: Vec<_> = consumer.read(&mut shell).iter().flat_map(unpack).collect();
     assert_eq!(payloads(&inner), [text]);
+}
+
+/// What a session gives that is recorded by a service with these codecs only.
+fn read_with(codecs: Codecs, config: TraceConfig) -> (Vec<TracePacket>, Shell) {
+    let mut shell = Shell::with(|service| service.codecs = codecs);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a"), payload("b")]);
+    (consumer.read(&mut shell), shell)
+}
+
+/// No codec built: plain packets, and a line in the log.
+#[test]
+fn compression_configured_but_unsupported() {
+    for compression in [deflate(), zstd(3)] {
+        let config = TraceConfig { compression: Some(compression), ..config(&["ds"]) };
+        let (packets, shell) = read_with(Codecs::NONE, config);
+        assert_eq!(payloads(&packets), ["a", "b"]);
+        assert!(shell.log.iter().any(|line| line.1.contains("will be uncompressed")));
+    }
+}
+
+#[test]
+#[allow(deprecated, reason = "what configs of today still say")]
+fn compression_config_zstd_falls_back_to_legacy_deflate() {
+    let config = TraceConfig {
+        compression: Some(zstd(3)),
+        compression_type: Some(protos::TraceConfigCompressionType::COMPRESSION_TYPE_DEFLATE),
+        ..config(&["ds"])
+    };
+    let (packets, shell) = read_with(Codecs { deflate: true, zstd: false }, config);
+    assert!(packets.iter().all(|p| p.data.as_ref().is_some_and(is_deflate)));
+    assert_eq!(payloads(&packets.iter().flat_map(unpack).collect::<Vec<_>>()), ["a", "b"]);
+    assert!(!shell.log.iter().any(|line| line.1.contains("will be uncompressed")));
+}
+
+#[test]
+#[allow(deprecated, reason = "what configs of today still say")]
+fn compression_config_zstd_used_when_available() {
+    let config = TraceConfig {
+        compression: Some(Config { zstd: zstd(3).zstd, ..deflate() }),
+        compression_type: Some(protos::TraceConfigCompressionType::COMPRESSION_TYPE_DEFLATE),
+        ..config(&["ds"])
+    };
+    read_ipc(config, is_zstd);
+}
+
+/// A packet that lies in several chunks is one packet of the stream.
+fn multi_slice_input(compression: Config) {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        compression: Some(compression),
+        buffers: vec![buffer(4096)],
+        ..config(&["ds"])
+    };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    let text: String = (0..100_000).map(|at| char::from(b'a' + (at / 7 % 26) as u8)).collect();
+    write_large(&mut shell, &producer, &payload(&text));
+    producer.write(&mut shell, WriterId(2), BUFFER, &[payload("behind")]);
+    let inner: Vec<_> = consumer.read(&mut shell).iter().flat_map(unpack).collect();
+    assert_eq!(payloads(&inner), [text.as_str(), "behind"]);
+}
+
+#[test]
+fn deflate_multi_slice_input_packet() {
+    multi_slice_input(deflate());
+}
+
+#[test]
+fn zstd_multi_slice_input_packet() {
+    multi_slice_input(zstd(0));
 }

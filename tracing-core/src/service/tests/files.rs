@@ -323,6 +323,13 @@ fn every_file_operation_may_fail() {
         consumer.disconnect(&mut shell);
         assert!(shell.service.is_idle());
         assert!(shell.files.values().all(|f| f.closed));
+        // What was written before the failure is there, in whole packets; and nothing after it.
+        assert_eq!(shell.files.len(), usize::from(number > 0));
+        for file in shell.files.values() {
+            let packets = decode_file(&file.bytes);
+            assert_eq!(payloads(&packets).len(), number.saturating_sub(1).min(3));
+            assert_eq!(packets.is_empty(), number == 1);
+        }
         if shell.file_ops <= number {
             assert_eq!(end, "", "nothing failed");
             assert_eq!(number, 5, "created, written three times, and once more at the end");

@@ -1,6 +1,7 @@
 //! Flushes, however started, and what ends them.
 
 use super::*;
+use protos::GetAsyncCommandResponseCmd as GetAsyncCommand;
 use protos::producer_port::Request;
 use protos::{TraceConfigIncrementalStateConfig, TraceConfigWriteFlushMode as Mode};
 
@@ -183,8 +184,51 @@ fn periodic_clear_incremental_state() {
     assert_eq!(words(&mut shell, &mut producer), ["clear [1, 3]"; 3]);
 }
 
+/// What a producer is told in each of `writes` periods of a session that writes into a file, and what is in the
+/// file at the end. It commits what it has when it is flushed, and never else.
+fn flushed_for_writes(mode: Mode, period_ms: u32, writes: u64) -> (Vec<usize>, Vec<String>) {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    let config = TraceConfig {
+        write_into_file: Some(true),
+        write_flush_mode: Some(mode),
+        file_write_period_ms: Some(period_ms),
+        ..config(&["ds"])
+    };
+    consumer.enable(&mut shell, config, Some(file));
+    producer.commands(&mut shell);
+    let mut told = Vec::new();
+    for write in 1..=writes {
+        shell.advance_ms(period_ms.into());
+        let commands = producer.commands(&mut shell);
+        for command in &commands {
+            let GetAsyncCommand::Flush(flush) = command else { panic!("{command:?}") };
+            assert_eq!(flush.flags, Some(0x11), "the service, periodically");
+            let text = write.to_string();
+            producer.write(&mut shell, WRITER, BUFFER, &[payload(&text)]);
+            producer.ack_flush(&mut shell, flush.request_id.unwrap());
+        }
+        told.push(commands.len());
+    }
+    let bytes = &shell.files[&file].bytes;
+    (told, payloads(&crate::testing::mock::decode_file(bytes)))
+}
+
+/// A flush before each write, or every five seconds whatever the writes.
 #[test]
 fn flush_strategies() {
+    let (told, written) = flushed_for_writes(Mode(3), 100, 4);
+    assert_eq!((told, written.join(" ").as_str()), (vec![1; 4], "1 2 3 4"));
+    let (told, written) = flushed_for_writes(Mode(1), 1000, 11);
+    let every_fifth: Vec<usize> = (1..=11).map(|write| usize::from(write % 5 == 0)).collect();
+    assert_eq!((told, written.join(" ").as_str()), (every_fifth, "5 10"));
+}
+
+#[test]
+fn strategies_by_config() {
     use crate::service::session::flush::FlushStrategy::{self, *};
     let choose = |mode: i32, write_ms, flush_ms| {
         let config = TraceConfig {

@@ -143,6 +143,7 @@ impl World {
             regions: Arc::new(HeapRegions),
             scrape_by_default: rng.chance(50),
             extensions: Vec::new(),
+            codecs: crate::compress::Codecs::BUILT,
         };
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
