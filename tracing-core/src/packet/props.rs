@@ -8,9 +8,9 @@ use super::validate::is_reserved;
 /// The rule again, in terms of the protobuf reader.
 fn oracle(bytes: &[u8]) -> bool {
     let mut rest = bytes;
-    let varint = |rest: &mut &[u8]| -> Option<u64> {
+    let varint = |rest: &mut &[u8], bytes_max: usize| -> Option<u64> {
         let mut value = 0u64;
-        for i in 0..10 {
+        for i in 0..bytes_max {
             let (byte, tail) = rest.split_first()?;
             *rest = tail;
             value |= u64::from(byte & 0x7f) << (7 * i);
@@ -21,14 +21,14 @@ fn oracle(bytes: &[u8]) -> bool {
         None
     };
     while !rest.is_empty() {
-        let Some(tag) = varint(&mut rest) else { return false };
-        if is_reserved((tag >> 3) as u32) {
+        let Some(tag) = varint(&mut rest, 5) else { return false };
+        if tag >> 32 != 0 || tag >> 3 == 0 || is_reserved((tag >> 3) as u32) {
             return false;
         }
         let skip = match tag & 7 {
-            0 => varint(&mut rest).map(|_| 0),
+            0 => varint(&mut rest, 10).map(|_| 0),
             1 => Some(8),
-            2 => varint(&mut rest).filter(|n| *n < 1 << 28),
+            2 => varint(&mut rest, 5).filter(|n| *n < 1 << 28),
             5 => Some(4),
             _ => None,
         };

@@ -130,10 +130,32 @@ fn overlong_varints() {
     value.extend([0x80; 10]);
     value.push(0x01);
     check(&value, false);
-    let mut tag = vec![0xc0];
-    tag.extend([0x80; 8]);
-    tag.extend([0x00, 0x05]);
-    check(&tag, true);
+    // Strict parsers take no more than five bytes for a tag or a length.
+    for (zeros, valid) in [(3, true), (4, false), (8, false)] {
+        let mut tag = vec![0xc0];
+        tag.extend(vec![0x80; zeros]);
+        tag.extend([0x00, 0x05]);
+        check(&tag, valid);
+        let mut length = vec![0x12, 0x81];
+        length.extend(vec![0x80; zeros]);
+        length.extend([0x00, b'x']);
+        check(&length, valid);
+    }
+}
+
+/// What parsers take for another field, or refuse with the whole trace.
+#[test]
+fn numbers_that_no_field_has() {
+    for field in [3u64, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133, 900] {
+        let mut packet = varint(field << 3 | 1 << 32);
+        packet.push(5);
+        check(&packet, false);
+    }
+    check(&[0, 0], false);
+    check(&[0x02, 1, b'x'], false);
+    let mut largest = varint(u64::from(u32::MAX) & !7);
+    largest.push(5);
+    check(&largest, true);
 }
 
 /// A varint field behind `packet`.

@@ -18,8 +18,10 @@ pub struct PacketStreamValidator;
 
 /// Largest length a field may claim: 2^28 - 1, the largest a four-byte varint can hold.
 const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
-/// A varint has at most this many bytes.
+/// A varint has at most this many bytes,
 const VARINT_BYTES_MAX: u32 = 10;
+/// and a tag or length this many: strict parsers refuse a trace with a longer one.
+const HEADER_BYTES_MAX: usize = 5;
 
 /// Fields of `TracePacket` that only the service writes.
 pub(super) const fn is_reserved(field: u32) -> bool {
@@ -50,10 +52,11 @@ enum Next {
 
 #[inline]
 const fn after_preamble(tag: u64) -> Next {
-    // Upstream keeps 32 bits of the field id, so must we: 2^32 + 3 reads as 3 there.
-    #[allow(clippy::cast_possible_truncation, reason = "the truncation is the rule")]
+    // Parsers keep 32 bits of a tag: what has more reads as any field there. None has the number 0, and for many
+    // a packet with it spoils the whole trace.
+    #[allow(clippy::cast_possible_truncation, reason = "of what has no more bits")]
     let field = (tag >> 3) as u32;
-    if is_reserved(field) {
+    if tag > u32::MAX as u64 || field == 0 || is_reserved(field) {
         return Next::Refuse;
     }
     match tag & 7 {
@@ -68,8 +71,9 @@ const fn after_preamble(tag: u64) -> Next {
 impl PacketStreamValidator {
     /// Whether the slices, read as one packet, are whole fields without a reserved one among them.
     ///
-    /// False for: a varint longer than ten bytes, a group or an unknown wire type, a length above
-    /// 2^28 - 1, an end inside a field, a reserved field whatever its value. An empty packet is valid.
+    /// False for: a varint longer than ten bytes, a tag or length longer than five, a field number of 0 or above
+    /// 2^29 - 1, a group or an unknown wire type, a length above 2^28 - 1, an end inside a field, a reserved field
+    /// whatever its value. An empty packet is valid.
     #[inline(always)]
     #[must_use]
     pub fn validate(slices: &[&[u8]]) -> bool {
@@ -101,6 +105,12 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
         shift = shift.wrapping_add(7);
     }
     None
+}
+
+/// One varint off the front of `bytes` that is a tag or a length.
+#[inline]
+fn header(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    varint(bytes).filter(|(_, rest)| bytes.len().wrapping_sub(rest.len()) <= HEADER_BYTES_MAX)
 }
 
 /// What each tag of one byte asks for.
@@ -181,11 +191,11 @@ fn contiguous(mut bytes: &[u8]) -> bool {
 /// What is behind a field of any shape; none if it is refused.
 #[inline(never)]
 fn behind_field(bytes: &[u8]) -> Option<&[u8]> {
-    let (tag, rest) = varint(bytes)?;
+    let (tag, rest) = header(bytes)?;
     let (skip, rest) = match after_preamble(tag) {
         Next::Varint => return varint(rest).map(|(_, rest)| rest),
         Next::Skip(count) => (count, rest),
-        Next::Length => varint(rest).filter(|(length, _)| *length <= FIELD_BYTES_MAX)?,
+        Next::Length => header(rest).filter(|(length, _)| *length <= FIELD_BYTES_MAX)?,
         Next::Refuse => return None,
     };
     usize::try_from(skip).ok().and_then(|count| rest.get(count..))
@@ -224,7 +234,10 @@ fn scattered(slices: &[&[u8]]) -> bool {
                 continue;
             }
             let whole = core::mem::take(&mut value);
-            count = 0;
+            let width = core::mem::take(&mut count) as usize;
+            if width > HEADER_BYTES_MAX && !matches!(state, State::Varint) {
+                return false;
+            }
             state = match state {
                 State::Preamble => match after_preamble(whole) {
                     Next::Varint => State::Varint,
