@@ -1,7 +1,9 @@
 //! `traced` as a process, looked at from outside.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing_core::client::consumer::Consumer;
@@ -14,6 +16,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Daemon {
     child: Child,
+    log: Arc<Mutex<Vec<String>>>,
     pub producers: Address,
     pub consumers: Address,
 }
@@ -42,22 +45,39 @@ impl Daemon {
     pub fn start(program: &Path) -> Outcome<Self> {
         let name = |port: &str| format!("@load-{}-{port}", std::process::id());
         let (producers, consumers) = (name("producer"), name("consumer"));
-        let child = Command::new(program)
+        let mut child = Command::new(program)
             .env("PERFETTO_PRODUCER_SOCK_NAME", &producers)
             .env("PERFETTO_CONSUMER_SOCK_NAME", &consumers)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let stderr = child.stderr.take().ok_or("no stderr")?;
+        std::thread::spawn({
+            let log = log.clone();
+            move || {
+                for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                    log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                }
+            }
+        });
         let parse = |text: String| Address::parse(text).map_err(|error| error.to_string());
-        let daemon = Self { child, producers: parse(producers)?, consumers: parse(consumers)? };
+        let daemon =
+            Self { child, log, producers: parse(producers)?, consumers: parse(consumers)? };
         wait_until("traced listens", || Ok(Consumer::connect(&daemon.consumers).is_ok()))?;
         Ok(daemon)
     }
 
     pub fn consumer(&self) -> Outcome<Consumer> {
         Consumer::connect(&self.consumers).map_err(|error| error.to_string())
+    }
+
+    /// How often its log has these words.
+    pub fn said(&self, words: &str) -> usize {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().filter(|line| line.contains(words)).count()
     }
 
     pub fn holdings(&self) -> Outcome<Holdings> {

@@ -168,7 +168,12 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     if after.rss_kb > before.rss_kb + SLACK_KB {
         return Err("memory is left behind".into());
     }
-    // The session that all of them lied to is well.
+    // The session that all of them lied to is well, and nothing of theirs is known.
+    let stats = consumer.get_trace_stats().map_err(|error| error.to_string())?;
+    let known = (stats.producers_connected, stats.tracing_sessions, stats.total_buffers);
+    if known != (Some(0), Some(1), Some(1)) || stats.data_sources_registered != Some(0) {
+        return Err(format!("somebody is left behind: {stats:?}"));
+    }
     consumer.disable_tracing().map_err(|error| error.to_string())?;
     let mut trace = Vec::new();
     consumer.read_into(&mut trace, crate::daemon::PATIENCE).map_err(|error| error.to_string())?;

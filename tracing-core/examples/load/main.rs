@@ -2,8 +2,9 @@
 //!
 //! Two acts against one `traced`, whose memory and descriptors are watched from outside:
 //!
-//! 1. [`crowd`]: 1,000 producers, 100 of them writing as fast as they can, 10 sessions, and a consumer that asks
-//!    and never reads. Nothing may be lost that the trace does not tell, and nobody else may have to wait.
+//! 1. [`crowd`]: 1,000 producers, 100 of them writing as fast as they can, 10 sessions of three users, and a
+//!    consumer that asks and never reads ([`unread`]). Nothing may be lost that the trace does not tell, nobody else
+//!    may have to wait ([`questions`]), and memory has its bound.
 //! 2. [`liars`]: 256 producers at a time that connect, lie and vanish. Nothing of them may stay.
 //!
 //! `--traced FILE` is the daemon; `--seconds N` how long each act goes on (60); `--short` is for machines that do
@@ -14,6 +15,8 @@
 mod crowd;
 mod daemon;
 mod liars;
+mod questions;
+mod unread;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
