@@ -161,4 +161,4 @@ fn pure<'s>(sources: impl Iterator<Item = &'s Source> + Clone) -> Option<Vec<Fil
 #[cfg(test)]
 mod props;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -50,3 +50,23 @@ fn imports_are_read_and_files_written_once() {
         format!("x/p.proto:1:27: imported file q.proto is not found; searched: `{a}`, `{b}`");
     assert_eq!(build().unwrap_err().to_string(), missing);
 }
+
+/// Nothing outside the folders is opened, and the import is what the error is about.
+#[test]
+fn imports_do_not_leave_the_folders() {
+    let root = folders();
+    let outside = root.path().join("outside.proto");
+    fs::write(&outside, "secret").unwrap();
+    fs::write(root.path().join("b/x/y.proto"), "secret").unwrap();
+    let outside = outside.display().to_string();
+    for path in
+        [outside.as_str(), "../outside.proto", "./x/y.proto", "x//y.proto", "x/../x/y.proto"]
+    {
+        let p = format!("syntax = \"proto3\";\nimport {path:?};");
+        fs::write(root.path().join("b/x/p.proto"), p).unwrap();
+        let build = Build::new().cargo(false).out_dir(root.path().join("out"));
+        let error = build.compile(&["x/p.proto"], &[root.path().join("b")]).unwrap_err();
+        let start = format!("x/p.proto:2:8: {path:?} is no plain path: ");
+        assert!(error.to_string().starts_with(&start), "{error}");
+    }
+}

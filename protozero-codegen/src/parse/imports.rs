@@ -1,16 +1,24 @@
-//! Imports: each is there, once, and none of them leads back.
+//! Imports: each is a plain path, there, once, and none of them leads back.
 
 use std::collections::BTreeMap;
 
 use super::Parsed;
 use crate::error::Error;
+use crate::syntax::{PLAIN, not_plain, plain};
 
 pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
+    // First what is imported: an odd path is the fault of who wrote it down, if anybody did.
+    for file in files {
+        let imports = &file.descriptor.dependency;
+        if let Some(at) = imports.iter().position(|import| !plain(import)) {
+            let message = not_plain(&imports[at]);
+            return Err(file.error(&format!("#import{at}"), |n| n.at, message));
+        }
+    }
     let mut by_path = BTreeMap::new();
     for (at, file) in files.iter().enumerate() {
-        let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
-        if !file.path.split('/').all(plain) {
-            let message = "a source's path must be relative and plain".into();
+        if !plain(&file.path) {
+            let message = format!("a source's path must be plain: {PLAIN}");
             return Err(file.error("", |_| Default::default(), message));
         }
         if by_path.insert(file.path.as_str(), at).is_some() {

@@ -1,11 +1,30 @@
 use super::{Parsed, build, check, imports, link};
 use crate::Source;
+use crate::syntax::PLAIN;
 
 fn sources(files: &[(&str, &str)]) -> Vec<Source> {
     let source =
         |(path, text): &(&str, &str)| Source { path: (*path).into(), text: (*text).into() };
     files.iter().map(source).collect()
 }
+
+/// Paths that `protoc` (`importer.cc`) does not take either.
+pub(crate) const NOT_PLAIN: [&str; 14] = [
+    "./a.proto",
+    "../a.proto",
+    "x/../a.proto",
+    "x/./a.proto",
+    "x//a.proto",
+    "/a.proto",
+    "//a.proto",
+    "x\\a.proto",
+    "a.proto/",
+    "",
+    "..",
+    "c:/a.proto",
+    "C:a.proto",
+    "a\0.proto",
+];
 
 /// The error of one file.
 fn error(text: &str) -> String {
@@ -121,6 +140,18 @@ fn names_that_lead_nowhere_are_errors() {
         error_of(&[("a.proto", ""), ("a.proto", "")]),
     ];
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn an_import_that_is_no_plain_path_is_told_where_it_stands() {
+    for path in NOT_PLAIN {
+        let text = format!("syntax = \"proto3\";\nimport public {path:?};");
+        let message = format!("a.proto:2:15: {path:?} is no plain path: {PLAIN}");
+        assert_eq!(error(&text), message);
+        // Whether or not there is such a file.
+        assert_eq!(error_of(&[(path, ""), ("a.proto", &text)]), message);
+    }
+    assert!(error("import \"a..b/.c./...d.proto\";").ends_with("is not among the sources"));
 }
 
 #[test]

@@ -168,6 +168,29 @@ fn names_in_json_need_not_be_said() {
 }
 
 #[test]
+fn an_import_that_is_no_plain_path_is_an_error_of_who_imports() {
+    for path in crate::parse::tests::NOT_PLAIN {
+        // `two.proto` goes by this path, and `three.proto` imports it, in its fourth line.
+        let mut set = set();
+        set.file.iter_mut().find(|f| f.name() == "two.proto").unwrap().set_name(path.into());
+        let three = set.file.iter_mut().find(|f| f.name() == "three.proto").unwrap();
+        three.dependency[0] = path.into();
+        let mut at = Location::new();
+        at.path = vec![3, 0];
+        at.span = vec![3, 0, 20];
+        three.source_code_info.mut_or_insert_default().location.push(at);
+        let start = format!("three.proto:4:1: {path:?} is no plain path: ");
+        let error = generate_set(&config(), &set.write_to_bytes().unwrap()).unwrap_err();
+        assert!(error.to_string().starts_with(&start), "{error}");
+        let mut request = CodeGeneratorRequest::new();
+        request.proto_file = set.file;
+        request.file_to_generate = vec!["three.proto".into()];
+        let response = ask(&request);
+        assert!(response.error().starts_with(&start), "{}", response.error());
+    }
+}
+
+#[test]
 fn hostile_descriptors_are_errors() {
     let check = |change: &dyn Fn(&mut FileDescriptorProto)| {
         let mut set = set();

@@ -123,8 +123,13 @@ impl<'a> Grammar<'a> {
                 } else if self.eat_word("weak") {
                     d.weak_dependency.push(count);
                 }
-                self.counted("import", d.dependency.len(), self.place());
-                d.dependency.push(self.utf8()?);
+                let at = self.place();
+                self.counted("import", d.dependency.len(), at);
+                let import = self.utf8()?;
+                if !super::plain(&import) {
+                    return Err((at, super::not_plain(&import)));
+                }
+                d.dependency.push(import);
                 self.expect(';')?;
                 self.end(None);
             }

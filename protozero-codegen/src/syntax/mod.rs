@@ -31,7 +31,25 @@ pub(crate) struct Syntax {
 /// Levels of messages, groups and option literals in each other.
 const DEPTH_MAX: usize = 32;
 
-/// Reads the text of `path`.
+/// What a path must be that leads from an include folder to a file, and nowhere else, on every
+/// system: the rule of `protoc` (`importer.cc`).
+pub(crate) const PLAIN: &str =
+    "no backslash, no consecutive slashes, no \".\" or \"..\", not absolute";
+
+/// Whether `path` is as [`PLAIN`] says.
+pub(crate) fn plain(path: &str) -> bool {
+    let part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
+    // `c:x` is on another drive, where there are drives.
+    let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    path.split('/').all(part) && !drive
+}
+
+/// What to say of an import that is not.
+pub(crate) fn not_plain(import: &str) -> String {
+    format!("{import:?} is no plain path: {PLAIN}")
+}
+
+/// Reads the text of `path`. Its imports are [`plain`]: they may be looked for.
 ///
 /// # Errors
 /// The first thing that is no `.proto`, with its place.
