@@ -32,6 +32,8 @@ const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
 /// Runs the program that `args` (its own name first) asks for. Never panics on bad words.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
+    // Without it a limit kills us in the middle of a packet; nothing else depends on it.
+    let _ = tracing_core::os::signal::survive_file_limits();
     let (name, result) = dispatch(&args);
     match result {
         Ok(code) => ExitCode::from(code),

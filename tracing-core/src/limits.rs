@@ -131,6 +131,8 @@ pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
 /// The same of all producers in one turn.
 pub const REGEX_STEPS_PER_TURN_MAX: u64 = 64 * 1024 * 1024;
+/// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
+pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
 /// Bytes of the name of a producer, and of a session where another one's trace tells of it: names are kept

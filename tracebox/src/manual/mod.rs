@@ -27,9 +27,9 @@ struct Completions {
     /// Which shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
-    /// For which program: tracebox, perfetto, traced and so on
-    #[arg(value_name = "PROGRAM", default_value = "tracebox")]
-    program: String,
+    /// For which program: tracebox, perfetto, traced and so on [default: all]
+    #[arg(value_name = "PROGRAM")]
+    program: Option<String>,
     /// Write those of every program into this directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "program")]
     all: Option<PathBuf>,
@@ -67,8 +67,13 @@ pub fn completions(name: &str, words: &[OsString]) -> Ending {
         }
         return Ok(0);
     }
-    let known = programs().into_iter().find(|command| command.get_name() == args.program);
-    print(&script(known.ok_or_else(|| unknown(&args.program))?))
+    let is_meant =
+        |command: &Command| args.program.as_deref().is_none_or(|p| p == command.get_name());
+    let scripts: Vec<u8> = programs().into_iter().filter(is_meant).flat_map(script).collect();
+    match &args.program {
+        Some(program) if scripts.is_empty() => Err(unknown(program)),
+        _ => print(&scripts),
+    }
 }
 
 /// `tracebox man`.

@@ -113,3 +113,31 @@ fn bad_words() {
     let ran = crate::world::Ran::from(ran.unwrap());
     ran.failed(1, "a socket path has at most 107 bytes");
 }
+
+/// A limit for the size of files is an error, as a full disk is, and not the end of who writes.
+#[test]
+fn files_that_may_not_grow() {
+    let world = World::new();
+    let limited = |line: &str| {
+        let command = world.command(line);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]).arg(command.get_program());
+        shell.args(command.get_args()).current_dir(world.path(""));
+        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        shell.stdin(std::process::Stdio::null());
+        shell
+    };
+    {
+        let _traced = world.traced();
+        let output = limited("perfetto -t 100ms -o trace").output().unwrap();
+        crate::world::Ran::from(output).failed(1, "File too large");
+    }
+    let mut traced = world.spawn(limited("traced"));
+    traced.read_until("listening on");
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } duration_ms: 100 write_into_file: true file_write_period_ms: 100",
+    );
+    world.run("perfetto -c c --txt -o trace").failed(1, "File too large");
+    world.run("perfetto --query").good();
+}

@@ -46,3 +46,11 @@ fn failed_io(call: &'static str) -> impl FnOnce(std::io::Error) -> OsError {
         OsError::new(call, error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error()))
     }
 }
+
+/// The same for calls that take the name of a machine, which may be nobody's.
+fn failed_with_name(call: &'static str) -> impl FnOnce(std::io::Error) -> OsError {
+    move |error| match error.raw_os_error() {
+        Some(errno) => OsError::new(call, errno),
+        None => OsError::new("getaddrinfo", rustix::io::Errno::HOSTUNREACH.raw_os_error()),
+    }
+}

@@ -6,12 +6,22 @@
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::failed_io;
 use crate::error::OsError;
+
+/// From now on a file that may not grow (`RLIMIT_FSIZE`) is an error of who writes to it, as a full disk is, and
+/// not the end of the process.
+///
+/// # Errors
+/// When the system does not let us.
+pub fn survive_file_limits() -> Result<(), OsError> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed_io("sigaction"))
+}
 
 /// Catches SIGINT and SIGTERM while it lives; afterwards they are ignored rather than deadly again.
 #[derive(Debug)]

@@ -43,6 +43,11 @@ impl NameRegex {
         Ok(Self { regex, steps: (size / STATE_BYTES) as u64 })
     }
 
+    /// What it takes when compiled, rounded up.
+    pub(super) fn bytes(&self) -> usize {
+        self.steps as usize * STATE_BYTES
+    }
+
     /// Whether it matches; also not if the effort is too much.
     pub(super) fn is_match(&self, name: &str, effort: &mut Effort<'_>) -> bool {
         effort.spend(self.steps.saturating_mul(name.len() as u64 + 1)) && self.regex.is_match(name)

@@ -6,6 +6,7 @@ use protozero::DecodeError;
 
 use crate::client::connection::ConnectionError;
 use crate::error::OsError;
+use crate::limits;
 use crate::os::socket::{Address, AddressError};
 
 /// One line for the user, each.
@@ -27,6 +28,13 @@ pub enum ConsumerError {
     Service(String),
     /// The service said no to this method, without words.
     Rejected(&'static str),
+    /// The arguments of this method do not fit into a request.
+    TooLong {
+        /// The method.
+        method: &'static str,
+        /// So many bytes they have.
+        bytes: usize,
+    },
     /// The service did not answer this method.
     TimedOut(&'static str),
     /// The service's answer made no sense.
@@ -64,6 +72,13 @@ impl fmt::Display for ConsumerError {
             Self::Service(text) if text.is_empty() => f.write_str("the service gave no reason"),
             Self::Service(text) => f.write_str(text),
             Self::Rejected(method) => write!(f, "the service rejected {method}"),
+            Self::TooLong { method, bytes } => {
+                let max = limits::IPC_FRAME_BYTES_MAX;
+                write!(
+                    f,
+                    "{method}: {bytes} bytes do not fit into a request, which has {max} at most"
+                )
+            }
             Self::TimedOut(method) => write!(f, "the service did not answer {method} in time"),
             Self::Malformed { method, error } => {
                 write!(f, "the service's answer to {method} is malformed: {error}")

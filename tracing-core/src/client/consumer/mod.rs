@@ -126,7 +126,7 @@ impl Consumer {
     /// [`wait`](Self::wait).
     ///
     /// # Errors
-    /// When the service is gone.
+    /// When the config is longer than a request can be, or the service is gone.
     pub fn enable_tracing(
         &mut self,
         config: &TraceConfig,
@@ -144,6 +144,10 @@ impl Consumer {
         request: EnableTracingRequest,
         file: Option<OwnedFd>,
     ) -> Result<(), ConsumerError> {
+        let bytes = request.encode_to_vec().len();
+        if bytes >= crate::limits::IPC_FRAME_BYTES_MAX {
+            return Err(ConsumerError::TooLong { method: "EnableTracing", bytes });
+        }
         let file = file.map_or(Attachment::None, Attachment::File);
         let call = self.connection.send(Request::EnableTracing(request), true, file)?;
         self.enabled = Some(call);

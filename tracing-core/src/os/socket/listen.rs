@@ -28,7 +28,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::{Address, Stream, vsock};
 use crate::error::OsError;
-use crate::os::{failed, failed_io};
+use crate::os::{failed, failed_io, failed_with_name};
 
 /// Connections that wait to be accepted. More than the kernel's own limit means that limit (SOMAXCONN).
 pub(super) const BACKLOG: i32 = 4096;
@@ -111,7 +111,7 @@ impl Listener {
                     if error.raw_os_error() == Some(Errno::ADDRINUSE.raw_os_error()) {
                         ListenError::InUse(address.clone())
                     } else {
-                        os(failed_io("bind")(error))
+                        os(failed_with_name("bind")(error).on(address))
                     }
                 })?;
                 (OwnedFd::from(listener), None)

@@ -14,7 +14,7 @@ use rustix::net::{
 use super::listen::unix_socket;
 use super::{Address, vsock};
 use crate::error::OsError;
-use crate::os::{failed, failed_io};
+use crate::os::{failed, failed_with_name};
 
 /// A connected socket. Calls never block: they do what can be done now.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Stream {
             Address::Abstract(name) => SocketAddrUnix::new_abstract_name(name),
             Address::Tcp { host, port } => {
                 let stream = TcpStream::connect((host.as_str(), *port))
-                    .map_err(|error| failed_io("connect")(error).on(address))?;
+                    .map_err(|error| failed_with_name("connect")(error).on(address))?;
                 let fd = OwnedFd::from(stream);
                 // Small requests must not wait for an acknowledgement of the one before.
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&fd, true);

@@ -9,6 +9,9 @@ use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::ids::{BufferId, SessionId};
 use crate::service::core::Service;
 
+/// Sizes are rounded up to 4 KiB, and offsets have 32 bits.
+const V2_KB_MAX: u64 = u32::MAX as u64 / 4096 * 4;
+
 /// A buffer as a config asks for it.
 ///
 /// # Errors
@@ -29,6 +32,11 @@ pub(in crate::service) fn make_buffer(
         Some(Mode::TRACE_BUFFER_V2) => Version::V2,
         _ => Version::V1,
     };
+    if version == Version::V2 && bytes > V2_KB_MAX * 1024 {
+        return Err(format!(
+            "Invalid buffer sizes: {bytes} bytes, size_kb of TRACE_BUFFER_V2 is from 1 to {V2_KB_MAX}"
+        ));
+    }
     TraceBuffer::new(bytes as usize, policy, version)
         .ok_or_else(|| format!("failed to allocate a trace buffer of {bytes} bytes (OOM)"))
 }

@@ -81,7 +81,10 @@ fn check_duration(config: &TraceConfig) -> Result<(), String> {
     let duration = u64::from(config.duration_ms.unwrap_or(0));
     let max = duration_max(config);
     if duration > max {
-        return Err(format!("trace too long: duration_ms is {duration}, at most {max} is allowed"));
+        let guards = if guarded(config) { " with enable_extra_guardrails" } else { "" };
+        return Err(format!(
+            "trace too long: duration_ms is {duration}, at most {max} is allowed{guards}"
+        ));
     }
     Ok(())
 }
@@ -221,6 +224,7 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
 #[derive(Debug, Default)]
 pub(in crate::service) struct Regexes {
     count: usize,
+    bytes: usize,
 }
 
 /// How much of an expression an error repeats.
@@ -235,11 +239,19 @@ impl Regexes {
         if self.count > max {
             return Err(format!("too many regular expressions, at most {max} are allowed"));
         }
-        NameRegex::new(text).map_err(|e| {
+        let made = NameRegex::new(text).map_err(|e| {
             let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
             let rest = if short.len() < text.len() { "…" } else { "" };
             format!("{field} {short:?}{rest} is invalid: {e}")
-        })
+        })?;
+        self.bytes += made.bytes();
+        let max = limits::REGEX_BYTES_PER_SESSION_MAX / 1024;
+        if self.bytes > max * 1024 {
+            return Err(format!(
+                "the regular expressions are too large: at most {max} KiB, compiled, are allowed in all"
+            ));
+        }
+        Ok(made)
     }
 }
 

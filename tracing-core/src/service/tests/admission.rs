@@ -95,6 +95,12 @@ fn invalid_buffer_sizes() {
     let buffers = vec![buffer(4), buffer(4), buffer(4_194_304)];
     check(TraceConfig { buffers, ..config(&[]) }, "Invalid buffer sizes");
     check(TraceConfig { buffers: vec![buffer(0)], ..config(&[]) }, "Invalid buffer sizes");
+    let v2 = |kb| TraceConfigBufferConfig {
+        experimental_mode: Some(protos::TraceConfigBufferConfigExperimentalMode::TRACE_BUFFER_V2),
+        ..buffer(kb)
+    };
+    let buffers = |kb| TraceConfig { buffers: vec![v2(kb)], ..config(&[]) };
+    check(buffers(4_194_301), "size_kb of TRACE_BUFFER_V2 is from 1 to 4194300");
     check(TraceConfig { buffers: vec![buffer(4); 129], ..config(&[]) }, "too many buffers");
 }
 

@@ -25,7 +25,7 @@ fn lines(shell: &Shell, text: &str) -> usize {
 fn a_producer_has_so_much_to_spend_on_its_name() {
     let mut shell = Shell::new();
     let mut consumer = MockConsumer::connect(&mut shell, 0);
-    consumer.enable(&mut shell, with_filter(&format!("{SLOW}|honest"), 300), None);
+    consumer.enable(&mut shell, with_filter(&format!("{SLOW}|honest"), 16), None);
     assert_eq!(consumer.ended(&mut shell), None);
     let hostile = producer(&mut shell, &"a".repeat(1024));
     for _ in 0..500 {
@@ -37,11 +37,11 @@ fn a_producer_has_so_much_to_spend_on_its_name() {
     // Others are not the worse for it.
     let honest = producer(&mut shell, "honest");
     honest.register_name(&mut shell, "ds");
-    assert_eq!(shell.service.footprint().instances, first + 300);
+    assert_eq!(shell.service.footprint().instances, first + 16);
     // Time makes rich.
     shell.advance_ms(1000);
     hostile.register_name(&mut shell, "ds");
-    assert!(shell.service.footprint().instances > first + 300);
+    assert!(shell.service.footprint().instances > first + 16);
     hostile.disconnect(&mut shell);
     assert_eq!(lines(&shell, "more errors of it were not logged"), 1);
 }
@@ -77,7 +77,7 @@ fn triggers_are_held_to_it_as_well() {
     };
     let triggers = TraceConfigTriggerConfig {
         trigger_mode: Some(protos::TraceConfigTriggerConfigTriggerMode::STOP_TRACING),
-        triggers: (0..500).map(trigger).collect(),
+        triggers: (0..16).map(trigger).collect(),
         trigger_timeout_ms: Some(10_000),
         ..Default::default()
     };
@@ -85,7 +85,7 @@ fn triggers_are_held_to_it_as_well() {
     consumer.enable(&mut shell, config, None);
     assert_eq!(consumer.ended(&mut shell), None);
     let hostile = producer(&mut shell, &"a".repeat(1024));
-    let names = (0..500).map(|number| number.to_string()).collect();
+    let names = (0..16).map(|number| number.to_string()).collect();
     let request = protos::ActivateTriggersRequest { trigger_names: names, ..Default::default() };
     hostile.call(&mut shell, producer_port::Request::ActivateTriggers(request));
     assert!(lines(&shell, "activated by") < 10);
@@ -103,4 +103,14 @@ fn what_is_said_of_a_consumer_has_an_end() {
     assert_eq!(shell.log.len(), limits::LOG_LINES_PER_PEER_MAX as usize);
     consumer.disconnect(&mut shell);
     assert!(shell.log.last().unwrap().1.ends_with("left; 5984 more errors of it were not logged"));
+}
+
+#[test]
+fn expressions_of_a_session_have_a_size() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, with_filter("(.{1000})*0", 1000), None);
+    assert!(consumer.ended(&mut shell).unwrap().contains("1024 KiB, compiled"));
+    consumer.enable(&mut shell, with_filter("com[.]example[.].*", 1000), None);
+    assert_eq!(consumer.ended(&mut shell), None);
 }
