@@ -148,8 +148,12 @@ pub const CLONE_HITS_PENDING_MAX: usize = 256;
 pub const TRIGGER_NAMES_MAX: usize = 1024;
 /// Activations remembered of one trigger: a larger `max_per_24_h` is taken for this.
 pub const TRIGGER_HISTORY_MAX: usize = 1024;
-/// Sessions at a time, with clones: upstream bounds no clones.
-pub const SESSIONS_WITH_CLONES_MAX: usize = 64;
+/// Clones at a time, of all users: upstream bounds them not at all, and each holds a copy of the buffers.
+pub const CLONES_MAX: usize = 48;
+/// Clones at a time of one user.
+pub const CLONES_PER_UID_MAX: usize = 16;
+/// Sessions at a time, with clones.
+pub const SESSIONS_WITH_CLONES_MAX: usize = SESSIONS_MAX + CLONES_MAX;
 
 /// Encoded size of one data source's config, bytes: it goes to its producers in one frame, with what the service
 /// adds and the envelope.

@@ -107,9 +107,12 @@ impl Service {
         if self.pending_clones.values().any(|clone| clone.client == client) {
             return Err("a clone for this consumer is already on its way".into());
         }
-        let count = self.sessions.len() + self.pending_clones.len();
-        if count >= limits::SESSIONS_WITH_CLONES_MAX {
-            return Err(format!("too many sessions and clones ({count})"));
+        let (all, own) = self.count_clones(uid);
+        if own >= limits::CLONES_PER_UID_MAX {
+            return Err(format!("too many clones ({own}) for uid {uid}: free some"));
+        }
+        if all >= limits::CLONES_MAX {
+            return Err(format!("too many clones ({all})"));
         }
         let wanted = self.find_source(request).ok_or("Tracing session not found")?;
         let session = self.sessions.get(&wanted.source).ok_or("Tracing session not found")?;
@@ -124,6 +127,17 @@ impl Service {
         }
         self.clear_before_clone(wanted.source)?;
         Ok(wanted)
+    }
+
+    /// Clones that there are or will be: of everybody, and of a user.
+    fn count_clones(&self, uid: u32) -> (usize, usize) {
+        let made = self.sessions.values().filter(|s| s.state == State::ClonedReadOnly);
+        let uids = made.map(|s| Some(s.uid)).chain(
+            self.pending_clones
+                .values()
+                .map(|clone| self.consumers.get(&clone.client).map(|c| c.peer.uid)),
+        );
+        uids.fold((0, 0), |(all, own), of| (all + 1, own + usize::from(of == Some(uid))))
     }
 
     fn find_source(&self, request: &CloneSessionRequest) -> Option<Wanted> {

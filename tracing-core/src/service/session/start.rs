@@ -218,8 +218,11 @@ impl Service {
         if of_uid >= limits::SESSIONS_PER_UID_MAX {
             return Err(format!("too many concurrent tracing sessions ({of_uid}) for uid {uid}"));
         }
-        let all = self.sessions.values().filter(counts).count();
-        if all >= limits::SESSIONS_MAX || self.sessions.len() >= limits::SESSIONS_WITH_CLONES_MAX {
+        // Clones of others do not: else any user could take all that there are.
+        let all =
+            self.sessions.values().filter(counts).filter(|s| s.state != State::ClonedReadOnly);
+        let all = all.count();
+        if all >= limits::SESSIONS_MAX {
             return Err(format!("too many concurrent tracing sessions ({all})"));
         }
         Ok(())

@@ -663,26 +663,42 @@ fn a_clone_whose_file_cannot_be_written() {
 
 #[test]
 fn clones_are_counted_and_bounded() {
+    use crate::limits::{CLONES_MAX, CLONES_PER_UID_MAX};
     let mut shell = Shell::new();
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    consumer.enable(&mut shell, config(&[]), None);
     let mut clones = Vec::new();
-    for _ in 1..crate::limits::SESSIONS_WITH_CLONES_MAX {
-        let (clone, call) = ask(&mut shell, 0, None);
-        done(&mut shell, &clone, call);
-        clones.push(clone);
+    for uid in 0..CLONES_MAX / CLONES_PER_UID_MAX {
+        let uid = uid as u32 + 7;
+        let mut consumer = MockConsumer::connect(&mut shell, uid);
+        let name = uid.to_string();
+        let named = TraceConfig { unique_session_name: Some(name.clone()), ..config(&[]) };
+        consumer.enable(&mut shell, named, None);
+        let mut ask = |uid| {
+            let clone = MockConsumer::connect(&mut shell, uid);
+            let call = clone.clone_session(&mut shell, by_name(&name), None);
+            let error = clone.cloned(&mut shell, call).expect("answered").error;
+            clones.push(clone);
+            error.unwrap_or_default()
+        };
+        for _ in 0..CLONES_PER_UID_MAX {
+            assert_eq!(ask(uid), "");
+        }
+        assert!(ask(uid).contains(&format!("for uid {uid}")));
+        // Others are not the worse for it, until there are too many of everybody.
+        if uid as usize + 1 == 7 + CLONES_MAX / CLONES_PER_UID_MAX {
+            assert!(ask(0).contains("too many clones"));
+        }
+        // A user's own ones count among his sessions.
+        let mut next = MockConsumer::connect(&mut shell, uid);
+        next.enable(&mut shell, config(&[]), None);
+        assert!(next.ended(&mut shell).unwrap().contains("for uid"));
     }
-    let (clone, call) = ask(&mut shell, 0, None);
-    refused(&mut shell, &clone, call, "too many");
-    let mut next = MockConsumer::connect(&mut shell, 0);
-    next.enable(&mut shell, config(&[]), None);
-    assert!(next.ended(&mut shell).unwrap().contains("for uid"));
+    let mut other = MockConsumer::connect(&mut shell, 99);
+    other.enable(&mut shell, config(&[]), None);
+    assert_eq!(other.ended(&mut shell), None);
     for clone in clones {
         clone.free(&mut shell);
     }
-    assert_eq!(shell.service.footprint().buffers, 1);
-    next.enable(&mut shell, config(&[]), None);
-    assert_eq!(next.ended(&mut shell), None);
+    assert_eq!(shell.service.footprint().buffers, 1 + CLONES_MAX / CLONES_PER_UID_MAX);
 }
 
 /// It would never end, and nothing but the number of all sessions bounds clones.
