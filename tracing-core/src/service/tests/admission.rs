@@ -44,6 +44,11 @@ fn empty_config_is_legal() {
 
 #[test]
 fn abort_if_trace_duration_is_too_long() {
+    let mut shell = Shell::new();
+    let too_long = TraceConfig { duration_ms: Some(0x7fff_ffff), ..config(&["ds"]) };
+    let (mut producer, mut consumer) = recording(&mut shell, too_long);
+    assert!(consumer.ended(&mut shell).unwrap().contains("too long"));
+    assert!(producer.smb.is_none() && words(&mut shell, &mut producer).is_empty());
     check(TraceConfig { duration_ms: Some(0x7fff_ffff), ..config(&[]) }, "too long");
     let day = 24 * 3600 * 1000;
     check(TraceConfig { duration_ms: Some(day + 1), ..config(&[]) }, "");
@@ -153,8 +158,11 @@ fn cant_back_to_back_configs_for_with_extra_guardrails() {
         unique_session_name: Some("name".into()),
         ..config(&[])
     };
-    let (first, error) = attempt(&mut shell, 0, guarded.clone());
-    assert_eq!(error, "");
+    let with_source = TraceConfig { data_sources: named(&["ds"]), ..guarded.clone() };
+    let (mut producer, mut first) = recording(&mut shell, with_source);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+    assert_eq!(first.ended(&mut shell), None);
+    assert_eq!(payloads(&first.read(&mut shell)), ["x"]);
     first.free(&mut shell);
     assert!(attempt(&mut shell, 0, guarded.clone()).1.contains("too recent"));
     shell.advance_ms(300_001);

@@ -54,6 +54,16 @@ fn lifecycle_event_smoke() {
     for packet in service.clone() {
         assert!(trusted_uid(packet).is_some());
     }
+    consumer.flush(&mut shell, 0);
+    producer.ack_flush(&mut shell, 1);
+    insta::assert_debug_snapshot!(kinds(&consumer.read(&mut shell)), @r#"
+    [
+        "ClockSnapshot",
+        "event FlushStarted",
+        "event AllDataSourcesFlushed",
+        "event ReadTracingBuffersCompleted",
+    ]
+    "#);
     consumer.disable(&mut shell);
     insta::assert_debug_snapshot!(kinds(&consumer.read(&mut shell)), @r#"
     [
@@ -205,6 +215,14 @@ fn observe_events_data_source_instances() {
     let (mut producer, consumer) = recording(&mut shell, config(&["ds", "other"]));
     let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
     assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 2)]);
+    // The mask outlives the session.
+    consumer.disable(&mut shell);
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 1)]);
+    consumer.free(&mut shell);
+    let mut consumer = consumer;
+    consumer.enable(&mut shell, config(&["ds", "other"]), None);
+    let again = [("ds".into(), 1), ("ds".into(), 2)];
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), again);
     // One that comes later is set up and started.
     producer.register_name(&mut shell, "other");
     let came = [("other".into(), 1), ("other".into(), 2)];

@@ -211,8 +211,14 @@ fn write_into_file_and_stop_on_max_size() {
     assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
     let file = file(&shell, id);
     assert!(file.closed && file.bytes.len() < 1024);
-    let texts = payloads(&decode_file(&file.bytes));
+    let packets = decode_file(&file.bytes);
+    let texts = payloads(&packets);
     assert!(!texts.is_empty() && texts.len() < 100, "{}", texts.len());
+    // The next one, with tag and length, would have reached the limit; and nothing comes in its place.
+    let last = packets.last().unwrap();
+    assert!(matches!(last.data, Some(TracePacketData::ForTesting(_))), "{last:?}");
+    let len = protozero::Message::encode_to_vec(last).len();
+    assert!(file.bytes.len() + 2 + len >= 1024, "{} bytes, and {len} more", file.bytes.len());
     assert!(texts.iter().enumerate().all(|(i, t)| *t == format!("{i:010}")));
 }
 

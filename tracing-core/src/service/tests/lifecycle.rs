@@ -71,18 +71,28 @@ fn setups_before_starts_across_producers() {
 #[test]
 fn session_id() {
     let mut shell = Shell::new();
-    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
-    consumer.disconnect(&mut shell);
-    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
-    for round in 2..=3u64 {
+    let mut producers = ["one", "two"].map(|name| producer(&mut shell, name));
+    for (producer, sources) in producers.iter().zip([&["a", "b"][..], &["a"]]) {
+        sources.iter().for_each(|name| producer.register_name(&mut shell, name));
+    }
+    for round in 1..=3u64 {
         let mut consumer = MockConsumer::connect(&mut shell, 0);
-        consumer.enable(&mut shell, config(&["ds"]), None);
-        let commands = producer.commands(&mut shell);
-        let Cmd::SetupDataSource(setup) = &commands[0] else { panic!("{commands:?}") };
-        assert_eq!(setup.config.as_ref().unwrap().tracing_session_id, Some(round));
-        assert_eq!(setup.config.as_ref().unwrap().target_buffer, Some(round as u32));
+        consumer.enable(&mut shell, config(&["a", "b"]), None);
+        for (producer, instances) in producers.iter_mut().zip([2, 1]) {
+            let commands = producer.commands(&mut shell);
+            // Memory comes with the first session, and once.
+            let setups = commands.iter().filter(|c| matches!(c, Cmd::SetupTracing(_))).count();
+            assert_eq!(setups, usize::from(round == 1));
+            let told = commands.iter().filter_map(|command| match command {
+                Cmd::SetupDataSource(setup) => setup.config.as_ref(),
+                _ => None,
+            });
+            let told: Vec<_> = told.map(|c| (c.tracing_session_id, c.target_buffer)).collect();
+            assert_eq!(told, vec![(Some(round), Some(round as u32)); instances]);
+        }
         consumer.disconnect(&mut shell);
-        producer.commands(&mut shell);
+        let words = producers.each_mut().map(|producer| words(&mut shell, producer).len());
+        assert_eq!(words, [2, 1], "stopped");
     }
     assert!(shell.service.is_idle());
 }

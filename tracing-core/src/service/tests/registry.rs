@@ -514,6 +514,9 @@ fn update_data_source() {
     };
     producer.register(&mut shell, with(1, false));
     producer.register(&mut shell, with(1, true));
+    // Of another one, under the same name and number.
+    let other = MockProducer::connect(&mut shell, "other", peer(1));
+    other.register(&mut shell, with(1, false));
     update(&mut shell, with(2, true));
     update(&mut shell, with(0, true));
     let seen = |shell: &mut Shell| {
@@ -523,9 +526,11 @@ fn update_data_source() {
         };
         sources.iter().map(flag).collect::<Vec<_>>()
     };
-    assert_eq!(seen(&mut shell), [false]);
+    assert_eq!(seen(&mut shell), [false, false]);
     update(&mut shell, with(1, true));
-    assert_eq!(seen(&mut shell), [true]);
+    assert_eq!(seen(&mut shell), [true, false]);
+    update(&mut shell, with(1, false));
+    assert_eq!(seen(&mut shell), [false, false]);
 }
 
 #[test]
