@@ -122,6 +122,48 @@ impl Build {
         self
     }
 
+    /// Code of the files below `prefix` is in `module` of another crate: see [`Config::externs`].
+    #[must_use]
+    pub fn extern_path(mut self, prefix: &str, module: &str) -> Self {
+        self.config.externs.push((prefix.into(), module.into()));
+        self
+    }
+
+    /// Where generated code finds `protozero`: see [`Config::runtime`].
+    #[must_use]
+    pub fn runtime(mut self, path: &str) -> Self {
+        self.config.runtime = path.into();
+        self
+    }
+
+    /// Attributes of messages, their oneofs and enums: [`Self::message_attribute`] and
+    /// [`Self::enum_attribute`] at once.
+    #[must_use]
+    pub fn type_attribute(self, name: &str, attributes: &str) -> Self {
+        self.message_attribute(name, attributes).enum_attribute(name, attributes)
+    }
+
+    /// Attributes of messages and oneofs: see [`Config::message_attributes`].
+    #[must_use]
+    pub fn message_attribute(mut self, name: &str, attributes: &str) -> Self {
+        self.config.message_attributes.push((name.into(), attributes.into()));
+        self
+    }
+
+    /// Attributes of enums: see [`Config::enum_attributes`].
+    #[must_use]
+    pub fn enum_attribute(mut self, name: &str, attributes: &str) -> Self {
+        self.config.enum_attributes.push((name.into(), attributes.into()));
+        self
+    }
+
+    /// Attributes of fields: see [`Config::field_attributes`].
+    #[must_use]
+    pub fn field_attribute(mut self, name: &str, attributes: &str) -> Self {
+        self.config.field_attributes.push((name.into(), attributes.into()));
+        self
+    }
+
     /// One option as the command and the plugin take it: `faces=writer+reader`, `root=crate::x`, ...
     ///
     /// # Errors

@@ -64,6 +64,7 @@
 //! The receiving crate includes `mod.rs` as a module (`#[rustfmt::skip]`, since small bodies stand on
 //! one line). With an empty [`Config::root`] that may be anywhere.
 
+mod attributes;
 mod build;
 mod comments;
 mod emit;
@@ -142,6 +143,23 @@ pub struct Config {
     /// type lies in another area is there with that area alone; without it the field is unknown to
     /// readers and owned messages, which keep it verbatim, and writers take it encoded (`NAME_raw`).
     pub features: Vec<(String, String)>,
+    /// Files whose code another crate has: path prefix of `.proto` files to the module there that
+    /// includes the `mod.rs` made with them, such as `::common::schema`; the longest prefix decides.
+    /// No code is made for them here. It must have been made with the faces that are asked for here.
+    pub externs: Vec<(String, String)>,
+    /// Where generated code finds this crate's runtime, as a path: `::my_sdk::protozero`. Empty:
+    /// `protozero` is a dependency of the receiving crate, under that name.
+    pub runtime: String,
+    /// Attributes of messages: a full name in the schema to attributes as one writes them. `pkg.Order` is the
+    /// struct, those of the messages inside it and the enums of its oneofs (one alone:
+    /// `pkg.Order.paid`); `pkg` is the package, `.` all. They stand behind the derives that are there
+    /// anyway: `Clone, PartialEq, Debug`, and `Default` for structs.
+    pub message_attributes: Vec<(String, String)>,
+    /// Attributes of enums, in the same way; theirs are `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
+    pub enum_attributes: Vec<(String, String)>,
+    /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
+    /// one field, `pkg.Order.unknown_fields` what keeps the unknown ones.
+    pub field_attributes: Vec<(String, String)>,
 }
 
 impl Config {
@@ -169,7 +187,7 @@ pub struct OutputFile {
 /// that is not among the sources.
 pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
     let schema = parse::parse(&config.sources, config.open_enums)?;
-    emit::files(config, &schema, &names::Names::new(&schema))
+    emit::files(config, schema)
 }
 
 /// The schema as an encoded `google.protobuf.FileDescriptorSet`: what `protoc --include_imports

@@ -8,7 +8,9 @@
 //! `service`, `descriptor`; `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
 //! `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`, as often as needed: the files below
 //! PREFIX (none: all) are behind the cargo feature NAME (none: always there), and of several prefixes the
-//! longest counts.
+//! longest counts; `extern=PREFIX:MODULE`, `runtime=PATH`, and `message_attribute=NAME:#[..]`,
+//! `enum_attribute` and `field_attribute` as in [`Config`]. A comma is always the end of an option, so an attribute
+//! with one in it is for the command line and build scripts.
 //!
 //! A run writes a `mod.rs` that names the files of this run. Of two runs into one folder, for a file
 //! or a folder at a time as buf and Bazel make them, the second's `mod.rs` is what stays: give all
@@ -18,7 +20,7 @@ use protobuf::Message;
 use protobuf::plugin::code_generator_response::File;
 use protobuf::plugin::{CodeGeneratorRequest, CodeGeneratorResponse};
 
-use crate::{Config, Error, Faces, OutputFile, emit, names, parse};
+use crate::{Config, Error, Faces, OutputFile, attributes, emit, parse};
 
 /// `FEATURE_PROTO3_OPTIONAL | FEATURE_SUPPORTS_EDITIONS`.
 const SUPPORTED: u64 = 1 | 2;
@@ -118,9 +120,30 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             Some((prefix, name)) => config.features.push((prefix.into(), cargo_feature(name)?)),
             None => return Err("feature wants PREFIX:NAME".into()),
         },
+        "extern" => match value.split_once(':') {
+            Some((prefix, module)) if syn::parse_str::<syn::Path>(module).is_ok() => {
+                config.externs.push((prefix.into(), module.into()));
+            }
+            _ => return Err("extern wants PREFIX:MODULE, such as common/:::common::schema".into()),
+        },
+        "runtime" if syn::parse_str::<syn::Path>(value).is_ok() => config.runtime = value.into(),
+        "runtime" => {
+            return Err(format!("runtime is a path such as ::sdk::protozero, not {value:?}"));
+        }
+        "message_attribute" => config.message_attributes.push(attribute(name, value)?),
+        "enum_attribute" => config.enum_attributes.push(attribute(name, value)?),
+        "field_attribute" => config.field_attributes.push(attribute(name, value)?),
         _ => return Err(format!("option {name} is not known")),
     }
     Ok(())
+}
+
+/// A name of the schema, and what stands at it.
+fn attribute(option: &str, value: &str) -> Result<(String, String), String> {
+    match value.split_once(':') {
+        Some((name, text)) if attributes::parse(text).is_ok() => Ok((name.into(), text.into())),
+        _ => Err(format!("{option} wants NAME:#[...], with NAME of the schema, not {value:?}")),
+    }
 }
 
 /// The name of a feature, as cargo takes it.
@@ -149,7 +172,7 @@ fn generate(
     emitted: impl Fn(&str) -> bool,
 ) -> Result<Vec<OutputFile>, Error> {
     let schema = parse::descriptors(files, emitted, config.open_enums)?;
-    emit::files(config, &schema, &names::Names::new(&schema))
+    emit::files(config, schema)
 }
 
 /// As [`crate::generate`], for an encoded `FileDescriptorSet` instead of [`Config::sources`]. Code is

@@ -54,6 +54,14 @@
 //! struct Mode(i32);                        Mode::OFF, Mode::ON, and any other number
 //! ```
 //!
+//! A type that finds the crate elsewhere, renamed or re-exported by another, says where:
+//!
+//! ```text
+//! #[derive(my_sdk::protozero::Message)]
+//! #[pb(crate = my_sdk::protozero)]
+//! struct Order { ... }
+//! ```
+//!
 //! The expansion is safe code that names nothing but `::protozero` and `::core`; one call a field in
 //! each direction. Fields stand in the encoding in the order of declaration, unknown ones last.
 
@@ -64,6 +72,7 @@ mod diag;
 mod expand;
 mod kind;
 mod model;
+mod runtime;
 #[cfg(test)]
 mod tests;
 
@@ -97,13 +106,13 @@ pub fn derive_enumeration(input: TokenStream) -> TokenStream {
 type Tokens = proc_macro2::TokenStream;
 
 fn message(input: Tokens, view: bool) -> syn::Result<Tokens> {
-    Ok(expand::message(&model::Message::new(syn::parse2(input)?, view)?))
+    runtime::around(input, |input| Ok(expand::message(&model::Message::new(input, view)?)))
 }
 
 fn oneof(input: Tokens) -> syn::Result<Tokens> {
-    Ok(expand::oneof(&model::Oneof::new(syn::parse2(input)?)?))
+    runtime::around(input, |input| Ok(expand::oneof(&model::Oneof::new(input)?)))
 }
 
 fn enumeration(input: Tokens) -> syn::Result<Tokens> {
-    Ok(expand::enumeration(&model::Enumeration::new(syn::parse2(input)?)?))
+    runtime::around(input, |input| Ok(expand::enumeration(&model::Enumeration::new(input)?)))
 }

@@ -10,7 +10,7 @@ use crate::wire::{tag, varint};
 ///
 /// They are written back verbatim after the known ones, so that a message passes unharmed through a
 /// program that is older than its sender.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct UnknownFields {
     bytes: Vec<u8>,
 }

@@ -137,7 +137,7 @@ fn fmt(ctx: &Ctx) -> Outcome {
 /// code nor in documentation.
 fn outside(ctx: &Ctx) -> Outcome {
     let target = ctx.target("outside")?;
-    for arguments in [&["test"][..], &["doc", "--no-deps"]] {
+    for arguments in [&["test", "--workspace"][..], &["doc", "--workspace", "--no-deps"]] {
         let mut command = ctx.cargo();
         command
             .args(arguments)

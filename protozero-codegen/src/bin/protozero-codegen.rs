@@ -21,6 +21,11 @@ usage: protozero-codegen [options] FILE.proto...
                           without it the code may be anywhere
       --text-feature F    hide descriptors behind the cargo feature F
       --feature PREFIX:F  hide the code of files below PREFIX behind F; repeatable
+      --extern PREFIX:M   files below PREFIX have their code in module M, such as
+                          ::common::schema, and none is made; repeatable
+      --runtime PATH      where code finds protozero, such as ::my_sdk::protozero
+      --message-attribute NAME:#[..], --enum-attribute, --field-attribute
+                          on one of the schema, or all in a package; repeatable
   -h, --help              this text
   -V, --version           the version
 ";
@@ -59,6 +64,12 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("root") => format!("root={}", args.value()?.string()?),
             Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),
             Arg::Long("feature") => format!("feature={}", args.value()?.string()?),
+            Arg::Long("extern") => format!("extern={}", args.value()?.string()?),
+            Arg::Long("runtime") => format!("runtime={}", args.value()?.string()?),
+            Arg::Long(name @ ("message-attribute" | "enum-attribute" | "field-attribute")) => {
+                let name = name.replace('-', "_");
+                format!("{name}={}", args.value()?.string()?)
+            }
             Arg::Short('h') | Arg::Long("help") => {
                 print!("{HELP}");
                 return Ok(());

@@ -12,6 +12,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     let name = ident(cx.names.enumeration(id));
     let full = e.path.full();
     let doc = docs_or(&e.comment, e.deprecated, &format!("`{full}`."));
+    let attributes = cx.enum_attributes(&full);
     let constants = e.values.iter().zip(constants(e)).map(|(v, name)| {
         let doc = docs(&v.comment, v.deprecated);
         let number = proc_macro2::Literal::i32_unsuffixed(v.number);
@@ -25,6 +26,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     quote! {
         #doc
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #attributes
         pub struct #name(pub i32);
         impl #name { #(#constants)* }
         impl protozero::Enumeration for #name {

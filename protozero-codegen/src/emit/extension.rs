@@ -55,7 +55,7 @@ fn emit(cx: &Context<'_>, extension: &Extension, name: &str) -> Option<TokenStre
     let extended = &cx.schema.messages[extendee.0];
     // Of a message set: no field can have this number, and only dynamic messages need none.
     let beyond = field.number > 0x1FFF_FFFF;
-    if beyond || !cx.schema.files[extended.file].emitted {
+    if beyond || !cx.schema.files[extended.file].has_code() {
         return None;
     }
     let full = path.full();

@@ -19,9 +19,9 @@ use quote::quote;
 use crate::comments::mark;
 use crate::error::Error;
 use crate::format::format;
-use crate::model::{EnumId, Field, Kind, MessageId, Schema};
+use crate::model::{EnumId, Field, Kind, MessageId, Schema, reach};
 use crate::names::{Names, raw};
-use crate::{Config, OutputFile};
+use crate::{Config, OutputFile, attributes};
 
 /// Columns a line may take with its attribute in front.
 const WIDTH: usize = 120;
@@ -40,11 +40,11 @@ pub(crate) struct Context<'a> {
 }
 
 /// All files of `config`.
-pub(crate) fn files(
-    config: &Config,
-    schema: &Schema,
-    names: &Names,
-) -> Result<Vec<OutputFile>, Error> {
+pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFile>, Error> {
+    reach::elsewhere(&mut schema, &config.externs, crate::wellknown::is);
+    let schema = &schema;
+    let names = &Names::new(schema);
+    attributes::check(config)?;
     // Services and descriptors hang on owned messages.
     let mut full = config.clone();
     full.faces.owned |= config.faces.service || config.faces.descriptor;
@@ -131,6 +131,7 @@ impl Context<'_> {
         let gap = (!file.comment.is_empty()).then_some("");
         let more = gap.map(str::to_owned).into_iter().chain(more);
         let any = |yes: bool| yes && !file.messages.is_empty();
+        let runtime = self.runtime();
         let rt =
             any(faces.owned || faces.writer || faces.reader).then(|| quote! { use protozero::rt; });
         let heap = any(faces.owned).then(|| quote! { use protozero::rt::heap::*; });
@@ -143,6 +144,7 @@ impl Context<'_> {
             #(#![doc = #more])*
             // Names are the schema's, and not everybody uses all of them.
             #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
+            #runtime
             #rt
             #heap
             #descriptors
@@ -240,9 +242,38 @@ impl Context<'_> {
         if file == self.file {
             return quote! { #name };
         }
+        if let Some(module) = &self.schema.files[file].elsewhere {
+            // What is flat there nobody knows here.
+            let (module, inner) = (path(module), self.modules[file].idents());
+            return quote! { #module #(:: #inner)* :: #name };
+        }
         let root = self.root();
         let module = self.modules[file].idents().filter(|_| !self.names.is_flat(file));
         quote! { #root #(#module ::)* #name }
+    }
+
+    /// What somebody wants on a message or oneof.
+    pub fn message_attributes(&self, full: &str) -> TokenStream {
+        attributes::of(&self.config.message_attributes, full)
+    }
+
+    /// What somebody wants on an enum.
+    pub fn enum_attributes(&self, full: &str) -> TokenStream {
+        attributes::of(&self.config.enum_attributes, full)
+    }
+
+    /// What somebody wants on a field.
+    pub fn field_attributes(&self, full: &str) -> TokenStream {
+        attributes::of(&self.config.field_attributes, full)
+    }
+
+    /// Brings the runtime into a module, if it is not where it usually is.
+    pub fn runtime(&self) -> TokenStream {
+        if self.config.runtime.is_empty() {
+            return TokenStream::new();
+        }
+        let runtime = path(&self.config.runtime);
+        quote! { use #runtime as protozero; }
     }
 
     /// What stands before a path from the root.
@@ -269,6 +300,11 @@ impl Context<'_> {
             Kind::Message(id) => self.owned(id),
         }
     }
+}
+
+/// A path that was checked to be one.
+fn path(text: &str) -> TokenStream {
+    text.parse().unwrap_or_default()
 }
 
 /// One segment of a path; `crate`, `self` and `super` mean what they say.

@@ -18,6 +18,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let name = ident(&names.owned);
     let full = message.path.full();
     let doc = docs_or(&message.comment, message.deprecated, &format!("`{full}`."));
+    let attributes = cx.message_attributes(&full);
+    let of_unknown = cx.field_attributes(&format!("{full}.unknown_fields"));
     let mut taken = Taken::new(&["unknown_fields"]);
     let mut done = vec![false; message.oneofs.len()];
     let mut fields = TokenStream::new();
@@ -26,7 +28,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         match f.oneof {
             None => {
                 let name = raw(&taken.take(f.name.clone()));
-                fields.extend(field(cx, f, &name));
+                fields.extend(field(cx, &full, f, &name));
                 held.push((f, name.clone()));
                 lines.push(line(cx, f, &name));
             }
@@ -37,7 +39,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
                 let numbers: Vec<_> = members(message, at).map(|f| f.number.to_string()).collect();
                 lines.push((None, format!("oneof {name} = {};", numbers.join(" | "))));
                 let doc = docs_or(&oneof.comment, false, "At most one of these.");
-                fields.extend(quote! { #doc pub #name: Option<#ty>, });
+                let attributes = cx.field_attributes(&format!("{full}.{}", oneof.name));
+                fields.extend(quote! { #doc #attributes pub #name: Option<#ty>, });
             }
             Some(_) => {}
         }
@@ -52,9 +55,11 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     quote! {
         #doc
         #[derive(Clone, PartialEq, Debug, Default)]
+        #attributes
         pub struct #name {
             #fields
             /// Fields this build does not know, verbatim.
+            #of_unknown
             pub unknown_fields: protozero::UnknownFields,
         }
         #table
@@ -82,12 +87,13 @@ fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) -> TokenStr
     cx.verbatim(out)
 }
 
-fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
+fn field(cx: &Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
     let doc = docs(&f.comment, f.deprecated);
+    let attributes = cx.field_attributes(&format!("{full}.{}", f.name));
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let gate = cx.gate(value);
         let (key, value) = (cx.scalar(key.kind), cx.scalar(value.kind));
-        return quote! { #doc #gate pub #name: rt::heap::BTreeMap<#key, #value>, };
+        return quote! { #doc #gate #attributes pub #name: rt::heap::BTreeMap<#key, #value>, };
     }
     let gate = cx.gate(f);
     let scalar = cx.scalar(f.kind);
@@ -97,7 +103,7 @@ fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream 
         _ if f.boxed => quote! { Option<Box<#scalar>> },
         _ => quote! { Option<#scalar> },
     };
-    quote! { #doc #gate pub #name: #ty, }
+    quote! { #doc #gate #attributes pub #name: #ty, }
 }
 
 /// A message is there or it is not, whatever the schema's presence.
@@ -144,8 +150,10 @@ fn kind(cx: &Context<'_>, f: &Field) -> String {
 
 fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStream {
     let oneof = &message.oneofs[at];
-    let title = format!("`{}.{}`.", message.path.full(), oneof.name);
-    let doc = docs_or(&oneof.comment, false, &title);
+    let outer = message.path.full();
+    let full = format!("{outer}.{}", oneof.name);
+    let doc = docs_or(&oneof.comment, false, &format!("`{full}`."));
+    let attributes = cx.message_attributes(&full);
     let variants = variants(message, &[], |i| message.fields[i].oneof == Some(at));
     let members =
         message.fields.iter().zip(variants).filter_map(|(f, variant)| Some((f, variant?)));
@@ -162,7 +170,8 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
                 scalar
             };
             let gate = cx.gate(f);
-            quote! { #doc #gate #variant(#ty), }
+            let attributes = cx.field_attributes(&format!("{outer}.{}", f.name));
+            quote! { #doc #gate #attributes #variant(#ty), }
         })
         .collect();
     lines.sort();
@@ -172,6 +181,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     quote! {
         #doc
         #[derive(Clone, PartialEq, Debug)]
+        #attributes
         pub enum #name { #variants }
         #table
     }

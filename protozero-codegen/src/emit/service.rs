@@ -37,9 +37,11 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
             }
         }
     });
+    let runtime = cx.runtime();
     quote! {
         #doc
         pub mod #module {
+            #runtime
             use protozero::rt;
             use protozero::rt::heap::*;
             /// Name of the service, as binding asks for it.
@@ -101,8 +103,9 @@ fn docs_of(m: &Method) -> TokenStream {
 
 /// From inside the service's module a type of the same file is one level out.
 fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
-    let path = cx.owned(id);
-    if cx.schema.messages[id.0].file == cx.file || cx.config.root.is_empty() {
+    let (path, file) = (cx.owned(id), cx.schema.messages[id.0].file);
+    let relative = cx.config.root.is_empty() && cx.schema.files[file].elsewhere.is_none();
+    if file == cx.file || relative {
         quote! { super::#path }
     } else {
         path

@@ -47,6 +47,10 @@ pub(crate) struct File {
     pub comment: Vec<String>,
     /// Code is made for it; otherwise others only refer to it.
     pub emitted: bool,
+    /// It is one of the well-known files, and code is made for it because somebody uses it.
+    pub brought: bool,
+    /// Module of another crate that holds its code, see [`Config::externs`](crate::Config::externs).
+    pub elsewhere: Option<String>,
     /// Outer before inner, in declaration order.
     pub messages: Vec<MessageId>,
     /// Those of the file, then those of its messages.
@@ -54,6 +58,13 @@ pub(crate) struct File {
     /// Those at file scope; a message has its own.
     pub extensions: Vec<Extension>,
     pub services: Vec<Service>,
+}
+
+impl File {
+    /// Its types are there, here or elsewhere.
+    pub fn has_code(&self) -> bool {
+        self.emitted || self.elsewhere.is_some()
+    }
 }
 
 /// A name in all the forms emitters need.

@@ -1,4 +1,5 @@
-//! Which of the well-known files a schema needs: those whose types its own files use.
+//! Which files code is made for: of the well-known ones those whose types others use, and none that
+//! another crate has.
 
 use super::{EnumId, Extension, Kind, MessageId, Schema};
 
@@ -12,8 +13,9 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
         let mut more = false;
         for used in used {
             let used = &mut schema.files[used];
-            if !used.emitted && wanted(&used.path) {
+            if !used.emitted && used.elsewhere.is_none() && wanted(&used.path) {
                 used.emitted = true;
+                used.brought = true;
                 more = true;
             }
         }
@@ -21,8 +23,8 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
             break;
         }
     }
-    let made: Vec<bool> = schema.messages.iter().map(|m| schema.files[m.file].emitted).collect();
-    let enums: Vec<bool> = schema.enums.iter().map(|e| schema.files[e.file].emitted).collect();
+    let made: Vec<bool> = schema.messages.iter().map(|m| schema.files[m.file].has_code()).collect();
+    let enums: Vec<bool> = schema.enums.iter().map(|e| schema.files[e.file].has_code()).collect();
     let keep = |x: &Extension| {
         let kind = match x.field.kind {
             Kind::Message(MessageId(at)) => made[at],
@@ -35,13 +37,32 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
     schema.messages.iter_mut().for_each(|m| m.extensions.retain(keep));
 }
 
+/// Makes no code for files below a prefix of `externs`: it is in the module beside the longest one.
+pub(crate) fn elsewhere(
+    schema: &mut Schema,
+    externs: &[(String, String)],
+    wanted: impl Fn(&str) -> bool,
+) {
+    if externs.is_empty() {
+        return;
+    }
+    for file in &mut schema.files {
+        let matching = externs.iter().filter(|(prefix, _)| file.path.starts_with(prefix.as_str()));
+        let longest = matching.max_by_key(|(prefix, _)| prefix.len());
+        file.elsewhere = longest.map(|(_, module)| module.clone());
+        // What only they needed is needed no more.
+        file.emitted &= file.elsewhere.is_none() && !file.brought;
+    }
+    mark(schema, wanted);
+}
+
 /// Files of the types that fields and methods of `file` have, and those extensions in it that extend
 /// what code is made for.
 fn uses(schema: &Schema, file: usize) -> Vec<usize> {
     let f = &schema.files[file];
     let fields = f.messages.iter().flat_map(|id| &schema.messages[id.0].fields);
     let kinds = fields.map(|f| f.kind);
-    let made = |x: &&Extension| schema.files[schema.messages[x.extendee.0].file].emitted;
+    let made = |x: &&Extension| schema.files[schema.messages[x.extendee.0].file].has_code();
     let inside = f.messages.iter().flat_map(|id| &schema.messages[id.0].extensions);
     let extensions = f.extensions.iter().chain(inside).filter(made).map(|x| x.field.kind);
     let methods = f.services.iter().flat_map(|s| &s.methods);

@@ -70,6 +70,8 @@ impl Builder<'_> {
             package: d.package().to_owned(),
             comment: self.note(file, "").lines,
             emitted: self.files[file].emitted,
+            brought: false,
+            elsewhere: None,
             messages: Vec::new(),
             enums: Vec::new(),
             extensions: Vec::new(),

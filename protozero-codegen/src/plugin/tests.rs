@@ -217,3 +217,51 @@ fn hostile_descriptors_are_errors() {
     ];
     insta::assert_snapshot!(errors.join("\n"));
 }
+
+#[test]
+fn what_others_make_is_not_made_and_attributes_are_put_where_they_belong() {
+    let mut request = CodeGeneratorRequest::new();
+    request.proto_file = set().file;
+    request.file_to_generate = vec!["three.proto".into()];
+    let options = [
+        "extern=two.proto:::other::schema",
+        "runtime=::sdk::protozero",
+        "message_attribute=p.B:#[derive(Eq)]",
+        "field_attribute=p.B.s:#[cfg(all())]",
+        "enum_attribute=.:#[repr(transparent)]",
+    ];
+    request.set_parameter(options.join(","));
+    let response = ask(&request);
+    assert_eq!(response.error(), "");
+    let names: Vec<_> = response.file.iter().map(|f| f.name()).collect();
+    assert_eq!(names, ["three.rs", "mod.rs"]);
+    let text = response.file[0].content();
+    for wanted in [
+        "use ::sdk::protozero as protozero;",
+        "#[derive(Eq)]\npub struct B {",
+        "#[cfg(all())]\n    pub s: String,",
+        "pub b: Option<::other::schema::two::A>,",
+        "b = 3 as Nested(::other::schema::two::A);",
+    ] {
+        assert!(text.contains(wanted), "{wanted} in\n{text}");
+    }
+}
+
+#[test]
+fn paths_and_attributes_that_are_none_are_refused() {
+    for (option, reason) in [
+        ("extern=a.proto", "extern wants PREFIX:MODULE"),
+        ("extern=a.proto:not a path", "extern wants PREFIX:MODULE"),
+        ("runtime=", "runtime is a path"),
+        ("message_attribute=p.B", "message_attribute wants NAME:#[...]"),
+        ("enum_attribute=p.E:derive(Eq)", "enum_attribute wants NAME:#[...]"),
+        ("field_attribute=p.B.s:", "field_attribute wants NAME:#[...]"),
+    ] {
+        let mut request = CodeGeneratorRequest::new();
+        request.set_parameter(option.into());
+        assert!(ask(&request).error().contains(reason), "{option}: {}", ask(&request).error());
+    }
+    let config = Config { message_attributes: vec![("p".into(), "#[".into())], ..config() };
+    let error = generate(&Config { sources: sources(), ..config }).unwrap_err();
+    assert!(error.to_string().contains("not attributes"), "{error}");
+}

@@ -129,7 +129,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
-            const NUMBERS: &'static [u32] = &[#(#numbers),*];
+            const NUMBERS: &'static [::core::primitive::u32] = &[#(#numbers),*];
 
             #[inline]
             fn encode_member(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {

@@ -3,6 +3,9 @@
 #![deny(warnings)]
 #![forbid(unsafe_code)]
 
+/// For who builds on this schema.
+pub use protozero;
+
 macro_rules! mixes {
     ($($mix:ident)*) => {$(
         /// This mix of faces.

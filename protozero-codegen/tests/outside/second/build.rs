@@ -1,0 +1,14 @@
+//! A schema that imports another crate's, which is not made again.
+
+use protozero_codegen::{Build, BuildError};
+
+fn main() -> Result<(), BuildError> {
+    Build::new()
+        .extern_path("three.proto", "::outside::plain")
+        .extern_path("google/protobuf/", "::outside::plain")
+        .runtime("::outside::protozero")
+        .message_attribute("second.Order", "#[derive(Eq, Hash)]")
+        .type_attribute(".", "#[must_use]")
+        .field_attribute("second.Order.price", "#[doc(alias = \"cost\")]")
+        .compile(&["proto/second.proto"], &["proto", "../proto"])
+}

@@ -1,0 +1,80 @@
+//! A schema on top of another crate's.
+
+#![deny(warnings)]
+#![forbid(unsafe_code)]
+
+use outside::protozero;
+
+/// The schema.
+pub mod schema {
+    include!(concat!(env!("OUT_DIR"), "/mod.rs"));
+}
+
+/// Derived, without a dependency on protozero.
+#[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+#[pb(crate = outside::protozero)]
+pub struct Trade {
+    #[pb(int64, 1)]
+    price: i64,
+    #[pb(oneof, 3, 4)]
+    paid: Option<Paid>,
+    #[pb(enumeration, 2)]
+    kind: Kind,
+}
+
+/// How it was paid.
+#[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+#[pb(crate = outside::protozero)]
+pub enum Paid {
+    #[pb(bool, 3)]
+    Cash(bool),
+    #[pb(uint64, 4)]
+    Card(u64),
+}
+
+/// What it is.
+#[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq)]
+#[pb(crate = outside::protozero)]
+pub enum Kind {
+    #[default]
+    None = 0,
+    Limit = 1,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::schema::{Book, Order, OrderKind, OrderPaid};
+    use super::{Kind, Paid, Trade, protozero};
+    use outside::plain::Plain;
+    use protozero::Message;
+
+    fn order() -> Order {
+        Order {
+            price: -3,
+            kind: OrderKind::LIMIT,
+            paid: Some(OrderPaid::Card(9)),
+            ..Order::default()
+        }
+    }
+
+    #[test]
+    fn types_of_the_other_crate_are_those_of_the_other_crate() {
+        let plain = Plain { number: 4, ..Plain::default() };
+        let book = Book { orders: vec![order()], plain: Some(plain.clone()), ..Book::default() };
+        let read = Book::decode(&book.encode_to_vec()).unwrap();
+        assert_eq!((&read, read.plain.as_ref()), (&book, Some(&plain)));
+    }
+
+    #[test]
+    fn attributes_are_where_they_were_wanted() {
+        let orders = std::collections::HashSet::from([order(), order(), Order::default()]);
+        assert_eq!(orders.len(), 2);
+    }
+
+    #[test]
+    fn what_is_derived_reads_what_is_generated() {
+        let trade = Trade::decode(&order().encode_to_vec()).unwrap();
+        let wanted = Trade { price: -3, paid: Some(Paid::Card(9)), kind: Kind::Limit };
+        assert_eq!(trade, wanted);
+    }
+}
