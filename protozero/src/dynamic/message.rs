@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::pool::{FieldDescriptor, MessageDescriptor};
-use super::schema::{FieldData, Label, Schema, Type};
+use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
 use crate::decode::limits::DEPTH_MAX;
 use crate::unknown::UnknownFields;
@@ -18,10 +18,10 @@ pub(crate) const LEVEL_MAX: u8 = DEPTH_MAX as u8;
 /// the type does not know.
 ///
 /// Fields are named by number, by name (an extension by `[its.full.name]`) or by descriptor.
-/// At most 100 messages stand in each other, as in everything that decodes them, so that nothing
-/// that walks over a message can run out of stack. (Who stacks more by swapping messages with
-/// `mem::swap` can still drop them, and is told when encoding them.)
-#[derive(Clone)]
+/// At most 100 messages stand in each other, as in everything that decodes them. Who stacks more by
+/// swapping messages with `mem::swap` can clone, compare and drop them, and ask what is missing;
+/// encoding them is an error, and text shows what lies deeper as `...`, which no parser takes.
+/// Whatever there is, nothing that walks over a message runs out of stack.
 pub struct DynamicMessage {
     pub(crate) descriptor: MessageDescriptor,
     /// Levels above it, or more if it was taken out of somewhere.
@@ -31,7 +31,7 @@ pub struct DynamicMessage {
     pub(crate) fields: BTreeMap<u32, Value>,
     pub(crate) unknown: UnknownFields,
     /// Per oneof, sorted, the number of the member that was set last.
-    chosen: Vec<(u32, u32)>,
+    pub(super) chosen: Vec<(u32, u32)>,
 }
 
 /// How to name a field.
@@ -329,38 +329,6 @@ impl DynamicMessage {
             Err(at) => self.chosen.insert(at, (oneof, field.number)),
         }
     }
-
-    /// Levels of messages in it, those of map entries included: none is 0.
-    pub(crate) fn depth(&self) -> u32 {
-        let message = |value: &Value| value.as_message().map_or(0, |m| 1 + m.depth());
-        let depth = |value: &Value| match value {
-            Value::List(values) => values.iter().map(message).max().unwrap_or(0),
-            Value::Map(entries) => 1 + entries.values().map(message).max().unwrap_or(0),
-            value => message(value),
-        };
-        self.fields.values().map(depth).max().unwrap_or(0)
-    }
-
-    /// The first required field that is absent, in this message or one in it: its path.
-    #[must_use]
-    pub fn missing_required(&self) -> Option<FieldDescriptor> {
-        let missing = self.descriptor.data().fields.iter().find(|field| {
-            field.label == Label::Required && !self.fields.contains_key(&field.number)
-        });
-        if let Some(field) = missing {
-            return self.descriptor.field_by_number(field.number);
-        }
-        self.fields.values().find_map(|value| match value {
-            Value::Message(message) => message.missing_required(),
-            Value::List(values) => {
-                values.iter().filter_map(Value::as_message).find_map(Self::missing_required)
-            }
-            Value::Map(entries) => {
-                entries.values().filter_map(Value::as_message).find_map(Self::missing_required)
-            }
-            _ => None,
-        })
-    }
 }
 
 /// Counts the levels of the messages in `value`, which comes into a message of `level`.
@@ -416,14 +384,6 @@ fn fits_entry(schema: &Schema, field: &FieldData, key: &MapKey, value: &Value) -
     fits(1, &key.clone().into()) && fits(2, value)
 }
 
-impl PartialEq for DynamicMessage {
-    fn eq(&self, other: &Self) -> bool {
-        self.descriptor == other.descriptor
-            && self.fields == other.fields
-            && self.unknown == other.unknown
-    }
-}
-
 /// In one line of the text format, unknown fields by number.
 impl fmt::Debug for DynamicMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -436,27 +396,5 @@ impl fmt::Debug for DynamicMessage {
         f.write_str(if f.alternate() { "\n" } else { " " })?;
         crate::text::write(self, &options, f)?;
         f.write_str(if self.is_empty() || f.alternate() { "}" } else { " }" })
-    }
-}
-
-/// Level by level: who swaps messages around can stack more of them than a destructor should
-/// recurse into.
-impl Drop for DynamicMessage {
-    fn drop(&mut self) {
-        let mut todo: Vec<BTreeMap<u32, Value>> = Vec::new();
-        let mut fields = core::mem::take(&mut self.fields);
-        loop {
-            for value in fields.values_mut() {
-                value.for_messages(|message| {
-                    if !message.fields.is_empty() {
-                        todo.push(core::mem::take(&mut message.fields));
-                    }
-                });
-            }
-            match todo.pop() {
-                Some(next) => fields = next,
-                None => return,
-            }
-        }
     }
 }

@@ -48,6 +48,7 @@ pub(crate) mod schema;
 #[cfg(all(test, feature = "dynamic"))]
 mod tests;
 mod value;
+mod walk;
 
 pub use cost::MEMORY_MAX;
 pub use error::{PoolError, PoolErrorKind};

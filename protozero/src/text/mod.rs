@@ -117,7 +117,8 @@ impl DynamicMessage {
         parser::parse(descriptor, text.as_ref(), options, parser::Dialect::Protobuf)
     }
 
-    /// This message as text that [`DynamicMessage::from_text`] reads. Unknown fields are left out.
+    /// This message as text that [`DynamicMessage::from_text`] reads. Unknown fields are left out,
+    /// and [more levels](DynamicMessage) than it reads are shown as `...`.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.to_text_with(&PrintOptions::default())

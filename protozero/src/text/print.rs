@@ -123,6 +123,18 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         self.end()
     }
 
+    /// The same of a message that is known, unless it lies deeper than anybody would read.
+    fn known(&mut self, inside: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
+        self.nested(|inner| {
+            if inner.level <= DEPTH_MAX {
+                return inside(inner);
+            }
+            inner.begin()?;
+            inner.out.write_str("...")?;
+            inner.end()
+        })
+    }
+
     fn message(&mut self, message: &DynamicMessage) -> fmt::Result {
         if self.options.expand_any && self.any(message)? {
             return Ok(());
@@ -154,7 +166,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         let Some(entry) = data.entry() else { return Ok(()) };
         self.begin()?;
         self.name(data)?;
-        self.nested(|inner| {
+        self.known(|inner| {
             for (number, value) in [(1, key), (2, value)] {
                 if let Some(part) = schema.numbered(entry, number) {
                     inner.field(part, value)?;
@@ -168,7 +180,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         self.begin()?;
         self.name(data)?;
         if let Value::Message(message) = value {
-            return self.nested(|inner| inner.message(message));
+            return self.known(|inner| inner.message(message));
         }
         self.out.write_str(": ")?;
         self.scalar(data.ty, value)?;

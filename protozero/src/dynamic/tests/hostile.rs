@@ -7,8 +7,9 @@ use std::vec::Vec;
 
 use super::{EVERYTHING, set, try_pool};
 use crate::dynamic::build::names_max;
-use crate::dynamic::{DynamicMessage, Pool, PoolErrorKind, Value};
-use crate::{DecodeContext, DecodeErrorKind};
+use crate::dynamic::{DynamicMessage, MapKey, Pool, PoolErrorKind, Value};
+use crate::text::PrintOptions;
+use crate::{DecodeContext, DecodeErrorKind, WriteError};
 
 #[test]
 fn every_prefix_and_flip_is_a_pool_or_an_error() {
@@ -190,6 +191,57 @@ fn levels_are_counted() {
         if let Some(less) = levels.checked_sub(1) {
             assert_eq!(within(wire, less), Err(DecodeErrorKind::TooDeep), "{wire:x?}");
         }
+    }
+}
+
+/// No door leads this deep but `mem::swap`.
+#[test]
+fn whatever_walks_over_swapped_messages_comes_back() {
+    let pool = super::pool(GROWING);
+    let stacked = |levels: u32, number: i32| {
+        let mut all = super::new(&pool, "M");
+        all.push("ns", number).unwrap();
+        for level in 0..levels {
+            let mut outer = super::new(&pool, "M");
+            match level % 3 {
+                0 => core::mem::swap(outer.message_mut("m").unwrap(), &mut all),
+                other => {
+                    let empty = super::new(&pool, "M");
+                    let value = if other == 1 {
+                        outer.push("ms", empty).unwrap();
+                        outer.fields.get_mut(&2)
+                    } else {
+                        outer.insert("map", MapKey::I32(5), empty).unwrap();
+                        outer.fields.get_mut(&7)
+                    };
+                    value.unwrap().for_messages(|inner| core::mem::swap(inner, &mut all));
+                }
+            }
+            all = outer;
+        }
+        all
+    };
+    let deep = stacked(100_000, 1);
+    let copy = deep.clone();
+    assert!(copy == deep);
+    assert!(deep != stacked(100_000, 2) && deep != stacked(99_999, 1));
+    assert!(Value::from(copy) == Value::from(deep.clone()));
+    assert_eq!(deep.missing_required(), None);
+    assert!(matches!(deep.try_encode(), Err(WriteError::TooDeep { .. })));
+    assert!(super::new(&pool, "M").set("m", deep.clone()).is_err());
+    let options = PrintOptions { single_line: true, ..PrintOptions::default() };
+    for text in
+        [deep.to_text_with(&options), deep.to_text(), format!("{deep:?}"), format!("{deep:#?}")]
+    {
+        assert!(text.contains("...") && text.len() < 30_000, "{text}");
+        assert!(DynamicMessage::from_text(pool.message("M").unwrap(), text.as_str()).is_err());
+    }
+    // What may be this deep is whole.
+    for levels in [50, 73, 74, 75, 76] {
+        let most = stacked(levels, 1);
+        assert_eq!(most.to_text().contains("..."), most.try_encode().is_err(), "{levels}");
+        let again = DynamicMessage::from_text(pool.message("M").unwrap(), most.to_text());
+        assert_eq!(again.is_ok_and(|again| again == most), most.try_encode().is_ok(), "{levels}");
     }
 }
 

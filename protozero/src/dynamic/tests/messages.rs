@@ -319,11 +319,34 @@ fn set_push_insert() {
 fn required_fields_are_asked_for_by_who_wants_them() {
     let pool = pool(
         "file { message_type { name: 'M' field { name: 'a' number: 1 type: TYPE_INT32 label: LABEL_REQUIRED }
-           field { name: 'm' number: 2 type_name: 'M' } } }",
+           field { name: 'm' number: 2 type_name: 'M' }
+           field { name: 'ms' number: 3 type_name: 'M' label: LABEL_REPEATED }
+           field { name: 'map' number: 4 type_name: 'M.E' label: LABEL_REPEATED }
+           extension_range { start: 9 end: 10 }
+           nested_type { name: 'E' options { map_entry: true }
+             field { name: 'key' number: 1 type: TYPE_STRING }
+             field { name: 'value' number: 2 type_name: 'M' } } }
+         extension { name: 'x' number: 9 extendee: 'M' type_name: 'M' } }",
     );
-    let message = decode(&pool, "M", b"\x08\x01\x12\x00");
-    assert_eq!(message.missing_required().unwrap().name(), "a");
-    assert!(decode(&pool, "M", b"\x08\x01").missing_required().is_none());
+    let missing = |text: &str| read(&pool, "M", text).missing_required();
+    for (text, path) in [
+        ("", "a"),
+        ("m { m { a: 1 } }", "a"),
+        ("a: 1 m { a: 1 m { } }", "m.m.a"),
+        ("a: 1 m { } ms { }", "m.a"),
+        ("a: 1 m { a: 1 } ms { a: 1 } ms { }", "ms[1].a"),
+        ("a: 1 map { key: 'x' value { a: 1 } } map { key: 'y\"' value { } }", "map[\"y\\\"\"].a"),
+        ("a: 1 [x] { }", "[x].a"),
+    ] {
+        let path = path.replace("\\\"", "\"");
+        assert_eq!(missing(text).as_deref(), Some(path.as_str()), "{text}");
+    }
+    // The rest of the path leads to the message.
+    let message = read(&pool, "M", "a: 1 map { key: 'k' value { a: 1 ms { a: 1 } ms { } } }");
+    let path = message.missing_required().unwrap();
+    assert_eq!(path, "map[\"k\"].ms[1].a");
+    assert!(message.at(path.strip_suffix(".a").unwrap()).unwrap().as_message().unwrap().is_empty());
+    assert_eq!(missing("a: 1 m { a: 1 } map { key: 'x' value { a: 1 } } [x] { a: 1 }"), None);
 }
 
 #[test]
