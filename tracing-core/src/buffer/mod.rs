@@ -402,12 +402,13 @@ impl TraceBuffer {
 
 #[cfg(any(test, fuzzing, feature = "testing"))]
 impl TraceBuffer {
-    /// From now on, which is best the beginning, a slow twin goes along, and `given` gets what comes out.
+    /// From now on, which is best the beginning, a slow twin goes along, and `given` gets what comes out,
+    /// as that of buffer `id`.
     ///
     /// Whatever is done then panics if the two do not agree.
-    pub fn watch(&mut self, given: &testing::Given) {
+    pub fn watch(&mut self, id: crate::ids::BufferId, given: &testing::Given) {
         if self.witness.is_none() && !self.has_data() && !self.read_only {
-            self.witness = Some(testing::Witness::new(self, given));
+            self.witness = Some(testing::Witness::new(id, self, given));
         }
     }
 

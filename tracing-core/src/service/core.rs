@@ -70,7 +70,7 @@ pub struct Service {
     next_draw: Option<f64>,
     /// Buffers are watched, and what they give is noted.
     #[cfg(any(test, feature = "testing"))]
-    given: Option<crate::buffer::testing::Given>,
+    pub(super) given: Option<crate::buffer::testing::Given>,
 }
 
 impl Service {
@@ -288,18 +288,6 @@ impl Service {
     #[must_use]
     pub fn session_of(&self, client: ClientId) -> Option<SessionId> {
         self.consumers.get(&client)?.session
-    }
-
-    /// To be called when there are new buffers, and before anything is in them.
-    pub(super) fn watch_new_buffers(&mut self) {
-        if let Some(given) = &self.given {
-            self.buffers.values_mut().for_each(|buffer| buffer.watch(given));
-        }
-    }
-
-    /// Holds all buffers against slow twins from now on. What they give is appended to what is returned.
-    pub fn watch_buffers(&mut self) -> crate::buffer::testing::Given {
-        self.given.get_or_insert_default().clone()
     }
 
     /// Sessions that somebody left: their users and keys.

@@ -72,6 +72,8 @@ mod snapshot;
 mod stats;
 mod timers;
 mod triggers;
+#[cfg(any(test, feature = "testing"))]
+mod watch;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
 #[cfg(any(test, feature = "testing"))]
@@ -81,6 +83,8 @@ pub use self::input::{FileError, Input, Peer};
 pub use self::output::{Boost, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
 pub use self::provenance::ExtensionSet;
+#[cfg(any(test, feature = "testing"))]
+pub use self::watch::SessionView;
 
 #[cfg(test)]
 mod tests;

@@ -242,10 +242,11 @@ impl Service {
         let (config, machine) = (&self.config, self.local_machine_id);
         let builtin = session.builtin();
         let mut packets = Vec::new();
-        if let Some(first) = session.pending.first_snapshot.take() {
-            packets.push(clock_snapshot(config, machine, session, &first));
-        }
-        for snapshot in std::mem::take(&mut session.pending.snapshots) {
+        let mut snapshots: Vec<Now> = session.pending.first_snapshot.take().into_iter().collect();
+        snapshots.extend(std::mem::take(&mut session.pending.snapshots));
+        // Some may be from before the start, and readers refuse one that goes back.
+        snapshots.sort_by_key(|snapshot| snapshot.boot_ns);
+        for snapshot in snapshots {
             packets.push(clock_snapshot(config, machine, session, &snapshot));
         }
         if std::mem::take(&mut session.pending.sync_marker) {

@@ -85,6 +85,8 @@ pub(super) struct Reader {
     /// before the first chunk of it that came, and a chunk that comes after a later one was read is
     /// refused, and counted.
     pub(super) begins_unmarked: BTreeSet<String>,
+    /// A filter was at work.
+    pub(super) filtered: bool,
     /// It reads a session that others have read before: sequences begin anywhere.
     pub(super) came_late: bool,
     /// Buffers are emptied into clones, or for them: those of the second version say nothing of it.
@@ -108,6 +110,10 @@ impl Reader {
                 id;
             *id
         });
+        if self.filtered && *packet == TracePacket::default() {
+            // What is no message comes out as nothing.
+            return Ok(());
+        }
         let (Some(uid), Some(sequence)) = (uid, sequence) else {
             return Err(format!("a packet without trusted fields: {packet:?}"));
         };
@@ -116,6 +122,7 @@ impl Reader {
             return Err(format!("sequence {sequence} with uid {uid}"));
         }
         if by_service || uid >= super::workload::HOSTILE_UID {
+            // What these may say, and where, is what the model of all that leaves the service looks at.
             return Ok(());
         }
         let Some(TracePacketData::ForTesting(event)) = &packet.data else {

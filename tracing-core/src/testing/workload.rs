@@ -16,13 +16,27 @@ use super::check::{Ledger, Log, Tag, text};
 use super::marks::Marks;
 use super::rng::Rng;
 use super::shell::Reply;
+use super::world::SECRET;
 use crate::ids::{BufferId, CallId, FlushId};
 use crate::producer::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter};
 use crate::shm::{PageSize, Region, Smb};
 use crate::time::BootTime;
 
 /// Producers with this uid or a higher one do what they can to do harm.
-pub(super) const HOSTILE_UID: i32 = 20_000;
+pub(super) const HOSTILE_UID: i32 = 1_000_000_000;
+
+/// The others have this one, or a higher one.
+pub(super) const HONEST_UID: i32 = 10_000;
+
+/// The name of the producer of a user: each has one of its own.
+pub(super) fn producer_name(uid: u32) -> String {
+    let hostile = uid >= HOSTILE_UID.cast_unsigned();
+    let base = if hostile { HOSTILE_UID } else { HONEST_UID };
+    format!("producer{}", uid.wrapping_sub(base.cast_unsigned()))
+}
+
+/// What a hostile producer calls itself the second time.
+pub(super) const AGAIN: &str = "again";
 
 /// Names of data sources; configs ask for them.
 pub(super) const SOURCES: [&str; 4] = ["quick", "slow", "big", "odd"];
@@ -81,7 +95,7 @@ impl Producer {
     pub(super) fn new(mut rng: Rng, index: u64) -> Self {
         let hostile = rng.chance(30);
         Self {
-            uid: if hostile { HOSTILE_UID } else { 10_000 } + index as i32,
+            uid: if hostile { HOSTILE_UID } else { HONEST_UID } + index as i32,
             pid: 100 + index as i32,
             index,
             commands: None,
@@ -110,7 +124,7 @@ impl Producer {
             self.adopt(region.clone(), page as usize);
         }
         let init = protos::InitializeConnectionRequest {
-            producer_name: Some(format!("producer{}", self.index)),
+            producer_name: Some(producer_name(self.uid.cast_unsigned())),
             shared_memory_page_size_hint_bytes: Some(page),
             shared_memory_size_hint_bytes: Some(self.rng.pick(&[0, 32768, 65536, 12345])),
             smb_scraping_mode: Some(protos::InitializeConnectionRequestProducerSMBScrapingMode(
@@ -274,7 +288,7 @@ impl Producer {
                 let mut event = packet.for_testing();
                 event.seq_value(seq).counter(*tag);
                 if self.rng.chance(30) {
-                    event.payload().single_string("inner");
+                    event.payload().single_string(SECRET);
                 }
                 event.str(&text(*tag, seq));
             }
@@ -364,7 +378,7 @@ impl Producer {
                 }),
                 // Said once already, and refused from then on.
                 9 => Request::InitializeConnection(protos::InitializeConnectionRequest {
-                    producer_name: Some("again".into()),
+                    producer_name: Some(AGAIN.into()),
                     shared_memory_page_size_hint_bytes: Some(rng.pick(&[0, 4096, 32768])),
                     ..Default::default()
                 }),

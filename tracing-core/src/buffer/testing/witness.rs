@@ -4,15 +4,18 @@ use core::fmt;
 
 use super::{OracleV1, OracleV2, Packet, Twin};
 use crate::buffer::{PacketRef, Stats, TakePacket, TraceBuffer, Version};
+use crate::ids::BufferId;
 use crate::sync::{Arc, Mutex, lock};
 
-/// What buffers gave, each packet as the twin of its buffer says it has to be, in the order of reading.
-pub type Given = Arc<Mutex<Vec<Packet>>>;
+/// What buffers gave, each packet as the twin of its buffer says it has to be, in the order of reading, with
+/// the number of the buffer that it was written into.
+pub type Given = Arc<Mutex<Vec<(BufferId, Packet)>>>;
 
 /// Sees all that is done to a buffer.
 pub struct Witness(Mutex<State>);
 
 struct State {
+    id: BufferId,
     twin: Box<dyn Twin + Send>,
     /// What came out since the twin was read last.
     batch: Vec<Packet>,
@@ -23,18 +26,18 @@ struct State {
 
 impl Witness {
     /// A witness of a buffer that is empty.
-    pub(in crate::buffer) fn new(buffer: &TraceBuffer, given: &Given) -> Self {
+    pub(in crate::buffer) fn new(id: BufferId, buffer: &TraceBuffer, given: &Given) -> Self {
         let (bytes, policy) = (buffer.stats().buffer_size as usize, buffer.policy());
         let twin: Box<dyn Twin + Send> = match buffer.version() {
             Version::V1 => Box::new(OracleV1::new(bytes, policy)),
             Version::V2 => Box::new(OracleV2::new(bytes, policy)),
         };
-        Self::of(twin, given)
+        Self::of(id, twin, given)
     }
 
-    fn of(twin: Box<dyn Twin + Send>, given: &Given) -> Self {
+    fn of(id: BufferId, twin: Box<dyn Twin + Send>, given: &Given) -> Self {
         let (batch, given) = (Vec::new(), Arc::clone(given));
-        Self(Mutex::new(State { twin, batch, ended: false, given }))
+        Self(Mutex::new(State { id, twin, batch, ended: false, given }))
     }
 
     /// The buffer gave a packet, or has none left for now.
@@ -45,7 +48,7 @@ impl Witness {
             return;
         };
         let packet = Packet::from(packet.clone());
-        lock(&state.given).push(packet.clone());
+        lock(&state.given).push((state.id, packet.clone()));
         state.batch.push(packet);
     }
 
@@ -69,7 +72,7 @@ impl Witness {
     pub(in crate::buffer) fn of_clone(&self) -> Self {
         let mut state = lock(&self.0);
         state.settle();
-        Self::of(state.twin.clone_read_only(), &state.given)
+        Self::of(state.id, state.twin.clone_read_only(), &state.given)
     }
 }
 

@@ -246,11 +246,13 @@ impl Service {
                     .instances
                     .values()
                     .filter(|i| !i.no_flush && pending.waiting_for.contains(&i.producer));
-                let sources = slow
+                let sources: Vec<_> = slow
                     .take(limits::SLOW_SOURCES_MAX)
                     .map(|i| (i.producer_name.clone(), i.source.clone()))
                     .collect();
-                session.pending.flush_slow = Some(SlowSources { at_ns: now.boot_ns, sources });
+                // They may be gone by now, or were asked for what they hold only.
+                session.pending.flush_slow =
+                    (!sources.is_empty()).then_some(SlowSources { at_ns: now.boot_ns, sources });
             }
         }
         session.pending.lifecycle(Lifecycle::AllSourcesFlushed, now.boot_ns);

@@ -420,6 +420,8 @@ impl Service {
         for (producer, source) in &sources {
             self.out.error(format!("data source {source} of {producer} failed to start in time"));
         }
-        session.pending.slow_start = Some(super::state::SlowSources { at_ns, sources });
+        // While nobody has the session, nobody was told that all started.
+        session.pending.slow_start =
+            (!sources.is_empty()).then_some(super::state::SlowSources { at_ns, sources });
     }
 }

@@ -305,3 +305,29 @@ fn flags_come_as_they_were_sent() {
         assert!(got[0].ends_with(&format!("flags {:#x}", flags.unwrap_or(0))), "{got:?}");
     }
 }
+
+#[test]
+fn slow_sources_are_named_or_there_are_none() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { duration_ms: Some(10), ..config(&["ds"]) };
+    let (producer, consumer) = recording(&mut shell, config);
+    shell.advance_ms(10);
+    // Asked for the last flush, and gone before its time is over.
+    producer.call(
+        &mut shell,
+        Request::UnregisterDataSource(protos::UnregisterDataSourceRequest {
+            data_source_name: Some("ds".into()),
+            ..Default::default()
+        }),
+    );
+    shell.advance_ms(6000);
+    let packets = consumer.read(&mut shell);
+    let slow = packets.iter().any(|packet| match &packet.data {
+        Some(TracePacketData::ServiceEvent(event)) => matches!(
+            event.event_type,
+            Some(protos::TracingServiceEventEventType::LastFlushSlowDataSources(_))
+        ),
+        _ => false,
+    });
+    assert!(!slow);
+}

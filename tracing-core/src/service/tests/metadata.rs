@@ -5,6 +5,7 @@ use protozero::Message as _;
 
 use super::*;
 use crate::service::ExtensionSet;
+use crate::testing::shell::START_NS;
 
 fn find<'a, T>(packets: &'a [TracePacket], of: fn(&'a TracePacketData) -> Option<T>) -> Vec<T> {
     packets.iter().filter_map(|p| of(p.data.as_ref()?)).collect()
@@ -165,4 +166,26 @@ fn statistics_of_thousands_of_writers_fit_into_a_frame() {
     let response = protos::GetTraceStatsResponse::decode(bytes).unwrap();
     let stats = &response.trace_stats.unwrap().buffer_stats[0];
     assert!(stats.chunks_written.unwrap() >= 10_000);
+}
+
+/// Readers refuse a snapshot that goes back behind the one before.
+#[test]
+fn clock_snapshots_from_before_the_start_come_first() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let deferred = TraceConfig { deferred_start: Some(true), ..config(&[]) };
+    consumer.enable(&mut shell, deferred, None);
+    let other = MockConsumer::connect(&mut shell, 0);
+    let clone = protos::CloneSessionRequest {
+        selector: Some(protos::CloneSessionRequestSelector::SessionId(1)),
+        ..Default::default()
+    };
+    other.clone_session(&mut shell, clone, None);
+    shell.advance_ms(1000);
+    consumer.start(&mut shell);
+    let times = find(&consumer.read(&mut shell), |data| match data {
+        TracePacketData::ClockSnapshot(snapshot) => snapshot.clocks.first()?.timestamp,
+        _ => None,
+    });
+    assert_eq!(times, [START_NS, START_NS + 1_000_000_000]);
 }

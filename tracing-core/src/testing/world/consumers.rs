@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use protos::consumer_port::Request;
 use protos::{
-    EnableTracingRequest, EnableTracingResponse, ReadBuffersResponse, TraceConfig, TracePacket,
+    EnableTracingRequest, EnableTracingResponse, ObserveEventsResponse, ReadBuffersResponse,
+    TraceConfig, TracePacket,
 };
 use protozero::Message as _;
 
-use super::configs::{random_config, reader};
-use super::{Actor, World};
+use super::configs::{random_config, reader, target};
+use super::{Actor, World, shape};
 use crate::ids::{CallId, FileId, SessionId};
 use crate::testing::check::Reader;
 use crate::testing::rng::Rng;
@@ -31,6 +32,7 @@ pub(super) struct Consumer {
     /// Answered once the service has seen the request for a session.
     pub(super) fence: Option<CallId>,
     read: Option<CallId>,
+    observe: Option<CallId>,
     packet: Vec<u8>,
     flush: Option<CallId>,
     /// What had been written, by writer, when the flush was asked for.
@@ -49,7 +51,7 @@ pub(super) struct Consumer {
 
 /// What takes a consumer to or from a session of somebody else.
 pub(super) enum Attempt {
-    Clone,
+    Clone { for_trigger: bool },
     Attach,
     Detach,
 }
@@ -64,6 +66,7 @@ impl Consumer {
             enable: None,
             fence: None,
             read: None,
+            observe: None,
             packet: Vec::new(),
             flush: None,
             required: BTreeMap::new(),
@@ -108,8 +111,10 @@ impl World {
             // Whatever it had before is given up.
             self.report.sessions += 1;
             self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
+            let hit = if self.rng.chance(50) { self.foretold.hits.pop() } else { None };
             return match self.rng.below(10) {
-                0..=1 => self.clone_session(index),
+                _ if hit.is_some() => self.clone_session(index, hit),
+                0..=1 => self.clone_session(index, None),
                 2 => self.attach(index),
                 _ => self.enable(index),
             };
@@ -137,7 +142,10 @@ impl World {
                     events_to_observe: [1, 2, 4].map(protos::ObservableEventsType).to_vec(),
                     ..Default::default()
                 };
-                self.send_consumer(index, Request::ObserveEvents(request), None);
+                let call = self.send_consumer(index, Request::ObserveEvents(request), None);
+                if let Actor::Consumer(consumer) = &mut self.actors[index] {
+                    consumer.observe = Some(call);
+                }
             }
             10 => {
                 self.send_consumer(index, Request::GetTraceStats(Default::default()), None);
@@ -187,8 +195,7 @@ impl World {
         let by_path = consumer.config.output_path.is_some();
         let to_file = consumer.config.write_into_file == Some(true) && !by_path;
         let config = consumer.config.clone();
-        self.model.full_files += usize::from(config.max_file_size_bytes.is_some());
-        let file = to_file.then(|| self.new_file(Some(index), reader(&config)));
+        let file = to_file.then(|| self.new_file(Some(index), &config));
         let request =
             EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
         let call = self.send_consumer(index, Request::EnableTracing(request), file);
@@ -223,6 +230,14 @@ impl World {
             self.attempted(index, reply);
             return Ok(());
         }
+        if consumer.observe == Some(reply.call) {
+            let response = reply.response.as_deref().unwrap_or_default();
+            let events = ObserveEventsResponse::decode(response).map_err(|e| e.to_string())?.events;
+            let hit = events.and_then(|events| events.clone_trigger_hit);
+            let marks = &mut self.report.marks;
+            return hit
+                .map_or(Ok(()), |hit| self.foretold.hit(&self.sessions, &self.around, marks, hit));
+        }
         if consumer.flush == Some(reply.call) {
             consumer.flush = None;
             let to_file = consumer.config.write_into_file == Some(true);
@@ -243,17 +258,19 @@ impl World {
                 if slice.last_slice_for_packet != Some(true) {
                     continue;
                 }
-                let bytes = std::mem::take(&mut consumer.packet);
-                // Packets of hostile producers may be anything that passes the validator.
-                let Ok(packet) = TracePacket::decode(&bytes) else { continue };
-                if consumer.session == 0 {
-                    consumer.session = self.ledger.session_of(&packet);
+                let (bytes, mut plain) = (std::mem::take(&mut consumer.packet), Vec::new());
+                for packet in shape::unpack(&consumer.config, &bytes, &mut plain)? {
+                    // Packets of hostile producers may be anything that passes the validator.
+                    let Ok(packet) = TracePacket::decode(packet) else { continue };
+                    if consumer.session == 0 {
+                        consumer.session = self.ledger.session_of(&packet);
+                    }
+                    // What the file took is not here, and this reader knows nothing of it.
+                    if consumer.config.write_into_file == Some(true) {
+                        continue;
+                    }
+                    consumer.reader.packet(&mut self.ledger, consumer.session, &packet)?;
                 }
-                // What the file took is not here, and this reader knows nothing of it.
-                if consumer.config.write_into_file == Some(true) {
-                    continue;
-                }
-                consumer.reader.packet(&mut self.ledger, consumer.session, &packet)?;
             }
         }
         if !reply.has_more {
@@ -296,7 +313,7 @@ impl World {
             // A name may be asked for more than once, with a buffer each.
             let counted = sources.any(|source| {
                 source.name.as_ref() == Some(&log.source)
-                    && lossy.get(source.target_buffer.unwrap_or(0) as usize) == Some(&true)
+                    && lossy.get(target(&consumer.config, source)) == Some(&true)
             });
             if (seen < *required || missing > 0) && !counted {
                 return Err(format!(

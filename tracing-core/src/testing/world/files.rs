@@ -1,9 +1,10 @@
 //! The disk: files in memory, which must be whole traces at every moment, and which fail when told to.
 
-use protos::TracePacket;
+use protos::{TraceConfig, TracePacket};
 use protozero::Message as _;
 
-use super::World;
+use super::configs::reader;
+use super::{World, shape};
 use crate::ids::FileId;
 use crate::service::FileError;
 use crate::testing::check::Reader;
@@ -15,12 +16,18 @@ pub(super) struct SimFile {
     pub(super) arrived: bool,
     /// Bytes up to here were checked.
     checked: usize,
+    /// Of the session whose packets it gets.
+    config: TraceConfig,
+    /// It stays below; zero for any size.
+    bytes_max: u64,
     reader: Reader,
     session: u64,
 }
 
 impl World {
-    pub(super) fn new_file(&mut self, consumer: Option<usize>, reader: Reader) -> FileId {
+    /// A file that comes from a consumer, or is made for the service. The config of a clone is not known
+    /// before its source is.
+    pub(super) fn new_file(&mut self, consumer: Option<usize>, config: &TraceConfig) -> FileId {
         self.last_id += 1;
         let id = FileId(self.last_id);
         let file = SimFile {
@@ -28,11 +35,27 @@ impl World {
             closed: false,
             arrived: consumer.is_none(),
             checked: 0,
-            reader,
+            bytes_max: config.max_file_size_bytes.unwrap_or(0),
+            config: config.clone(),
+            reader: reader(config),
             session: 0,
         };
         self.files.insert(id, file);
         id
+    }
+
+    /// The beginning of `to` is to be what is in `from`, and its end what follows there.
+    pub(super) fn copy(
+        &mut self,
+        from: FileId,
+        to: FileId,
+    ) -> Result<Result<(), FileError>, String> {
+        let from = self.files.get(&from).ok_or("unknown file")?;
+        let (bytes, config) = (from.bytes.clone(), from.config.clone());
+        let to_file = self.files.get_mut(&to).ok_or("unknown file")?;
+        to_file.reader = reader(&config);
+        to_file.config = config;
+        self.write(to, &bytes, false)
     }
 
     pub(super) fn write(
@@ -52,23 +75,23 @@ impl World {
         }
         file.bytes.extend_from_slice(data);
         file.closed = close;
+        if file.bytes_max > 0 && file.bytes.len() as u64 >= file.bytes_max {
+            return Err(format!("{id:?} has {} bytes", file.bytes.len()));
+        }
         // At every moment the file is a whole trace.
-        let mut fields = protozero::Reader::new(&file.bytes[file.checked..]);
-        let mut packets = Vec::new();
-        while let Some(field) = fields.next_field().map_err(|e| format!("{id:?} is cut: {e}"))? {
-            let protozero::Value::Len(packet) = field.value else {
-                return Err(format!("{id:?} is no trace"));
-            };
-            // Packets of hostile producers may be anything that passes the validator.
-            packets.extend(TracePacket::decode(packet));
+        let whole = shape::packets(&file.bytes[file.checked..]);
+        let mut plain = Vec::new();
+        for packet in whole.map_err(|e| format!("{id:?} is cut: {e}"))? {
+            for packet in shape::unpack(&file.config, packet, &mut plain)? {
+                // Packets of hostile producers may be anything that passes the validator.
+                let Ok(packet) = TracePacket::decode(packet) else { continue };
+                if file.session == 0 {
+                    file.session = self.ledger.session_of(&packet);
+                }
+                file.reader.packet(&mut self.ledger, file.session, &packet)?;
+            }
         }
         file.checked = file.bytes.len();
-        for packet in &packets {
-            if file.session == 0 {
-                file.session = self.ledger.session_of(packet);
-            }
-            file.reader.packet(&mut self.ledger, file.session, packet)?;
-        }
         Ok(Ok(()))
     }
 }

@@ -3,10 +3,11 @@
 use protos::consumer_port::Request;
 use protos::{
     AttachRequest, AttachResponse, CloneSessionRequestSelector as Selector, CloneSessionResponse,
+    ObservableEventsCloneTriggerHit as Hit, TraceConfig,
 };
 use protozero::Message as _;
 
-use super::configs::{empties, reader_of_anything};
+use super::configs::{empties, reader};
 use super::consumers::{Attempt, Consumer};
 use super::{Actor, Expect, World};
 use crate::ids::ClientId;
@@ -22,9 +23,10 @@ pub(in crate::testing) const NAMES: [&str; 2] = ["the one", "the other"];
 
 impl Consumer {
     /// A reader of packets whose begin somebody else may have read.
-    fn visit(&mut self) {
+    fn visit(&mut self, config: &TraceConfig) {
         self.guest = true;
-        self.reader = Reader { came_late: true, ..reader_of_anything() };
+        self.reader = Reader { came_late: true, ..reader(config) };
+        self.config = config.clone();
     }
 
     /// Whether what was written need not be in what is read: it waits for a trigger, or goes to clones.
@@ -34,26 +36,36 @@ impl Consumer {
 }
 
 impl World {
-    pub(super) fn clone_session(&mut self, index: usize) {
+    /// Asks for a copy of some session, or of the one that a trigger wants to be copied.
+    pub(super) fn clone_session(&mut self, index: usize, hit: Option<Hit>) {
         let others = (0..self.actors.len()).filter(|other| *other != index);
         let sessions: Vec<u64> =
             others.filter_map(|other| self.session_of(other)).map(|id| id.0).collect();
-        let selector = if !sessions.is_empty() && self.rng.chance(80) {
+        let selector = if let Some(hit) = &hit {
+            Selector::SessionId(hit.tracing_session_id.unwrap_or(0).cast_unsigned())
+        } else if !sessions.is_empty() && self.rng.chance(80) {
             Selector::SessionId(self.rng.pick(&sessions))
         } else if self.rng.chance(80) {
             Selector::UniqueSessionName(self.rng.pick(&NAMES).into())
         } else {
             Selector::SessionId(self.rng.pick(&[0, 1, u64::MAX]))
         };
-        let file = self.rng.chance(30).then(|| self.new_file(Some(index), reader_of_anything()));
-        // It may be limited as that of the source.
-        self.model.full_files += usize::from(file.is_some());
+        let file = self.rng.chance(30).then(|| self.new_file(Some(index), &TraceConfig::default()));
+        let for_trigger = hit.is_some();
+        let hit = hit.unwrap_or_else(|| Hit {
+            trigger_name: self.rng.chance(20).then(|| "by hand".into()),
+            ..Hit::default()
+        });
         let request = protos::CloneSessionRequest {
             selector: Some(selector),
-            clone_trigger_name: self.rng.chance(20).then(|| "by hand".into()),
+            clone_trigger_name: hit.trigger_name,
+            clone_trigger_producer_name: hit.producer_name,
+            clone_trigger_trusted_producer_uid: hit.producer_uid.map(u32::cast_signed),
+            clone_trigger_boot_time_ns: hit.boot_time_ns,
+            clone_trigger_delay_ms: hit.trigger_delay_ms,
             ..Default::default()
         };
-        self.attempt(index, Attempt::Clone, Request::CloneSession(request), file);
+        self.attempt(index, Attempt::Clone { for_trigger }, Request::CloneSession(request), file);
     }
 
     pub(super) fn attach(&mut self, index: usize) {
@@ -101,18 +113,22 @@ impl World {
         let Some(attempt) = consumer.attempt.take() else { return };
         let Some(response) = &reply.response else { return };
         match attempt {
-            Attempt::Clone => {
+            Attempt::Clone { for_trigger } => {
                 let response = CloneSessionResponse::decode(response).unwrap_or_default();
                 if response.success == Some(true) {
                     self.report.marks.event("a session was cloned");
-                    consumer.visit();
+                    if for_trigger {
+                        self.report.marks.event("a session was cloned for a trigger");
+                    }
+                    let lsb = response.uuid_lsb.unwrap_or(0);
+                    let source = self.sessions.all().find(|session| session.uuid.0 == lsb);
+                    consumer.visit(source.map_or(&TraceConfig::default(), |source| &source.config));
                 }
             }
             Attempt::Attach => {
                 let response = AttachResponse::decode(response).unwrap_or_default();
                 self.report.marks.event("a session was taken over");
-                consumer.visit();
-                consumer.config = response.trace_config.unwrap_or_default();
+                consumer.visit(&response.trace_config.unwrap_or_default());
             }
             Attempt::Detach => {
                 self.report.marks.event("a session was left");
@@ -140,8 +156,7 @@ impl World {
                 Input::ConsumerRequest { client, call: None, request, file: None },
                 Input::ConsumerDisconnected { client },
             ] {
-                self.service.handle(&self.clock.now(), input);
-                self.carry_out()?;
+                self.step(Some(input))?;
             }
         }
         Ok(())

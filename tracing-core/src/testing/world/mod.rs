@@ -3,28 +3,36 @@
 mod actors;
 mod configs;
 mod consumers;
+mod effects;
 mod files;
 mod guests;
 mod model;
+mod own;
+mod sessions;
+mod shape;
+mod triggers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) use self::configs::random_config;
-use self::configs::reader_of_anything;
 use self::consumers::Consumer;
 use self::files::SimFile;
 pub(super) use self::guests::NAMES;
 use self::model::Model;
+use self::own::World as Around;
+use self::sessions::{Seen, Sessions};
+pub(super) use self::shape::SECRET;
+use self::triggers::Foretold;
 use crate::ids::{CallId, ClientId, FileId};
 use crate::limits;
-use crate::service::{FileError, Footprint, HostInfo, Input, Output, Service, ServiceConfig};
+use crate::service::{Footprint, HostInfo, Input, Service, ServiceConfig};
 use crate::testing::check::Ledger;
 use crate::testing::clock::Clock;
 use crate::testing::marks::Marks;
 use crate::testing::net::{Event, Net};
 use crate::testing::rng::Rng;
-use crate::testing::shell::{HeapRegions, Reply};
+use crate::testing::shell::HeapRegions;
 use crate::testing::workload::Producer;
 
 /// What happened in a life, for people and for comparing two runs of one seed.
@@ -123,6 +131,9 @@ struct World {
     failing: Option<u64>,
     ledger: Ledger,
     model: Model,
+    sessions: Sessions,
+    around: Around,
+    foretold: Foretold,
     report: Report,
     last_id: u64,
     /// Connections that the service knows of.
@@ -153,6 +164,9 @@ impl World {
             net,
             service,
             model,
+            sessions: Sessions::default(),
+            around: Around::default(),
+            foretold: Foretold::default(),
             actors: Vec::new(),
             connections: BTreeMap::new(),
             client_of: Vec::new(),
@@ -216,7 +230,7 @@ impl World {
         if left != (Footprint { trigger_names: left.trigger_names, ..Footprint::default() }) {
             return Err(format!("left behind: {left:?}"));
         }
-        self.model.end()?;
+        self.settle()?;
         if let Some((id, _)) = self.files.iter().find(|(_, f)| f.arrived && !f.closed) {
             return Err(format!("{id:?} was never closed"));
         }
@@ -237,8 +251,7 @@ impl World {
             };
             self.clock.advance_to(at);
             if event.is_none_or(|event| event > self.clock.boot_ns()) {
-                self.service.handle_timeout(&self.clock.now());
-                self.carry_out()?;
+                self.step(None)?;
             } else if let Some(event) = self.net.pop() {
                 self.happen(event)?;
             }
@@ -271,16 +284,14 @@ impl World {
                     }
                     _ => {}
                 }
-                self.service.handle(&self.clock.now(), input);
-                self.carry_out()?;
+                self.step(Some(input))?;
                 self.check_memory()
             }
             Event::ToClient(client, reply) => self.deliver(client, reply),
             Event::FileDone(file, result) => {
                 let input = Input::FileWritten { file, result };
                 self.report.marks.input(&input);
-                self.service.handle(&self.clock.now(), input);
-                self.carry_out()
+                self.step(Some(input))
             }
             Event::Act(actor) => self.act(actor),
             Event::Poll(actor) => {
@@ -290,102 +301,34 @@ impl World {
         }
     }
 
+    /// The service takes an event, or does what is due.
+    fn step(&mut self, input: Option<Input>) -> Result<(), String> {
+        let now = self.clock.now();
+        self.around.at(&now);
+        let (seen, by_itself) = match &input {
+            Some(input) => {
+                let known = (&self.service, &self.sessions, &mut self.around);
+                self.foretold.before(known, &now, input);
+                (Seen::of(&self.service, input), !matches!(input, Input::ConsumerRequest { .. }))
+            }
+            None => (Seen::Nothing, true),
+        };
+        match input {
+            Some(input) => self.service.handle(&now, input),
+            None => self.service.handle_timeout(&now),
+        }
+        let marks = &mut self.report.marks;
+        self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
+        self.foretold.after(&self.service, &now, by_itself, &mut self.report.marks)?;
+        self.carry_out()
+    }
+
     fn check_memory(&self) -> Result<(), String> {
         let held = self.service.footprint();
         if held_too_much(&held, self.connected) {
             return Err(format!("too much is held by {} connections: {held:?}", self.connected));
         }
         Ok(())
-    }
-
-    fn carry_out(&mut self) -> Result<(), String> {
-        let now = self.clock.boot_ns();
-        while let Some(output) = self.service.poll_output() {
-            self.report.outputs += 1;
-            self.report.marks.output(&output);
-            self.digest(&output);
-            match output {
-                Output::Reply { client, call, result, has_more, region } => {
-                    let bytes = result.as_deref().unwrap_or_default();
-                    self.model.reply(call, bytes, !has_more)?;
-                    let Some(connection) = self.connections.get_mut(&client) else { continue };
-                    if !connection.open.contains_key(&call) {
-                        return Err(format!("a reply to {call:?}, which is answered already"));
-                    }
-                    if !has_more {
-                        connection.open.remove(&call);
-                    }
-                    let response = result.ok();
-                    connection.on_the_way += response.as_ref().map_or(0, |r| r.len());
-                    let max = limits::READ_WINDOW_BYTES + 4 * limits::IPC_FRAME_BYTES_MAX;
-                    if connection.on_the_way > max && connection.is_consumer {
-                        return Err(format!("{} bytes on the way", connection.on_the_way));
-                    }
-                    let reply = Reply { call, response, has_more, region };
-                    self.net.send_down(now, client, reply);
-                }
-                Output::Disconnect { client } => self.cut_off(client),
-                Output::Log { .. } => {}
-                Output::CreateFile { token, .. } => {
-                    let result = if self.effect_fails(30) {
-                        Err(FileError { text: "Permission denied".into() })
-                    } else {
-                        Ok(self.new_file(None, reader_of_anything()))
-                    };
-                    let input = Input::FileCreated { token, result };
-                    self.net.soon(now, Event::ToService(input));
-                }
-                Output::WriteFile { file, data, close, .. } => {
-                    self.model.file(&data)?;
-                    let result = self.write(file, &data, close)?;
-                    self.net.soon(now, Event::FileDone(file, result));
-                }
-                Output::CopyFile { from, to } => {
-                    let bytes = self.files.get(&from).map(|f| f.bytes.clone()).unwrap_or_default();
-                    let result = self.write(to, &bytes, false)?;
-                    self.net.soon(now, Event::FileDone(to, result));
-                }
-                Output::AbandonFile { file } => {
-                    let Some(file) = self.files.get_mut(&file) else {
-                        return Err("unknown file".into());
-                    };
-                    file.closed = true;
-                }
-                Output::SetPriority { token, .. } => {
-                    let fails = self.effect_fails(30);
-                    let result = if fails { Err("Operation not permitted".into()) } else { Ok(()) };
-                    self.net.soon(now, Event::ToService(Input::PrioritySet { token, result }));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the effect that is carried out now fails: by number, or by chance on a bad disk.
-    fn effect_fails(&mut self, percent: u64) -> bool {
-        self.effects += 1;
-        self.failing == Some(self.effects - 1) || self.disk_fails && self.rng.chance(percent)
-    }
-
-    /// FNV-1a over all that comes out: two runs of one seed must agree.
-    fn digest(&mut self, output: &Output) {
-        let mut digest = self.report.digest ^ 0xcbf2_9ce4_8422_2325;
-        let mut feed = |bytes: &[u8]| {
-            for byte in bytes {
-                digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        };
-        match output {
-            Output::Reply { client, call, result, has_more, .. } => {
-                feed(&client.0.to_le_bytes());
-                feed(&call.0.to_le_bytes());
-                feed(&[u8::from(*has_more), u8::from(result.is_ok())]);
-                feed(result.as_deref().unwrap_or_default());
-            }
-            Output::WriteFile { data, .. } => feed(data),
-            other => feed(format!("{other:?}").as_bytes()),
-        }
-        self.report.digest = digest;
     }
 }
 
