@@ -126,10 +126,10 @@ pub const READ_WINDOW_BYTES: usize = 256 * 1024;
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
-/// Work of holding expressions against the name of one producer in a second: states of the expression times bytes
-/// of the name, which take some nanoseconds each. When it is used up, no more of them match.
+/// Work of holding the expressions of one user against the name of one producer in a second: states of the
+/// expression times bytes of the name, which take some nanoseconds each. When it is used up, no more of them match.
 pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
-/// The same of all producers in one turn.
+/// The same of all producers in one turn. A session that needs more is refused.
 pub const REGEX_STEPS_PER_TURN_MAX: u64 = 64 * 1024 * 1024;
 /// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
 pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;

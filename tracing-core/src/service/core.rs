@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::consumers::Consumer;
 use super::data_sources::Sources;
+use super::matching::Spent;
 use super::outbox::Outbox;
 use super::output::Boost;
 use super::producers::{Producer, ProducerConnection};
@@ -64,7 +65,7 @@ pub struct Service {
     pub(super) scratch: Vec<u8>,
     pub(super) patches: Vec<Patch>,
     /// Of holding expressions against names, in this turn.
-    pub(super) regex_steps: u64,
+    pub(super) regex_steps: Spent,
     random: u64,
     #[cfg(any(test, feature = "testing"))]
     next_draw: Option<f64>,
@@ -113,7 +114,7 @@ impl Service {
             patches_discarded: 0,
             scratch: Vec::new(),
             patches: Vec::new(),
-            regex_steps: 0,
+            regex_steps: Spent::new(),
         }
     }
 
@@ -169,7 +170,7 @@ impl Service {
             self.out.disconnect(client);
         }
         self.send_observed();
-        self.regex_steps = 0;
+        self.regex_steps.clear();
     }
 
     /// The next effect to carry out.

@@ -15,12 +15,12 @@ use protozero::Message as _;
 
 use super::ServiceConfig;
 use super::core::Service;
-use super::matching::{Effort, TOO_MUCH};
+use super::matching::{Effort, Spent, TOO_MUCH};
 use super::outbox::Outbox;
 use super::producers::{Producer, make_smb, smb_sizes};
 use super::session::config::{SourceFilter, target_buffer};
 use super::session::flush::FlushFlags;
-use super::session::state::{Instance, InstanceState, State};
+use super::session::state::{Instance, InstanceState, Session, State};
 use super::timers::TimerKind;
 use crate::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
@@ -308,12 +308,8 @@ impl Service {
         if self.lockdown && producer.peer.uid != self.config.uid {
             return None;
         }
-        let (filter, spent) = (session.filters.get(index)?, &mut self.regex_steps);
-        let (meant, too_much) = is_meant(filter, producer, &self.config, self.now.boot_ns, spent);
-        if too_much {
-            producer.complain(&mut self.out, format_args!("{TOO_MUCH}"));
-        }
-        if !meant {
+        let work = (&mut self.regex_steps, self.now.boot_ns);
+        if !is_meant(session, index, producer, &self.config, &mut self.out, work) {
             return None;
         }
         let mut config = session.config.data_sources.get(index)?.config.clone()?;
@@ -425,23 +421,32 @@ fn provide_smb(
     }
 }
 
-/// Whether a data source with that filter is for that producer, and whether that is so for want of effort.
+/// Whether a data source of a session is for that producer. `work`: what was spent in this turn, and now.
 fn is_meant(
-    filter: &SourceFilter,
+    session: &mut Session,
+    index: usize,
     producer: &mut Producer,
     service: &ServiceConfig,
-    now_ns: u64,
-    turn: &mut u64,
-) -> (bool, bool) {
+    out: &mut Outbox,
+    (turn, now_ns): (&mut Spent, u64),
+) -> bool {
+    let Some(filter) = session.filters.get(index) else { return false };
     let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
     let machine = match producer.peer.machine_name.as_str() {
         "" if machine_id == 0 => service.host.machine_name.as_str(),
         name => name,
     };
-    let mut effort = Effort { purse: &mut producer.purse, turn, now_ns, too_much: false };
-    let meant = filter.wants_machine(machine_id, machine)
-        && filter.wants_producer(&producer.name, &mut effort);
-    (meant, effort.too_much)
+    if !filter.wants_machine(machine_id, machine) {
+        return false;
+    }
+    let uid = session.uid;
+    let mut effort = Effort { purse: &mut producer.purse, turn, uid, now_ns, too_much: false };
+    let meant = filter.wants_producer(&producer.name, &mut effort);
+    if effort.too_much {
+        session.too_much_to_match = true;
+        producer.complain(out, format_args!("session {}: {TOO_MUCH}", session.id.0));
+    }
+    meant
 }
 
 /// What the service adds to a data source's config before its producer sees it; the rest, unknown fields

@@ -1,8 +1,11 @@
 //! Expressions of configs that are held against names of producers, and how much work that may be.
 //!
 //! Who writes a config chooses the expression, who connects chooses the name, and either can make a match slow.
-//! So each match has a price: states of the expression times bytes of the name. A producer has so much to spend in a
-//! second, and all together have so much in a turn; a name that nobody can pay for does not match.
+//! So each match has a price: states of the expression times bytes of the name. A user may have so much of it done
+//! for one producer in a second, and so much for all of them in a turn; what is too dear does not match. Neither a
+//! user nor a producer can make others pay.
+
+use std::collections::BTreeMap;
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -54,18 +57,23 @@ impl NameRegex {
     }
 }
 
-/// What a producer has left to spend.
+/// What was spent for a producer in this second, by the users whose sessions asked.
 #[derive(Debug, Default)]
 pub(super) struct Purse {
-    spent: u64,
     since_ns: u64,
+    spent: Spent,
 }
 
-/// What may be done for a producer right now.
+/// Steps by user.
+pub(super) type Spent = BTreeMap<u32, u64>;
+
+/// What may be done for a producer and a session right now.
 pub(super) struct Effort<'a> {
     pub(super) purse: &'a mut Purse,
-    /// Steps spent in this turn, for whomever.
-    pub(super) turn: &'a mut u64,
+    /// In this turn, for whatever producer.
+    pub(super) turn: &'a mut Spent,
+    /// Whose session it is.
+    pub(super) uid: u32,
     pub(super) now_ns: u64,
     /// Something was not done.
     pub(super) too_much: bool,
@@ -74,15 +82,18 @@ pub(super) struct Effort<'a> {
 impl Effort<'_> {
     fn spend(&mut self, steps: u64) -> bool {
         if self.now_ns.saturating_sub(self.purse.since_ns) >= 1_000_000_000 {
-            *self.purse = Purse { spent: 0, since_ns: self.now_ns };
+            *self.purse = Purse { since_ns: self.now_ns, spent: Spent::new() };
         }
-        let own = self.purse.spent.saturating_add(steps);
-        let all = self.turn.saturating_add(steps);
-        if own > limits::REGEX_STEPS_PER_PRODUCER_MAX || all > limits::REGEX_STEPS_PER_TURN_MAX {
+        let own = self.purse.spent.entry(self.uid).or_default();
+        let all = self.turn.entry(self.uid).or_default();
+        let (next, next_all) = (own.saturating_add(steps), all.saturating_add(steps));
+        if next > limits::REGEX_STEPS_PER_PRODUCER_MAX
+            || next_all > limits::REGEX_STEPS_PER_TURN_MAX
+        {
             self.too_much = true;
             return false;
         }
-        (self.purse.spent, *self.turn) = (own, all);
+        (*own, *all) = (next, next_all);
         true
     }
 }

@@ -151,8 +151,9 @@ impl Service {
         let (producer, uid): (Arc<str>, u32) = (producer.name.as_str().into(), producer.peer.uid);
         let now_ns = self.now.boot_ns;
         let mut wanted = Wanted::new();
-        let mut turn = self.regex_steps;
-        let mut effort = Effort { purse: &mut purse, turn: &mut turn, now_ns, too_much: false };
+        let mut turn = std::mem::take(&mut self.regex_steps);
+        let mut effort =
+            Effort { purse: &mut purse, turn: &mut turn, uid: 0, now_ns, too_much: false };
         for name in names {
             let waiting: Vec<SessionId> = self
                 .sessions
@@ -209,7 +210,9 @@ impl Service {
         if self.is_being_made(id) {
             return None;
         }
-        let (name, trigger) = self.sessions.get(&id)?.triggers.by_name.get_key_value(name)?;
+        let session = self.sessions.get(&id)?;
+        let (name, trigger) = session.triggers.by_name.get_key_value(name)?;
+        effort.uid = session.uid;
         let max = (trigger.max_per_day as usize).min(limits::TRIGGER_HISTORY_MAX);
         let wanted = match &trigger.producers {
             None => true,

@@ -284,6 +284,12 @@ impl Service {
             }
         }
         self.set_state(id, State::Configured);
+        if self.sessions.get(&id).is_some_and(|session| session.too_much_to_match) {
+            let error = "the regular expressions for names of producers take too long to match those \
+                         that there are: make them simpler, or fewer";
+            self.complain_of_owner(id, format!("EnableTracing: {error}"));
+            return self.free_session(id, error);
+        }
         self.out.info(line);
         if mode == TriggerMode::Start {
             let wait = u64::from(trigger_timeout_ms) * 1_000_000;

@@ -249,6 +249,8 @@ pub(in crate::service) struct Session {
     pub(in crate::service) instances: BTreeMap<(ProducerId, InstanceId), Instance>,
     /// Their encoded configs, summed, bytes.
     pub(in crate::service) instance_bytes: usize,
+    /// Its expressions were not held against the name of a producer: that would have taken too long.
+    pub(in crate::service) too_much_to_match: bool,
     pub(in crate::service) flushes: BTreeMap<FlushId, PendingFlush>,
     pub(in crate::service) strategy: FlushStrategy,
     pub(in crate::service) pending: Pending,
@@ -296,6 +298,7 @@ impl Session {
             delayed_hits: BTreeMap::new(),
             instances: BTreeMap::new(),
             instance_bytes: 0,
+            too_much_to_match: false,
             flushes: BTreeMap::new(),
             strategy: FlushStrategy::None,
             pending: Pending::default(),

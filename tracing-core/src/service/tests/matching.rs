@@ -49,7 +49,7 @@ fn a_producer_has_so_much_to_spend_on_its_name() {
 #[test]
 fn a_turn_has_an_end_whatever_the_config() {
     let mut shell = Shell::new();
-    let many: Vec<MockProducer> = (0..100)
+    let mut many: Vec<MockProducer> = (0..100)
         .map(|number| {
             let producer = producer(&mut shell, &format!("{number}{}", "a".repeat(1000)));
             producer.register_name(&mut shell, "ds");
@@ -60,10 +60,36 @@ fn a_turn_has_an_end_whatever_the_config() {
     consumer.enable(&mut shell, with_filter(".*a", 1), None);
     assert_eq!(shell.service.footprint().instances, 100);
     consumer.free(&mut shell);
+    many[0].commands(&mut shell);
+    consumer.ended(&mut shell);
+    // What takes longer is refused, and nothing of it stays.
     consumer.enable(&mut shell, with_filter(&format!("\\d*{SLOW}"), 1), None);
-    let instances = shell.service.footprint().instances;
-    assert!((1..50).contains(&instances), "{instances}");
-    drop(many);
+    assert!(consumer.ended(&mut shell).unwrap().contains("take too long to match"));
+    assert!(shell.service.is_idle());
+    assert_eq!(words(&mut shell, &mut many[0]), ["setup 101", "stop 101"]);
+    consumer.enable(&mut shell, with_filter(".*a", 1), None);
+    assert_eq!(consumer.ended(&mut shell), None);
+}
+
+/// Who writes slow expressions does not make the sessions of others miss anybody.
+#[test]
+fn users_do_not_pay_for_each_other() {
+    let mut shell = Shell::new();
+    let honest = producer(&mut shell, "honest.producer");
+    let long = producer(&mut shell, &"a".repeat(1024));
+    for producer in [&honest, &long] {
+        producer.register_name(&mut shell, "ds");
+    }
+    for _ in 0..20 {
+        let mut hostile = MockConsumer::connect(&mut shell, 7);
+        hostile.enable(&mut shell, with_filter(SLOW, 16), None);
+        hostile.disconnect(&mut shell);
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, with_filter("hone[s]t.*", 1), None);
+        assert_eq!(consumer.ended(&mut shell), None);
+        assert_eq!(shell.service.footprint().instances, 1);
+        consumer.disconnect(&mut shell);
+    }
 }
 
 #[test]
