@@ -12,6 +12,10 @@
 //! `enum_attribute` and `field_attribute` as in [`Config`]. A comma is always the end of an option, so an attribute
 //! with one in it is for the command line and build scripts.
 //!
+//! Code is made for the files that are named, and for what they use of `google/protobuf`. Other imports
+//! have to be named too, or be another crate's (`extern`), or be reached through a `root` that has the code
+//! of other runs as well; else it is an error.
+//!
 //! A run writes a `mod.rs` that names the files of this run. Of two runs into one folder, for a file
 //! or a folder at a time as buf and Bazel make them, the second's `mod.rs` is what stays: give all
 //! files to one run (buf: `strategy: all`), or each run a folder of its own.

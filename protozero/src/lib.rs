@@ -24,15 +24,15 @@
 //! Generated writers and readers wrap [`Scope`] and [`Reader`]; by hand it looks like this:
 //!
 //! ```
-//! use protozero::{FixedSink, Reader, rt};
+//! use protozero::{FixedSink, Reader, field};
 //!
 //! let mut buffer = [0; 64];
 //! let mut stream = FixedSink::stream(&mut buffer);
 //! {
 //!     let mut message = stream.root();
-//!     rt::uint32::<1>(&mut message, 300);
-//!     rt::string::<2>(&mut message, "hi");
-//!     rt::uint32::<1>(&mut message.nested::<3>(), 5); // ends where it is dropped
+//!     field::uint32::<1>(&mut message, 300);
+//!     field::string::<2>(&mut message, "hi");
+//!     field::uint32::<1>(&mut message.nested::<3>(), 5); // ends where it is dropped
 //! }
 //! let bytes = stream.finish()?;
 //! assert_eq!(bytes, b"\x08\xac\x02\x12\x02hi\x1a\x02\x08\x05");
@@ -47,13 +47,13 @@
 //! compile:
 //!
 //! ```compile_fail,E0499
-//! # use protozero::{FixedSink, rt};
+//! # use protozero::{FixedSink, field};
 //! # let mut buffer = [0; 64];
 //! # let mut stream = FixedSink::stream(&mut buffer);
 //! let mut message = stream.root();
 //! let mut child = message.nested::<3>();
-//! rt::uint32::<1>(&mut message, 300);
-//! rt::uint32::<1>(&mut child, 5);
+//! field::uint32::<1>(&mut message, 300);
+//! field::uint32::<1>(&mut child, 5);
 //! ```
 //!
 //! # How a length is written before it is known
@@ -96,6 +96,7 @@ mod enumeration;
 mod error;
 #[cfg(feature = "alloc")]
 pub mod extension;
+pub mod field;
 #[cfg(feature = "alloc")]
 pub mod message;
 #[cfg(feature = "alloc")]

@@ -1,4 +1,4 @@
-//! Exactly the names generated and derived code may use; not for people.
+//! Exactly the names generated and derived code may use. People have [`field`](crate::field) and the rest of the crate.
 //!
 //! All is generic over the field number, so that tags are constants of the code they end up in.
 
@@ -13,6 +13,13 @@ pub use crate::decode::{
 pub use crate::encode::Scope;
 pub use crate::enumeration::debug_enum;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
+pub use crate::field::{
+    bool, bytes, bytes_gather, double, enumeration, fixed32, fixed64, float, group, group_raw,
+    int32, int64, message, message_raw, packed_bool, packed_double, packed_enumeration,
+    packed_fixed32, packed_fixed64, packed_float, packed_int32, packed_int64, packed_sfixed32,
+    packed_sfixed64, packed_sint32, packed_sint64, packed_uint32, packed_uint64, raw, sfixed32,
+    sfixed64, sint32, sint64, string, uint32, uint64,
+};
 #[cfg(feature = "alloc")]
 pub use crate::owned;
 pub use crate::service::CallError;
@@ -29,8 +36,6 @@ pub mod heap {
 
 #[cfg(feature = "alloc")]
 pub use crate::{__extendable as extendable, __oneof as oneof, __owned as owned};
-
-use crate::encode::packed;
 
 /// A generated writer.
 pub trait Writer<'w>: Sized {
@@ -218,108 +223,6 @@ pub struct MethodInfo {
     pub streaming: bool,
     /// True if one call has several requests.
     pub client_streaming: bool,
-}
-
-macro_rules! scalars {
-    ($($(#[$doc:meta])*
-       $name:ident, $packed:ident, $type:ty, $wire:ident, $width:literal,
-       |$v:ident| $convert:expr;)*) => {
-        $($(#[$doc])*
-        #[inline(always)]
-        pub fn $name<const N: u32>(scope: &mut Scope<'_>, $v: $type) {
-            scope.$wire::<N>($convert);
-        }
-
-        /// The same, as a packed run; empty is a tag and a zero.
-        #[inline]
-        pub fn $packed<const N: u32>(
-            scope: &mut Scope<'_>,
-            values: impl IntoIterator<Item = $type>,
-        ) {
-            packed::<N, $width, _>(scope, values, |run, $v| run.$wire($convert));
-        }
-        )*
-    };
-}
-
-// Signed numbers and enums are widened with their sign first: a negative one takes ten bytes.
-scalars! {
-    /// Appends an `int32`.
-    int32, packed_int32, i32, varint, 0, |v| i64::from(v) as u64;
-    /// Appends an `int64`.
-    int64, packed_int64, i64, varint, 0, |v| v as u64;
-    /// Appends a `uint32`.
-    uint32, packed_uint32, u32, varint, 0, |v| u64::from(v);
-    /// Appends a `uint64`.
-    uint64, packed_uint64, u64, varint, 0, |v| v;
-    /// Appends a `sint32`.
-    sint32, packed_sint32, i32, varint, 0, |v| u64::from(zigzag::encode32(v));
-    /// Appends a `sint64`.
-    sint64, packed_sint64, i64, varint, 0, |v| zigzag::encode64(v);
-    /// Appends a `bool`.
-    bool, packed_bool, bool, varint, 1, |v| u64::from(v);
-    /// Appends an enum.
-    enumeration, packed_enumeration, i32, varint, 0, |v| i64::from(v) as u64;
-    /// Appends a `fixed32`.
-    fixed32, packed_fixed32, u32, fixed32, 4, |v| v;
-    /// Appends a `sfixed32`.
-    sfixed32, packed_sfixed32, i32, fixed32, 4, |v| v as u32;
-    /// Appends a `float`.
-    float, packed_float, f32, fixed32, 4, |v| v.to_bits();
-    /// Appends a `fixed64`.
-    fixed64, packed_fixed64, u64, fixed64, 8, |v| v;
-    /// Appends a `sfixed64`.
-    sfixed64, packed_sfixed64, i64, fixed64, 8, |v| v as u64;
-    /// Appends a `double`.
-    double, packed_double, f64, fixed64, 8, |v| v.to_bits();
-}
-
-/// Appends `bytes`.
-#[inline(always)]
-pub fn bytes<const N: u32>(scope: &mut Scope<'_>, value: &[u8]) {
-    scope.bytes::<N>(value);
-}
-
-/// Appends a `string`.
-#[inline(always)]
-pub fn string<const N: u32>(scope: &mut Scope<'_>, value: &str) {
-    scope.bytes::<N>(value.as_bytes());
-}
-
-/// Appends one `bytes` or `string` field made of several pieces.
-#[inline]
-pub fn bytes_gather<const N: u32>(scope: &mut Scope<'_>, pieces: &[&[u8]]) {
-    scope.bytes_gather::<N>(pieces);
-}
-
-/// Opens a nested message.
-#[inline(always)]
-pub fn message<'a, const N: u32, W: Writer<'a>>(scope: &'a mut Scope<'_>) -> W {
-    W::from_scope(scope.nested::<N>())
-}
-
-/// Opens a group, or a message with delimited encoding.
-#[inline(always)]
-pub fn group<'a, const N: u32, W: Writer<'a>>(scope: &'a mut Scope<'_>) -> W {
-    W::from_scope(scope.group::<N>())
-}
-
-/// Appends a group whose body (the fields between its tags) is encoded already.
-#[inline]
-pub fn group_raw<const N: u32>(scope: &mut Scope<'_>, body: &[u8]) {
-    scope.group::<N>().raw(body);
-}
-
-/// Appends fields that are encoded already.
-#[inline]
-pub fn raw(scope: &mut Scope<'_>, fields: &[u8]) {
-    scope.raw(fields);
-}
-
-/// Appends a nested message whose body is encoded already, with its canonical length.
-#[inline(always)]
-pub fn message_raw<const N: u32>(scope: &mut Scope<'_>, body: &[u8]) {
-    scope.bytes::<N>(body);
 }
 
 /// Decodes the message of a call.

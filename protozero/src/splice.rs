@@ -28,13 +28,13 @@ impl Scope<'_> {
     /// Appends those fields of the message in `bytes` that `keep` says yes to, in their order.
     ///
     /// ```
-    /// use protozero::{FixedSink, rt};
+    /// use protozero::{FixedSink, field};
     ///
     /// let mut buffer = [0; 64];
     /// let mut stream = FixedSink::stream(&mut buffer);
     /// {
     ///     let mut message = stream.root();
-    ///     rt::uint32::<1>(&mut message, 7);
+    ///     field::uint32::<1>(&mut message, 7);
     ///     message.append_fields(b"\x08\x01\x12\x02hi", |field| field.number != 1)?;
     /// }
     /// assert_eq!(stream.finish()?, b"\x08\x07\x12\x02hi");

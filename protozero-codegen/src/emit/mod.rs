@@ -42,6 +42,19 @@ pub(crate) struct Context<'a> {
 /// All files of `config`.
 pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFile>, Error> {
     reach::elsewhere(&mut schema, &config.externs, crate::wellknown::is);
+    if config.root.is_empty()
+        && let Some((file, missing)) = reach::missing(&schema)
+    {
+        return Err(Error {
+            file: file.to_owned(),
+            line: 0,
+            column: 0,
+            message: format!(
+                "it needs {missing}, for which no code is made: name that file too, or say \
+                 extern={missing}:MODULE, or root=MODULE if another run makes it for the same one"
+            ),
+        });
+    }
     let schema = &schema;
     let names = &Names::new(schema);
     attributes::check(config)?;

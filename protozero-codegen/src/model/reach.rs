@@ -56,6 +56,15 @@ pub(crate) fn elsewhere(
     mark(schema, wanted);
 }
 
+/// A file code is made for, and one it needs for which there is none.
+pub(crate) fn missing(schema: &Schema) -> Option<(&str, &str)> {
+    let emitted = schema.files.iter().enumerate().filter(|(_, file)| file.emitted);
+    let needs = emitted.flat_map(|(at, file)| uses(schema, at).into_iter().map(move |u| (file, u)));
+    let mut needs = needs.map(|(file, used)| (file, &schema.files[used]));
+    let (file, used) = needs.find(|(_, used)| !used.has_code())?;
+    Some((&file.path, &used.path))
+}
+
 /// Files of the types that fields and methods of `file` have, and those extensions in it that extend
 /// what code is made for.
 fn uses(schema: &Schema, file: usize) -> Vec<usize> {

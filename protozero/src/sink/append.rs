@@ -85,11 +85,11 @@ unsafe impl Growable for bytes::BytesMut {
 /// a stream that is dropped instead leaves what there is of it.
 ///
 /// ```
-/// use protozero::{AppendSink, rt};
+/// use protozero::{AppendSink, field};
 ///
 /// let mut bytes = b"head".to_vec();
 /// let mut stream = AppendSink::stream(&mut bytes);
-/// rt::uint32::<1>(&mut stream.root(), 300);
+/// field::uint32::<1>(&mut stream.root(), 300);
 /// assert_eq!(stream.finish()?, b"\x08\xac\x02");
 /// assert_eq!(bytes, b"head\x08\xac\x02");
 /// # Ok::<(), protozero::WriteError>(())

@@ -94,12 +94,12 @@ impl<'b, I: Iterator<Item = &'b mut [u8]>> Pieces<'b> for Collected<'b, I> {
 /// is never split. Pieces of less than 16 bytes are passed over.
 ///
 /// ```
-/// use protozero::{RangesSink, rt};
+/// use protozero::{RangesSink, field};
 ///
 /// let (mut a, mut b) = ([0; 20], [0; 40]);
 /// let mut pieces = [&mut a[..], &mut b[..]];
 /// let mut stream = RangesSink::table(&mut pieces);
-/// rt::bytes::<1>(&mut stream.root(), &[7; 30]);
+/// field::bytes::<1>(&mut stream.root(), &[7; 30]);
 /// let written = stream.finish()?;
 /// assert_eq!(written.len(), 2);
 /// assert_eq!(written.concat(), [&[10, 30][..], &[7; 30]].concat());

@@ -133,7 +133,7 @@ impl From<WindowError<std::io::Error>> for std::io::Error {
 /// Each byte is moved at most twice within the window, however messages fall.
 ///
 /// ```
-/// use protozero::{WindowSink, rt};
+/// use protozero::{WindowSink, field};
 ///
 /// let mut sent = Vec::new();
 /// let mut window = [0; 256];
@@ -144,7 +144,7 @@ impl From<WindowError<std::io::Error>> for std::io::Error {
 /// {
 ///     let mut trace = stream.root(); // as long as it likes
 ///     for time in 0..1000 {
-///         rt::uint64::<8>(&mut trace.nested::<1>(), time); // each fits the window
+///         field::uint64::<8>(&mut trace.nested::<1>(), time); // each fits the window
 ///     }
 /// }
 /// stream.finish()?;
