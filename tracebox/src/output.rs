@@ -255,14 +255,13 @@ impl Output {
     pub fn abandon(mut self) -> u64 {
         let flushed = self.flush().is_ok();
         if let To::File { writer, emptied, .. } = &mut self.to
+            && *emptied
             && (!flushed || self.bytes == 0)
         {
             // Of our last buffer some bytes may have got there, and the service may have been
             // writing: either ends inside a packet.
             self.bytes = whole_packets(writer.get_ref());
-            if *emptied {
-                let _ = writer.get_ref().set_len(self.bytes);
-            }
+            let _ = writer.get_ref().set_len(self.bytes);
         }
         if self.bytes != 0 {
             // Under its other name it is not lost either.

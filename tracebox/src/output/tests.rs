@@ -106,3 +106,14 @@ fn forged_lengths_end_the_walk() {
         assert_eq!(walk(&File::open(&path).unwrap()), (packets, end), "{bytes:x?}");
     }
 }
+
+/// What was in the file before is neither touched nor taken for ours.
+#[test]
+fn an_older_trace_is_not_what_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    std::fs::write(&path, b"\x0a\x03abc").unwrap();
+    let failure = open(&path).abandoned(Failure::new("no"));
+    assert_eq!(failure.text, "no");
+    assert_eq!(read(&path), b"\x0a\x03abc");
+}
