@@ -22,6 +22,7 @@ const CALLGRIND_COUNT: u32 = 2000;
 const US: &str = "protozero (Rust)";
 const US_OWNED: &str = "protozero (Rust), owned";
 const CPP: &str = "protozero (C++), reused root";
+const CPP_FRESH: &str = "protozero (C++), fresh root";
 const SDK: &str = "perfetto-sdk 1.2.1";
 const QUICK: &str = "quick-protobuf 0.8.1";
 const MICRO: &str = "micropb 0.7.0";
@@ -129,6 +130,7 @@ fn text(cells: &Cells, names: &[&str]) -> String {
         }
     }
     verdict(&mut text, cells, names);
+    owned(&mut text, cells, names);
     text
 }
 
@@ -198,6 +200,30 @@ fn verdict(text: &mut String, cells: &Cells, names: &[&str]) {
                 text,
                 "| {op} {payload}, {mode} | {ours:.1} | {aim:.1} | {reached} | {who} {fastest:.1} |"
             );
+        }
+    }
+}
+
+/// Like for like: our owned messages where somebody who builds values too, or borrows them, is faster.
+fn owned(text: &mut String, cells: &Cells, names: &[&str]) {
+    let others = names.iter().filter(|n| ![US, US_OWNED, CPP, CPP_FRESH, SDK, FLOOR].contains(n));
+    let _ = writeln!(
+        text,
+        "\nOwned messages are beaten in these columns:\n\n| column | ours, ns | faster |\n|---|--:|---|"
+    );
+    for (op, mode) in ["encode", "decode"].into_iter().flat_map(|op| MODES.map(|mode| (op, mode))) {
+        for payload in PAYLOADS {
+            let ns = |name: &str| find(cells, mode, op, name, payload).map(Cell::median);
+            let Some(ours) = ns(US_OWNED) else { continue };
+            let faster = others.clone().filter_map(|n| Some((ns(n)?, n)));
+            let faster: Vec<String> = faster
+                .filter(|(theirs, _)| *theirs < ours)
+                .map(|(theirs, name)| format!("{name} {theirs:.1}"))
+                .collect();
+            if !faster.is_empty() {
+                let faster = faster.join(", ");
+                let _ = writeln!(text, "| {op} {payload}, {mode} | {ours:.1} | {faster} |");
+            }
         }
     }
 }
