@@ -137,7 +137,8 @@ fn fmt(ctx: &Ctx) -> Outcome {
 /// code nor in documentation.
 fn outside(ctx: &Ctx) -> Outcome {
     let target = ctx.target("outside")?;
-    for arguments in [&["test", "--workspace"][..], &["doc", "--workspace", "--no-deps"]] {
+    let test = ["test", "--workspace", "--all-features"];
+    for arguments in [&test[..2], &test, &["doc", "--workspace", "--no-deps"]] {
         let mut command = ctx.cargo();
         command
             .args(arguments)

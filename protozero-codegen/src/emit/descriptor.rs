@@ -17,7 +17,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let full = message.path.full();
     let cfg = cx.cfg_text();
     let fields = message.fields.iter().map(|f| {
-        let (gate, field) = (cx.gate(f), field(cx, f, &f.name));
+        let held = cx.schema.map_entry(f).map_or(f, |(_, value)| value);
+        let (gate, field) = (cx.gate(held), field(cx, f, &f.name));
         let oneof = f.oneof.map(|oneof| {
             let name = &message.oneofs[oneof].name;
             quote! { .of(#name) }

@@ -19,19 +19,21 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let responses = side(cx, &calls, "Response", |m| m.response);
     let hosts = calls.iter().map(|Named { m, name, .. }| {
         let doc = docs_of(m);
-        let request = inner(cx, m.request);
-        quote! { #doc fn #name(&mut self, call: Self::Call, request: #request); }
+        let (gate, request) = (gate(cx, m), inner(cx, m.request));
+        quote! { #doc #gate fn #name(&mut self, call: Self::Call, request: #request); }
     });
-    let arms = calls.iter().map(|Named { variant, name, .. }| {
-        quote! { Request::#variant(request) => self.#name(call, request), }
+    let arms = calls.iter().map(|Named { m, variant, name }| {
+        let gate = gate(cx, m);
+        quote! { #gate Request::#variant(request) => self.#name(call, request), }
     });
     let asks = calls.iter().map(|Named { m, variant, name }| {
-        let (doc, request) = (docs_of(m), inner(cx, m.request));
+        let (doc, gate, request) = (docs_of(m), gate(cx, m), inner(cx, m.request));
         quote! {
             #doc
             ///
             /// # Errors
             /// Those of [`Client::invoke`].
+            #gate
             fn #name(&mut self, request: #request) -> Result<Self::Call, Self::Error> {
                 self.invoke(Request::#variant(request))
             }
@@ -101,6 +103,15 @@ fn docs_of(m: &Method) -> TokenStream {
     quote! { #doc #once }
 }
 
+/// The attributes of a method whose messages lie in other areas; the method table has it always.
+fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
+    let file = |id: MessageId| cx.schema.messages[id.0].file;
+    let (request, response) = (file(m.request), file(m.response));
+    let first = cx.gate_file(request);
+    let second = (response != request).then(|| cx.gate_file(response));
+    quote! { #first #second }
+}
+
 /// From inside the service's module a type of the same file is one level out.
 fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let (path, file) = (cx.owned(id), cx.schema.messages[id.0].file);
@@ -140,23 +151,23 @@ fn side(
     let name = ident(name);
     let rows = || {
         (1u32..).zip(calls).map(|(id, Named { m, variant, .. })| {
-            (Literal::u32_unsuffixed(id), variant, inner(cx, message(m)), &m.name)
+            (Literal::u32_unsuffixed(id), variant, *m, gate(cx, m))
         })
     };
-    let variants = rows().map(|(_, variant, ty, name)| {
-        let doc = format!(" Of `{name}`.");
-        quote! { #[doc = #doc] #variant(#ty) }
+    let variants = rows().map(|(_, variant, m, gate)| {
+        let (doc, ty) = (format!(" Of `{}`.", m.name), inner(cx, message(m)));
+        quote! { #[doc = #doc] #gate #variant(#ty) }
     });
-    let ids = rows().map(|(id, variant, ..)| quote! { Self::#variant(_) => #id });
-    let decodes =
-        rows().map(|(id, variant, ..)| quote! { #id => rt::decode(bytes).map(Self::#variant) });
-    let encodes = rows().map(|(_, variant, ..)| quote! { Self::#variant(m) => rt::encode(m) });
-    // A reference to an enum without variants would still want an arm.
-    let this = if calls.is_empty() {
-        quote! { *self }
-    } else {
-        quote! { self }
-    };
+    let ids = rows().map(|(id, variant, _, gate)| quote! { #gate Self::#variant(_) => #id });
+    let decodes = rows().map(
+        |(id, variant, _, gate)| quote! { #gate #id => rt::decode(bytes).map(Self::#variant) },
+    );
+    // A reference to an enum without variants would want an arm all the same.
+    let any = calls.iter().any(|call| gate(cx, call.m).is_empty());
+    let (this, by) =
+        if any { (quote! { self }, quote! {}) } else { (quote! { *self }, quote! { ref }) };
+    let encodes =
+        rows().map(|(_, variant, _, gate)| quote! { #gate Self::#variant(#by m) => rt::encode(m) });
     quote! {
         #[doc = #doc]
         #[derive(Clone, PartialEq, Debug)]

@@ -81,7 +81,7 @@ fn map(
     plain: &str,
     taken: &mut Taken,
 ) -> TokenStream {
-    let (doc, gate) = (summary(&f.comment), cx.gate(f));
+    let (doc, gate) = (summary(&f.comment), cx.gate(value));
     let (name, pre) = (raw(plain), raw(&taken.take(format!("{plain}_raw"))));
     let number = Literal::u32_unsuffixed(f.number);
     let entry = entry(cx, &number, key, value);

@@ -27,10 +27,16 @@ fn main() -> Result<(), BuildError> {
         "zoo/deep/odd.proto",
         "1-empty.proto",
         "awkward.proto",
+        "areas/lib.proto",
+        "areas/far.proto",
+        "areas/near.proto",
     ];
     for (folder, faces) in MIXES {
-        let build = Build::new().option(&format!("faces={faces}"));
-        build.unwrap_or_default().out_dir(out.join(folder)).compile(&protos, &["proto"])?;
+        let mut build = Build::new();
+        for option in [&format!("faces={faces}"), "feature=areas/lib:lib", "feature=areas/far:far"] {
+            build = build.option(option).unwrap_or_default();
+        }
+        build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;
     }
     // A project of one file needs no more than this.
     protozero_codegen::compile(&["proto/three.proto"], &["proto"])

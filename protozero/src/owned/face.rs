@@ -111,10 +111,11 @@ macro_rules! __oneof {
 
             #[inline]
             fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
-                match self {
+                // By value: a reference would want an arm where no variant is left.
+                match *self {
                     $(
                         $(#[$meta])*
-                        Self::$variant(value) => {
+                        Self::$variant(ref value) => {
                             $crate::rt::owned::put::<$crate::rt::owned::$kind $(::<$of>)?>(
                                 out, $number, value,
                             )

@@ -98,3 +98,24 @@ fn names_that_generated_code_needs_are_nobodys() {
     assert_eq!(read.extension(&OF), Ok(None));
     let _ = (Box_::ALL, IntoIterator::default());
 }
+
+/// What lies in an area that is off is kept, and can be written encoded.
+#[test]
+fn areas_can_be_left_out() {
+    use crate::all::{Near, NearMixed, NearWriter, mixed};
+    let mut buffer = [0; 64];
+    let mut stream = FixedSink::stream(&mut buffer);
+    let mut writer = NearWriter::from_scope(stream.root());
+    writer.own(1).single_raw(&[8, 1]).by_number_raw(&[8, 1, 18, 0]).number(3);
+    drop(writer);
+    let bytes = stream.finish().unwrap();
+    let near = Near::decode(bytes).unwrap();
+    assert_eq!((near.own, near.mixed.clone()), (Some(1), Some(NearMixed::Number(3))));
+    assert_eq!(near.unknown_fields.as_bytes().is_empty(), cfg!(feature = "lib"));
+    assert_eq!(near.encoded_len(), bytes.len());
+    assert_eq!(Near::decode(&near.encode_to_vec()), Ok(near));
+    assert_eq!(mixed::METHODS.len(), 4);
+    assert_eq!(mixed::Request::decode(1, &[]).is_ok(), cfg!(feature = "lib"));
+    assert_eq!(mixed::Request::decode(3, &[]).unwrap().method_id(), 3);
+    assert_eq!(mixed::Request::decode(4, &[]).is_ok(), cfg!(all(feature = "lib", feature = "far")));
+}
