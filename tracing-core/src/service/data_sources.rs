@@ -18,7 +18,7 @@ use super::core::Service;
 use super::matching::{Effort, Spent, TOO_MUCH};
 use super::outbox::Outbox;
 use super::producers::{Producer, make_smb, smb_sizes};
-use super::session::config::{SourceFilter, target_buffer};
+use super::session::config::target_buffer;
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, Session, State};
 use super::timers::TimerKind;

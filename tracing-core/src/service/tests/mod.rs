@@ -10,6 +10,7 @@ mod compression;
 mod concurrent;
 mod detach;
 mod events;
+mod fields;
 mod files;
 mod filtering;
 mod flushes;
