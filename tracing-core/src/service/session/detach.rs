@@ -65,7 +65,7 @@ impl Service {
         session.consumer = Some(client);
         if session.state == State::Disabled {
             // Over already: whoever asks for the end now is told at once.
-            session.end_note.get_or_insert_default();
+            session.end_note.get_or_insert_with(|| session.end_said.clone());
         }
         let (id, config) = (session.id, session.config.clone());
         self.check_all_started(id);

@@ -268,6 +268,8 @@ pub(in crate::service) struct Session {
     pub(in crate::service) boost: Option<Boost>,
     /// The consumer is to hear of the end once the file is closed: the error, empty if none.
     pub(in crate::service) end_note: Option<String>,
+    /// What was said when it was: who attaches later is told the same.
+    pub(in crate::service) end_said: String,
     /// Freed, but its file is not closed yet. Nobody sees it any more.
     pub(in crate::service) freed: bool,
 }
@@ -312,6 +314,7 @@ impl Session {
             compression: None,
             boost: None,
             end_note: None,
+            end_said: String::new(),
             freed: false,
         }
     }

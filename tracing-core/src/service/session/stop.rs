@@ -193,6 +193,7 @@ impl Service {
         if self.consumers.get(&client).is_some_and(|c| c.waits_for_end())
             && let Some(error) = session.end_note.take()
         {
+            session.end_said.clone_from(&error);
             self.say_disabled(client, &error);
         }
     }

@@ -130,6 +130,26 @@ fn the_end_is_told_to_who_attaches_later() {
     }
 }
 
+/// Also the error that it ended with, however often it was told.
+#[test]
+fn a_probe_does_not_swallow_the_error() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    let asked = TraceConfig { write_into_file: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, asked, Some(file));
+    assert!(detach(&mut shell, &consumer, "key"));
+    shell.write_error = Some("No space left on device".into());
+    shell.advance_ms(5000);
+    for _ in 0..3 {
+        let mut probe = MockConsumer::connect(&mut shell, 0);
+        assert!(attach(&mut shell, &probe, "key").is_some());
+        ask_for_end(&mut shell, &mut probe);
+        assert!(probe.ended(&mut shell).unwrap().contains("No space left"));
+        assert!(detach(&mut shell, &probe, "key"));
+    }
+}
+
 fn change(shell: &mut Shell, consumer: &MockConsumer, config: &TraceConfig) -> bool {
     let request = protos::ChangeTraceConfigRequest {
         trace_config: Some(config.clone()),
