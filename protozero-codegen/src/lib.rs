@@ -191,7 +191,10 @@ pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
 }
 
 /// The schema as an encoded `google.protobuf.FileDescriptorSet`: what `protoc --include_imports
-/// --descriptor_set_out` writes, but for comments and places.
+/// --descriptor_set_out` writes, but for comments, places and options: of these it has what encoding
+/// depends on, `deprecated` and what editions call features, but no custom ones, and none of those that
+/// concern other languages alone (`java_package`, `ctype`, `idempotency_level`, ...). Who reads these out
+/// of a set has `protoc` make it.
 ///
 /// # Errors
 /// As [`generate`].

@@ -77,6 +77,7 @@ pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
         assert!(!ready.is_empty(), "imports are checked");
         set.file.extend(ready.into_iter().filter_map(|path| open.remove(path).cloned()));
     }
+    set.file.iter_mut().for_each(default::rewrite);
     set.write_to_bytes().map_err(|e| Error {
         file: String::new(),
         line: 0,

@@ -18,8 +18,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let requests = side(cx, &calls, "Request", |m| m.request);
     let responses = side(cx, &calls, "Response", |m| m.response);
     let hosts = calls.iter().map(|Named { m, name, .. }| {
-        let doc = docs_of(m);
-        let (gate, request) = (gate(cx, m), inner(cx, m.request));
+        let (doc, gate, request) = (docs_of(m), gate(cx, m), inner(cx, m.request));
         quote! { #doc #gate fn #name(&mut self, call: Self::Call, request: #request); }
     });
     let arms = calls.iter().map(|Named { m, variant, name }| {

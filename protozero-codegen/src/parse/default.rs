@@ -1,5 +1,8 @@
 //! Explicit defaults: a descriptor keeps them as text, whatever their type.
 
+use protobuf::descriptor::field_descriptor_proto::Type;
+use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto};
+
 use crate::model::{Default, Kind};
 
 /// `text` as a value of `kind`; none if it is not one.
@@ -53,4 +56,63 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
         });
     }
     Some(out)
+}
+
+/// Writes all defaults of a file as `protoc` does, since its readers take no others.
+pub(super) fn rewrite(d: &mut FileDescriptorProto) {
+    d.extension.iter_mut().for_each(rewrite_field);
+    let mut todo: Vec<&mut DescriptorProto> = d.message_type.iter_mut().collect();
+    while let Some(message) = todo.pop() {
+        message.field.iter_mut().chain(&mut message.extension).for_each(rewrite_field);
+        todo.extend(&mut message.nested_type);
+    }
+}
+
+fn rewrite_field(d: &mut FieldDescriptorProto) {
+    let Some(text) = &d.default_value else { return };
+    let new = match d.type_() {
+        Type::TYPE_BYTES => unescape(text).map(|bytes| escape(&bytes)),
+        Type::TYPE_FLOAT | Type::TYPE_DOUBLE => text.parse().ok().map(float),
+        _ => None,
+    };
+    if new.is_some() {
+        d.default_value = new;
+    }
+}
+
+/// Escapes of C, with three octal digits for what has no letter: of hex ones a reader takes as many
+/// as come (`escaping.cc`, `CEscape`).
+fn escape(bytes: &[u8]) -> String {
+    let one = |b: &u8| match b {
+        b'\t' | b'\r' | b'\n' | b' '..=b'~' => core::ascii::escape_default(*b).to_string(),
+        other => format!("\\{other:03o}"),
+    };
+    bytes.iter().map(one).collect()
+}
+
+/// As C's `%.15g`, or `%.17g` where that would be another number (`strtod.cc`, `SimpleDtoa`).
+fn float(x: f64) -> String {
+    if x.is_nan() {
+        return "nan".into();
+    }
+    if x.is_infinite() {
+        return x.to_string();
+    }
+    let short = format!("{x:.14e}");
+    let (text, digits) = match short.parse() == Ok(x) {
+        true => (short, 15),
+        false => (format!("{x:.16e}"), 17),
+    };
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let cut = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    if !(-4..digits).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", cut(mantissa), exponent.abs());
+    }
+    let places = usize::try_from(digits - 1 - exponent).unwrap_or(0);
+    cut(&format!("{x:.places$}"))
 }

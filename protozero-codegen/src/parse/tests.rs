@@ -154,6 +154,49 @@ fn an_import_that_is_no_plain_path_is_told_where_it_stands() {
     assert!(error("import \"a..b/.c./...d.proto\";").ends_with("is not among the sources"));
 }
 
+/// What protoc 35.1 writes: its readers take bytes in octal only, and no number of a hundred digits.
+#[test]
+fn defaults_in_a_set_are_written_as_protoc_does() {
+    use protobuf::Message as _;
+    let cases = [
+        (
+            "bytes",
+            r#""\000\377b\xc3\xA4\t\r\n\v\"'?\\ ~\x7f""#,
+            r#"\000\377b\303\244\t\r\n\013\"\'?\\ ~\177"#,
+        ),
+        ("bytes", r#""""#, ""),
+        ("string", r#""\303\244\n""#, "ä\n"),
+        ("double", "-2.5e100", "-2.5e+100"),
+        ("double", "1e15", "1e+15"),
+        ("double", "123456789012345", "123456789012345"),
+        ("double", "1234567890123456", "1234567890123456"),
+        ("double", "18446744073709551615", "1.8446744073709552e+19"),
+        ("double", "0.1", "0.1"),
+        ("double", "0.30000000000000004", "0.30000000000000004"),
+        ("double", "0.0001", "0.0001"),
+        ("double", "0.00001", "1e-05"),
+        ("double", "5e-324", "4.94065645841247e-324"),
+        ("double", "100", "100"),
+        ("double", "0", "0"),
+        ("double", "-0.0", "-0"),
+        ("double", "inf", "inf"),
+        ("double", "-inf", "-inf"),
+        ("double", "-nan", "nan"),
+        ("float", "1.5", "1.5"),
+        ("float", "3.4e38", "3.4e+38"),
+        ("int64", "-5", "-5"),
+        ("bool", "true", "true"),
+    ];
+    for syntax in ["syntax = \"proto2\"; message M { optional", "edition = \"2023\"; message M {"] {
+        for (ty, default, written) in cases {
+            let text = format!("{syntax} {ty} x = 1 [default = {default}]; }}");
+            let set = super::descriptor_set(&sources(&[("a.proto", &text)])).unwrap();
+            let set = protobuf::descriptor::FileDescriptorSet::parse_from_bytes(&set).unwrap();
+            assert_eq!(set.file[0].message_type[0].field[0].default_value(), written, "{text}");
+        }
+    }
+}
+
 #[test]
 fn names_end_somewhere() {
     let package = |len: usize| format!("package  {};", "p".repeat(len));
