@@ -6,6 +6,11 @@ use core::cell::Cell;
 use crate::error::DecodeErrorKind;
 
 /// Levels of nesting an owned message may have; protobuf implementations agree on this number.
+///
+/// Decoding this deep takes about 128 KiB of stack, and in a build without optimization up to four times as
+/// much, whatever the size of the message: values are made where they belong. `clone`, which is
+/// derived, has each of them in its frame once or twice on the way: a message of ten kilobytes that
+/// repeats itself a hundred levels deep takes more than a thread's usual 2 MiB.
 pub const DEPTH_MAX: u32 = 100;
 
 /// Bytes one owned message may be decoded from: 2 GiB less one, protobuf's own limit.

@@ -3,10 +3,12 @@
 //! Entries are written in the order of their keys, whatever the map: the same map gives the same
 //! bytes. Both key and value are always written, as the C++ library does.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
 
+use super::merge::is_large;
 use super::nested::within;
 use super::{Encoder, Kind, Read};
 use crate::decode::{DecodeContext, Field, Reader, Value};
@@ -92,10 +94,63 @@ pub fn merge_map<'a, K: Read<'a>, V: Read<'a>>(
     field: &Field<'a>,
     context: DecodeContext<'_>,
 ) -> Result<bool, DecodeError> {
+    if is_large::<V::Owned>() {
+        merge_large::<K, V>(map, field, context)
+    } else {
+        merge_small::<K, V>(map, field, context)
+    }
+}
+
+#[inline]
+fn merge_small<'a, K: Read<'a>, V: Read<'a>>(
+    map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
+    let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
+    if understood {
+        map.insert(key, value);
+    }
+    Ok(understood)
+}
+
+/// The value is on the heap until it is whole: see [`is_large`].
+#[inline(never)]
+fn merge_large<'a, K: Read<'a>, V: Read<'a>>(
+    map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    let (mut key, mut value) = (K::Owned::default(), boxed::<V::Owned>());
+    let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
+    if understood {
+        insert_boxed(map, key, value);
+    }
+    Ok(understood)
+}
+
+#[inline(never)]
+fn boxed<T: Default>() -> Box<T> {
+    Box::default()
+}
+
+#[inline(never)]
+#[expect(clippy::boxed_local, reason = "the caller is not to have room for it")]
+fn insert_boxed<M: Map>(map: &mut M, key: M::Key, value: Box<M::Value>) {
+    map.insert(key, *value);
+}
+
+/// Reads one entry into its two parts.
+#[inline]
+fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
+    (key, value): (&mut K::Owned, &mut V::Owned),
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
     let Value::Len(body) = field.value else { return Ok(false) };
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
-    let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
     let (mut lacks_key, mut lacks_value) = (false, false);
     let mut reader = Reader::new(body);
     loop {
@@ -104,16 +159,12 @@ pub fn merge_map<'a, K: Read<'a>, V: Read<'a>>(
         let Some(part) = next else { break };
         let at = |error: DecodeError| within(field, body, error.kind.at(start + error.offset));
         match part.number {
-            KEY if K::merge(&mut key, &part, context).map_err(at)? => lacks_key = false,
+            KEY if K::merge(key, &part, context).map_err(at)? => lacks_key = false,
             KEY => lacks_key |= K::lacks(&part.value),
-            VALUE if V::merge(&mut value, &part, context).map_err(at)? => lacks_value = false,
+            VALUE if V::merge(value, &part, context).map_err(at)? => lacks_value = false,
             VALUE => lacks_value |= V::lacks(&part.value),
             _ => {}
         }
     }
-    if lacks_key || lacks_value {
-        return Ok(false);
-    }
-    map.insert(key, value);
-    Ok(true)
+    Ok(!(lacks_key || lacks_value))
 }

@@ -53,13 +53,33 @@ pub fn merge_repeated<'a, K: Read<'a>>(
     context: DecodeContext<'_>,
 ) -> Result<bool, DecodeError> {
     charge::<K>(context)?;
-    slot.push(K::Owned::default());
+    append(slot);
     let Some(last) = slot.last_mut() else { return Ok(false) };
     let merged = K::merge(last, field, context);
     if merged != Ok(true) {
-        slot.pop();
+        // Not `pop`, which would have room for the element here.
+        slot.truncate(slot.len().saturating_sub(1));
     }
     merged
+}
+
+/// Bytes from which on a value must not lie in the frame of a function that decodes what is in it: a
+/// hundred levels of these would be more than the stack of a thread.
+const LARGE: usize = 256;
+
+/// Whether values of type `T` are made where they belong, by a call.
+pub(super) const fn is_large<T>() -> bool {
+    core::mem::size_of::<T>() > LARGE
+}
+
+#[inline]
+fn append<T: Default>(slot: &mut Vec<T>) {
+    if is_large::<T>() { append_large(slot) } else { slot.push(T::default()) }
+}
+
+#[inline(never)]
+fn append_large<T: Default>(slot: &mut Vec<T>) {
+    slot.push(T::default());
 }
 
 /// Reads an element or a packed run: both spellings are legal, whichever the schema names.

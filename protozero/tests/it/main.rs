@@ -8,4 +8,6 @@ mod encoding;
 #[cfg(feature = "derive")]
 mod kinds;
 #[cfg(feature = "derive")]
+mod large;
+#[cfg(feature = "derive")]
 mod props;
