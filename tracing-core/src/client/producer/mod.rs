@@ -137,7 +137,8 @@ impl Producer {
     }
 
     /// Waits until the service has dealt with everything sent so far, registrations and commits
-    /// included; first, if need be, for the connection. False after `timeout` or if the connection ended.
+    /// included; first, if need be, for a connection, also when one is lost meanwhile. False after `timeout` or if
+    /// there is none and none will come.
     pub fn sync(&self, timeout: Duration) -> bool {
         let (done, wait) = mpsc::channel();
         self.shared.control(Control::Sync(done));

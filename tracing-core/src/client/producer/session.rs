@@ -117,6 +117,11 @@ impl Session {
 
     /// The connection is over: writers drop from here on.
     pub(super) fn end(&mut self) {
+        for expected in std::mem::take(&mut self.expected).into_values() {
+            if let Expected::Synced(done) = expected {
+                self.ask_again(done);
+            }
+        }
         let mut state = self.shared.lock();
         state.waker = None;
         state.connected = false;
@@ -202,6 +207,8 @@ impl Session {
             // Without commands nothing would ever be asked of us again.
             (Expected::Commands, Err(_)) => return Some(Over::Disconnected),
             (Expected::Callback(done), _) => done(),
+            // Not heard: the next service will.
+            (Expected::Synced(done), Err(_)) if self.link.is_closed() => self.ask_again(done),
             // A rejection means a service too old to know `Sync`: it answers in order all the same.
             (Expected::Synced(done), _) => {
                 let _ = done.send(());
@@ -236,7 +243,16 @@ impl Session {
                 Some(Control::Request(request)) => self.tell(*request),
                 Some(Control::Sync(done)) => {
                     let request = Request::Sync(SyncRequest::default());
-                    self.call(request, Expected::Synced(done))
+                    match self.link.send(request, true, Attachment::None) {
+                        Ok(call) => {
+                            self.expected.insert(call, Expected::Synced(done));
+                            true
+                        }
+                        Err(_) => {
+                            self.ask_again(done);
+                            false
+                        }
+                    }
                 }
                 None if finishing && self.finishing.is_none() => return self.finish(),
                 None => return true,
@@ -245,6 +261,11 @@ impl Session {
                 return false;
             }
         }
+    }
+
+    /// Keeps a question for the next connection, if there is one.
+    fn ask_again(&self, done: mpsc::Sender<()>) {
+        self.shared.lock().controls.push_front(Control::Sync(done));
     }
 
     /// Everything is sent; a last call whose answer says that it arrived.

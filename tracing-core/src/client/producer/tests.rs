@@ -239,6 +239,28 @@ fn dropping_a_producer_delivers_everything() {
     service.stop().unwrap();
 }
 
+/// Who waits for a service to have heard is not told so by one that went.
+#[test]
+fn a_fence_outlives_its_connection() {
+    let service = InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {}));
+    let service = service.unwrap();
+    let (steps, _told) = mpsc::channel();
+    let shared = Arc::new(shared::Shared::new(ProducerOptions::new("test"), steps));
+    let park = Arc::new(io::ParkThread::default());
+    let mut session = session::Session::new(shared.clone(), service.producer(), park);
+    assert!(session.begin());
+    while !session.is_accepted() {
+        assert!(matches!(session.step(Some(PATIENCE)), session::Stepped::On));
+    }
+    service.stop().unwrap();
+    let (done, wait) = mpsc::channel();
+    shared.control(shared::Control::Sync(done));
+    while !matches!(session.step(Some(PATIENCE)), session::Stepped::Over(_)) {}
+    session.end();
+    assert_eq!(wait.try_recv(), Err(mpsc::TryRecvError::Empty));
+    assert_eq!(shared.lock().controls.len(), 1);
+}
+
 // ---------------------------------------------------------------- a scripted service
 
 /// What the test and the connection share.
