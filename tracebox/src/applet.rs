@@ -13,7 +13,7 @@ use crate::{VERSION, manual, perfetto, probes, record, trace, traced, trigger};
 pub type Ending = Result<u8, Failure>;
 
 /// A program: the name to use in messages, and the words behind it.
-type Program = fn(&str, &[OsString]) -> Ending;
+pub type Program = fn(&str, &[OsString]) -> Ending;
 
 const APPLETS: &[(&str, Program, &str)] = &[
     ("traced", traced::main, "the service: producers and consumers meet there"),
@@ -35,6 +35,17 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
     // Without it a limit kills us in the middle of a packet; nothing else depends on it.
     let _ = tracing_core::os::signal::survive_file_limits();
     let (name, result) = dispatch(&args);
+    end(&name, result)
+}
+
+/// The same for a binary that is one program only, whatever its file is called. Nothing of the others gets into
+/// it: the service stays as small as it is.
+#[must_use]
+pub fn run_alone(name: &str, program: Program, args: &[OsString]) -> ExitCode {
+    end(name, program(name, args.get(1..).unwrap_or_default()))
+}
+
+fn end(name: &str, result: Ending) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
@@ -43,16 +54,6 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
-}
-
-/// The same for a binary that is one program only, whatever its file is called.
-#[must_use]
-pub fn run_as(name: &str, mut args: Vec<OsString>) -> ExitCode {
-    match args.first_mut() {
-        Some(own) => *own = name.into(),
-        None => args.push(name.into()),
-    }
-    run(args)
 }
 
 fn find(name: &OsStr) -> Option<(&'static str, Program)> {

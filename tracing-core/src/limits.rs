@@ -122,6 +122,16 @@ pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
 /// About what a socket holds: while its reader works on that, we make the next, and it is still in the cache
 /// when it goes there.
 pub const READ_WINDOW_BYTES: usize = 256 * 1024;
+/// Memory of replies that have left and of pieces of files that are written, kept for the next ones while somebody
+/// reads, bytes: as much as is on the way at a time.
+pub const SPARE_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Less than this is not worth keeping, bytes.
+pub const SPARE_BYTES_MIN: usize = 16 * 1024;
+/// Bytes of a producer's shared memory, from its start, that the service keeps mapped once it has read them.
+pub const SMB_MAPPED_BYTES: usize = 256 * 1024;
+/// Bytes of it read beyond those before they are unmapped again: often enough that they do not add up in us,
+/// who only pass by, seldom enough that it costs next to nothing.
+pub const SMB_MAPPED_AGAIN_BYTES: usize = 512 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.

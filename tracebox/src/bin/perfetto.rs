@@ -1,5 +1,6 @@
 //! Records through a running `traced`; see `perfetto --help`.
 
 fn main() -> std::process::ExitCode {
-    tracebox::applet::run_as("perfetto", std::env::args_os().collect())
+    let args: Vec<_> = std::env::args_os().collect();
+    tracebox::applet::run_alone("perfetto", tracebox::perfetto::main, &args)
 }

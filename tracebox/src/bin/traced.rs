@@ -1,5 +1,6 @@
 //! The service; see `traced --help`.
 
 fn main() -> std::process::ExitCode {
-    tracebox::applet::run_as("traced", std::env::args_os().collect())
+    let args: Vec<_> = std::env::args_os().collect();
+    tracebox::applet::run_alone("traced", tracebox::traced::main, &args)
 }

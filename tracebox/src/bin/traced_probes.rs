@@ -1,5 +1,6 @@
 //! The data sources of this machine; see `traced_probes --help`.
 
 fn main() -> std::process::ExitCode {
-    tracebox::applet::run_as("traced_probes", std::env::args_os().collect())
+    let args: Vec<_> = std::env::args_os().collect();
+    tracebox::applet::run_alone("traced_probes", tracebox::probes::main, &args)
 }

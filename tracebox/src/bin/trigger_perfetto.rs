@@ -1,5 +1,6 @@
 //! Fires triggers; see `trigger_perfetto --help`.
 
 fn main() -> std::process::ExitCode {
-    tracebox::applet::run_as("trigger_perfetto", std::env::args_os().collect())
+    let args: Vec<_> = std::env::args_os().collect();
+    tracebox::applet::run_alone("trigger_perfetto", tracebox::trigger::main, &args)
 }

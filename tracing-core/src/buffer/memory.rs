@@ -2,18 +2,31 @@
 //!
 //! Either version fills it with records, back to back, each with a header of its own making.
 
+use core::mem::MaybeUninit;
+
+/// Gets memory from the system that is about to be written for the first time, in one go: page by page,
+/// as it is met, that takes a third longer.
+pub type FaultIn = fn(&mut [MaybeUninit<u8>]);
+
 /// Bytes of a record's header, and what records are aligned to.
 pub(super) const HEADER: usize = 16;
 
 /// Bytes that come from memory together, on most machines.
 const CACHE_LINE: usize = 64;
 
-/// One allocation. Nothing beyond what was written is ever touched, so an idle buffer of a gigabyte
-/// costs nothing.
+/// How far beyond what was written memory is taken, if there is a way to take it in one go, bytes. More at a
+/// time is not faster.
+const AHEAD_BYTES: usize = 128 * 1024;
+
+/// One allocation. Little beyond what was written is ever touched, and nothing before anything was, so an idle
+/// buffer of a gigabyte costs nothing.
 #[derive(Debug)]
 pub(super) struct Memory {
     data: Vec<u8>,
     size: usize,
+    fault_in: Option<FaultIn>,
+    /// What ends before here need not ask for memory.
+    faulted: usize,
 }
 
 impl Memory {
@@ -21,7 +34,23 @@ impl Memory {
     pub(super) fn new(bytes: usize) -> Option<Self> {
         let mut data = Vec::new();
         data.try_reserve_exact(bytes).ok()?;
-        Some(Self { data, size: bytes })
+        Some(Self { data, size: bytes, fault_in: None, faulted: usize::MAX })
+    }
+
+    /// From now on memory is taken by `fault_in`, some way ahead.
+    pub(super) fn set_fault_in(&mut self, fault_in: FaultIn) {
+        self.fault_in = Some(fault_in);
+        self.faulted = self.data.len();
+    }
+
+    #[cold]
+    fn take_ahead(&mut self) {
+        let Some(fault_in) = self.fault_in else { return };
+        let len = self.data.len();
+        let spare = self.data.spare_capacity_mut();
+        let ahead = spare.len().min(AHEAD_BYTES);
+        fault_in(spare.get_mut(..ahead).unwrap_or_default());
+        self.faulted = len.saturating_add(ahead);
     }
 
     /// A copy to be read: what was never written takes no memory there.
@@ -29,7 +58,7 @@ impl Memory {
         let mut data = Vec::new();
         data.try_reserve_exact(self.data.len()).ok()?;
         data.extend_from_slice(&self.data);
-        Some(Self { data, size: self.size })
+        Some(Self { data, size: self.size, fault_in: None, faulted: usize::MAX })
     }
 
     /// Size, bytes.
@@ -95,6 +124,9 @@ impl Memory {
             return;
         }
         if off == self.data.len() {
+            if end > self.faulted {
+                self.take_ahead();
+            }
             self.data.extend_from_slice(&header.to_le_bytes());
             self.data.extend_from_slice(body);
             self.data.resize(end, 0);

@@ -43,6 +43,7 @@ mod stats;
 mod v1;
 mod v2;
 
+pub use self::memory::FaultIn;
 pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
 
 use crate::ids::{ChunkId, ProducerId, WriterId};
@@ -219,6 +220,14 @@ impl TraceBuffer {
             #[cfg(any(test, fuzzing, feature = "testing"))]
             witness: None,
         })
+    }
+
+    /// From now on memory is taken by `fault_in`, a little ahead of what is written.
+    pub fn set_fault_in(&mut self, fault_in: FaultIn) {
+        match &mut self.inner {
+            Inner::V1(b) => b.set_fault_in(fault_in),
+            Inner::V2(b) => b.set_fault_in(fault_in),
+        }
     }
 
     /// All that is in here now, to be read independently of this buffer and never changed: it takes no

@@ -192,7 +192,7 @@ impl EmbeddedService {
     ) -> Result<(), ConnectionOver> {
         let mut engine = lock(&self.0.engine);
         let host = engine.host(client).ok_or(ConnectionOver)?;
-        let sent = host.transmit(send);
+        let sent = host.transmit(send, drop);
         let drained = host.take_drained();
         self.checked(&mut engine, client, sent)?;
         if drained {

@@ -65,7 +65,12 @@ impl<F> Outbox<F> {
     }
 
     /// `sent` bytes have left, and the descriptor with the first.
-    pub fn advance(&mut self, mut sent: usize) {
+    pub fn advance(&mut self, sent: usize) {
+        self.advance_with(sent, drop);
+    }
+
+    /// The same; `spent` gets the messages that have left whole, now empty, for their memory.
+    pub fn advance_with(&mut self, mut sent: usize, mut spent: impl FnMut(Bytes)) {
         self.len = self.len.saturating_sub(sent);
         while let Some(frame) = self.frames.front_mut().filter(|_| sent > 0) {
             // The kernel has its own reference now; a second send must not pass it again.
@@ -75,8 +80,11 @@ impl<F> Outbox<F> {
                 part.advance(gone);
                 sent = sent.saturating_sub(gone);
             }
-            if frame.head.is_empty() && frame.tail.is_empty() {
-                self.frames.pop_front();
+            if frame.head.is_empty()
+                && frame.tail.is_empty()
+                && let Some(frame) = self.frames.pop_front()
+            {
+                spent(frame.tail);
             }
         }
     }

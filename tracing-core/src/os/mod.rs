@@ -1,17 +1,18 @@
 //! Every system call this crate makes.
 //!
-//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for two files: [`shm`],
-//! which maps memory, and `tsc`, which reads a register. Descriptors are always owned values and always close
-//! on exec.
+//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for three files: [`shm`],
+//! which maps memory, [`memory`], which asks for it, and `tsc`, which reads a register. Descriptors are always
+//! owned values and always close on exec.
 //!
 //! | file | calls | for |
 //! |---|---|---|
 //! | `clock` | `clock_gettime` | the instant the service is told |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
+//! | `memory` | `madvise` | taking memory in larger pieces |
 //! | `poll` | `epoll_wait`, `poll`, `eventfd2`, `timerfd_settime` ... | sleeping until something happens |
 //! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity`, `prlimit` | who we are |
-//! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `munmap` | producers' memory |
+//! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `socket/address` | `access` | finding the daemon |
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | being found |
@@ -23,6 +24,7 @@
 
 pub mod clock;
 pub mod file;
+pub mod memory;
 pub mod poll;
 pub mod priority;
 pub mod process;

@@ -100,6 +100,10 @@ impl Poller {
     }
 }
 
+/// How far an [`Alarm`] may be off. A moment that was worked out from another clock is a little different each
+/// time, and setting the timer again would cost a system call each time.
+pub const ALARM_SLACK_NS: u64 = 20_000;
+
 /// Wakes its poller at a moment of boot time. Waiting with a timeout would sleep longer than that by as
 /// long as the machine itself slept.
 #[derive(Debug)]
@@ -121,12 +125,16 @@ impl Alarm {
     }
 
     /// Rings at `at_ns`, boot time, instead of when it was to ring before; a moment that is over is now.
-    /// `None` is never.
+    /// `None` is never. It may ring [`ALARM_SLACK_NS`] early or late.
     ///
     /// # Errors
     /// None in practice.
     pub fn set(&mut self, at_ns: Option<u64>) -> Result<(), OsError> {
-        if at_ns == self.at_ns {
+        let same = match (at_ns, self.at_ns) {
+            (Some(new), Some(old)) => new.abs_diff(old) <= ALARM_SLACK_NS,
+            (new, old) => new == old,
+        };
+        if same {
             return Ok(());
         }
         // Zero would mean never.

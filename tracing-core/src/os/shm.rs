@@ -24,7 +24,7 @@ use core::ptr::NonNull;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::failed;
 use crate::error::OsError;
@@ -102,6 +102,19 @@ unsafe impl Mapping for Mapped {
 
     fn len(&self) -> usize {
         self.len
+    }
+
+    fn rest(&self, off: usize) {
+        let off = off.next_multiple_of(rustix::param::page_size());
+        let Some(len) = self.len.checked_sub(off).filter(|len| *len > 0) else { return };
+        // SAFETY: in bounds: `off` is below the length of the mapping (M1).
+        let from = unsafe { self.ptr.add(off) };
+        // SAFETY:
+        // - the `len` bytes from there on are the rest of the mapping (M1), from a page's start;
+        // - a shared mapping of a file loses nothing: the next access finds the same bytes in the memfd (M2);
+        //   those that happen meanwhile, on other threads, wait for the kernel as for any page not there yet.
+        let done = unsafe { rustix::mm::madvise(from.as_ptr().cast(), len, Advice::LinuxDontNeed) };
+        debug_assert!(done.is_ok(), "madvise of our own mapping");
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {

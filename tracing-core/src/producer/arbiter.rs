@@ -27,6 +27,9 @@ use crate::shm::{ChunkFlags, ChunkHeader, Layout, Smb, WritableChunk};
 use crate::sync::{Arc, Mutex, lock};
 use crate::time::BootTime;
 
+/// Pages after which a scan looks whether it can go back to the first one.
+const NEAR_PAGES: usize = 32;
+
 /// Called once what was committed before has reached the service.
 pub type FlushCallback = Box<dyn FnOnce() + Send>;
 
@@ -471,6 +474,9 @@ impl State {
     }
 
     /// Finds a free chunk: pages round-robin from the last success, the lowest chunk of each first.
+    ///
+    /// Every [`NEAR_PAGES`] it starts anew if the service is done with the first page: as long as that keeps up, the
+    /// same few pages go round, which the caches hold, and the rest of the memory is never asked for.
     fn scan(&mut self, smb: &Smb, layout: Layout, header: ChunkHeader) -> Option<WritableChunk> {
         let pages = smb.page_count();
         for i in 0..pages {
@@ -484,7 +490,9 @@ impl State {
                 let chunk_idx = free.trailing_zeros() as usize;
                 free &= free - 1;
                 if let Some(chunk) = smb.try_acquire(page_idx, chunk_idx, header) {
-                    self.page_idx = page_idx;
+                    let behind = page_idx + 1;
+                    let anew = behind.is_multiple_of(NEAR_PAGES) && smb.page_hint(0).is_free();
+                    self.page_idx = if anew { 0 } else { page_idx };
                     return Some(chunk);
                 }
             }

@@ -37,7 +37,8 @@ impl Service {
     fn move_chunk(&mut self, id: ProducerId, chunk: &CommitDataRequestChunksToMove) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        let smb = self.producers.get(&id).and_then(|p| p.smb.as_ref());
+        let mut producer = self.producers.get_mut(&id);
+        let smb = producer.as_ref().and_then(|p| p.smb.as_ref());
         let taken = match (&chunk.data, smb) {
             (Some(data), _) => {
                 let legal = limits::COMMIT_CHUNK_BYTES_MIN..=limits::COMMIT_CHUNK_BYTES_MAX;
@@ -49,7 +50,11 @@ impl Service {
             (None, Some(smb)) => {
                 let page = chunk.page.unwrap_or(0) as usize;
                 let index = chunk.chunk.unwrap_or(0) as usize;
-                smb.read_chunk(page, index, &mut scratch)
+                let header = smb.read_chunk(page, index, &mut scratch);
+                if let Some(producer) = &mut producer {
+                    producer.note_touched(page);
+                }
+                header
             }
             (None, None) => None,
         };
@@ -154,6 +159,9 @@ impl Service {
         let buffers = session.buffers.clone();
         let mut scratch = std::mem::take(&mut self.scratch);
         for page in 0..smb.page_count() {
+            if let Some(producer) = self.producers.get_mut(&id) {
+                producer.note_touched(page);
+            }
             for chunk in 0..smb.chunk_count(page) {
                 scratch.clear();
                 let Some((header, complete)) = smb.scrape_chunk(page, chunk, &mut scratch) else {

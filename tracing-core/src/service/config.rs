@@ -2,11 +2,17 @@
 
 use crate::sync::Arc;
 
+use crate::buffer::FaultIn;
 use crate::compress::Codecs;
 use crate::shm::Region;
 
 /// Makes the shared memory of a producer: sealed memfds in the daemon, heap memory in tests and in one process.
 pub trait RegionFactory: Send + Sync {
+    /// How trace buffers take their own memory, if there is a faster way than to meet it.
+    fn fault_in(&self) -> Option<FaultIn> {
+        None
+    }
+
     /// A zeroed region of `len` bytes, a multiple of 4096.
     ///
     /// # Errors

@@ -178,6 +178,12 @@ impl Service {
         self.out.pop()
     }
 
+    /// Takes back the bytes of a reply that has left, or of a piece of a file that is written, to use their memory
+    /// again. Optional; what is in them does not matter.
+    pub fn give_back(&mut self, memory: bytes::Bytes) {
+        self.out.spares.give(memory);
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {

@@ -69,6 +69,7 @@ mod provenance;
 mod query;
 mod session;
 mod snapshot;
+mod spares;
 mod stats;
 mod timers;
 mod triggers;

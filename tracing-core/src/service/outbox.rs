@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::output::{Boost, LogLevel, Output, Rejected};
+use super::spares::Spares;
 use crate::ids::{CallId, ClientId, FileId};
 use crate::limits;
 use crate::shm::Region;
@@ -40,6 +41,7 @@ impl Grumbles {
 pub(super) struct Outbox {
     queue: VecDeque<Output>,
     doomed: Vec<ClientId>,
+    pub(super) spares: Spares,
 }
 
 impl Outbox {

@@ -44,6 +44,8 @@ pub(super) struct Producer {
     /// What it would like: (whole memory, page), bytes, zero for no wish.
     pub(super) smb_hints: (u32, u32),
     pub(super) smb: Option<Smb>,
+    /// Bytes of pages of `smb` read beyond [`limits::SMB_MAPPED_BYTES`] since they were last let go of.
+    smb_touched: usize,
     /// It was told what to write into, so it may commit. Without `smb` its chunks come by value.
     pub(super) set_up: bool,
     /// The buffers that its live instances may write to. A commit to any other is dropped.
@@ -96,6 +98,20 @@ impl Producer {
                 out,
                 format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
             );
+        }
+    }
+
+    /// Notes that a page of its memory was looked into, and lets go of what adds up.
+    pub(super) fn note_touched(&mut self, page: usize) {
+        let Some(smb) = &self.smb else { return };
+        let page_bytes = smb.page_size().bytes();
+        if page.saturating_mul(page_bytes) < limits::SMB_MAPPED_BYTES {
+            return;
+        }
+        self.smb_touched += page_bytes;
+        if self.smb_touched >= limits::SMB_MAPPED_AGAIN_BYTES {
+            self.smb_touched = 0;
+            smb.region().rest(limits::SMB_MAPPED_BYTES);
         }
     }
 
@@ -253,6 +269,7 @@ impl Service {
             sdk_version: request.sdk_version.clone().unwrap_or_default(),
             smb_hints: (smb_hint, page_hint),
             smb: None,
+            smb_touched: 0,
             set_up: false,
             allowed: BTreeSet::new(),
             writers: BTreeMap::new(),

@@ -39,6 +39,9 @@ pub unsafe trait Mapping: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// A hint: the bytes from `off` on are not needed soon. They stay what they are; only this process need not
+    /// hold on to their memory until it touches them again.
+    fn rest(&self, _off: usize) {}
     /// The object behind the mapping, for a transport that passes it on.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -114,6 +117,15 @@ impl Region {
         match &self.0.owner {
             Owner::Heap { .. } => None,
             Owner::Mapped(mapping) => mapping.fd(),
+        }
+    }
+
+    /// Says that the bytes from `off` on are not needed soon; they stay what they are. What was mapped of them
+    /// counts for the other end alone from then on.
+    pub fn rest(&self, off: usize) {
+        match &self.0.owner {
+            Owner::Heap { .. } => {}
+            Owner::Mapped(mapping) => mapping.rest(off),
         }
     }
 

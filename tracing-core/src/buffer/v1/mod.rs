@@ -22,7 +22,7 @@ use self::index::Index;
 use self::read::Cursor;
 use super::memory::{HEADER, Memory};
 use super::stats::Histograms;
-use super::{Patch, Policy, Stats, WriterStats};
+use super::{FaultIn, Patch, Policy, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
 
@@ -65,6 +65,10 @@ impl Buffer {
             stats,
             histograms: Histograms::default(),
         })
+    }
+
+    pub(super) fn set_fault_in(&mut self, fault_in: FaultIn) {
+        self.memory.set_fault_in(fault_in);
     }
 
     /// A copy to be read, without histograms. Only what was written takes memory.

@@ -23,7 +23,7 @@ use self::read::{Piece, Reading};
 use self::sequences::Sequences;
 use super::memory::Memory;
 use super::stats::Histograms;
-use super::{Patch, Policy, Stats, WriterStats};
+use super::{FaultIn, Patch, Policy, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
 
@@ -72,6 +72,10 @@ impl Buffer {
             stats: Stats { buffer_size, ..Stats::default() },
             histograms: Histograms::default(),
         })
+    }
+
+    pub(super) fn set_fault_in(&mut self, fault_in: FaultIn) {
+        self.memory.set_fault_in(fault_in);
     }
 
     /// A copy to be read, without histograms. Only what was written takes memory.

@@ -102,7 +102,8 @@ impl Daemon {
                 self.watch_listeners(true)?;
             }
             self.flush();
-            let signalled = self.signals.as_mut().is_some_and(|s| s.take() > 0);
+            let told = ready.iter().any(|event| event.key == KEY_SIGNALS);
+            let signalled = told && self.signals.as_mut().is_some_and(|s| s.take() > 0);
             if signalled || self.engine.inbox.is_stopped() {
                 self.finish()?;
                 let summary = self.engine.counters.read().to_string();
@@ -233,7 +234,8 @@ impl Daemon {
             else {
                 continue;
             };
-            if let Err(over) = link.write() {
+            let service = &mut self.engine.service;
+            if let Err(over) = link.write(|memory| service.give_back(memory)) {
                 self.engine.over(client, &over);
                 continue;
             }

@@ -105,18 +105,20 @@ impl Engine {
             self.hear(client);
         }
         self.take_local();
-        loop {
-            let done = self.files.take_done();
-            if done.is_empty() {
-                break;
-            }
-            done.into_iter().for_each(|input| self.feed(input));
-        }
-        let now = clock::now();
-        if self.service.poll_timeout().is_some_and(|due| due <= now.boot()) {
-            self.service.handle_timeout(&now);
+        while self.hear_of_files() {}
+        if self.service.poll_timeout().is_some_and(|due| due.0 <= clock::boot_ns()) {
+            self.service.handle_timeout(&clock::now());
             self.carry_out();
         }
+    }
+
+    /// Tells the service what became of its files; false if there is nothing new.
+    fn hear_of_files(&mut self) -> bool {
+        let done = self.files.take_done();
+        done.spent.into_iter().for_each(|memory| self.service.give_back(memory));
+        let something_new = !done.answers.is_empty();
+        done.answers.into_iter().for_each(|input| self.feed(input));
+        something_new
     }
 
     /// Ends all sessions, and waits until their files are complete: `wait` sleeps until the files may have
@@ -125,9 +127,7 @@ impl Engine {
         self.service.end_sessions(&clock::now(), "the tracing service was told to end");
         self.carry_out();
         loop {
-            let done = self.files.take_done();
-            let nothing_new = done.is_empty();
-            done.into_iter().for_each(|input| self.feed(input));
+            let nothing_new = !self.hear_of_files();
             if self.service.is_idle() {
                 return;
             }

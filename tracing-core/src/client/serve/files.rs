@@ -39,14 +39,26 @@ struct Here {
 /// Where the threads leave what they did.
 #[derive(Clone)]
 struct Outlet {
-    done: Arc<Mutex<Vec<Input>>>,
+    done: Arc<Mutex<Done>>,
     wake: Wake,
+}
+
+/// What was done, and the memory of what was written.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) answers: Vec<Input>,
+    pub(super) spent: Vec<Bytes>,
 }
 
 impl Outlet {
     fn put(&self, file: FileId, result: Result<(), FileError>) {
-        lock(&self.done).push(Input::FileWritten { file, result });
+        lock(&self.done).answers.push(Input::FileWritten { file, result });
         self.wake.wake();
+    }
+
+    /// To be put before the answer.
+    fn give_back(&self, memory: Bytes) {
+        lock(&self.done).spent.push(memory);
     }
 }
 
@@ -162,7 +174,7 @@ impl Files {
     }
 
     /// What was done since the last call, in the order of each file.
-    pub(super) fn take_done(&mut self) -> Vec<Input> {
+    pub(super) fn take_done(&mut self) -> Done {
         self.work();
         std::mem::take(&mut lock(&self.outlet.done))
     }
@@ -243,6 +255,7 @@ impl Job {
                     append_packets(file, &data)?;
                     if sync { file.sync().map_err(failed) } else { Ok(()) }
                 });
+                outlet.give_back(data);
                 (written, close)
             }
             Self::Share(heir, jobs) => {

@@ -29,14 +29,15 @@ pub(super) use self::stats::Counters;
 pub use self::stats::ServerStats;
 use super::connection::{Connection, Inbox, LocalConnection};
 use super::consumer::Consumer;
+use crate::buffer::FaultIn;
 use crate::error::OsError;
 use crate::ipc::port::ProducerPort;
 use crate::os::poll::Wake;
 use crate::os::process::{self, Machine};
-use crate::os::shm;
 use crate::os::signal::StopSignals;
 use crate::os::socket::{Address, ListenError, Listener};
 use crate::os::{clock, timezone};
+use crate::os::{memory, shm};
 use crate::service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
 use crate::shm::Region;
 use crate::sync::Arc;
@@ -247,6 +248,10 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
 pub struct MemfdRegions;
 
 impl RegionFactory for MemfdRegions {
+    fn fault_in(&self) -> Option<FaultIn> {
+        Some(memory::fault_in)
+    }
+
     fn create(&self, len: usize) -> Result<Region, String> {
         shm::create(len).map_err(|error| error.to_string())
     }

@@ -120,10 +120,10 @@ impl SocketLink {
         }
     }
 
-    /// Sends what can be sent now.
-    pub(super) fn write(&mut self) -> Result<(), Over> {
+    /// Sends what can be sent now; `spent` gets the memory of what has left.
+    pub(super) fn write(&mut self, spent: impl FnMut(Bytes)) -> Result<(), Over> {
         let stream = &self.stream;
-        self.host.transmit(|bytes, fd| stream.send(bytes, fd))
+        self.host.transmit(|bytes, fd| stream.send(bytes, fd), spent)
     }
 }
 
@@ -170,10 +170,11 @@ impl HostLink {
         }
     }
 
-    /// Gives what waits to `send`, until that takes nothing more.
+    /// Gives what waits to `send`, until that takes nothing more; `spent` gets the memory of what has left.
     pub(in crate::client) fn transmit(
         &mut self,
         mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
+        mut spent: impl FnMut(Bytes),
     ) -> Result<(), Over> {
         loop {
             let mut parts = Vec::new();
@@ -184,7 +185,7 @@ impl HostLink {
             let fd = outbox.next(&mut parts).map(AsFd::as_fd);
             match send(&parts, fd) {
                 Ok(0) => break,
-                Ok(sent) => outbox.advance(sent),
+                Ok(sent) => outbox.advance_with(sent, &mut spent),
                 Err(_) => return Err(Over::Left),
             }
         }

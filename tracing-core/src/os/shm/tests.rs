@@ -26,6 +26,20 @@ fn both_sides_see_the_same_memory() {
 }
 
 #[test]
+fn what_is_let_go_of_stays_what_it_is() {
+    let region = create(3 * 4096).unwrap();
+    let bytes: Vec<u8> = (0..3 * 4096_u32).map(|i| (i % 251) as u8).collect();
+    assert!(region.store(0, &bytes));
+    for off in [0, 1, 4096, 8191, 8193, 3 * 4096, usize::MAX / 2] {
+        region.rest(off);
+        let mut copy = Vec::new();
+        assert!(region.copy_out(0, bytes.len(), &mut copy));
+        assert!(copy == bytes, "{off}");
+        assert!(region.store(4096, &bytes[4096..]));
+    }
+}
+
+#[test]
 fn nobody_can_resize_it() {
     let region = create(4096).unwrap();
     for len in [0, 4095, 8192] {

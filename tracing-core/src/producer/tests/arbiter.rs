@@ -215,6 +215,30 @@ fn buffer_exhausted_policy_drop() {
     assert_eq!(acquire(&arbiter, 1, 2).page_idx(), 1);
 }
 
+/// As long as the service keeps up the first pages go round, and the others are never asked for.
+#[test]
+fn memory_that_is_not_needed_is_not_touched() {
+    let (arbiter, _) = world(256, PAGE, options(Layout::Div1, false));
+    let give = |chunk| {
+        let chunk = acquire(&arbiter, 1, chunk);
+        let page = chunk.page_idx();
+        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        page
+    };
+    let take = |page| arbiter.smb().read_chunk(page, 0, &mut Vec::new()).unwrap();
+    for chunk in 0..1000 {
+        // Two pages behind, as a service is that keeps up.
+        let pages = [give(chunk), give(chunk), give(chunk)];
+        assert!(pages.iter().all(|page| *page < 32), "{chunk}: {pages:?}");
+        for page in pages {
+            take(page);
+        }
+    }
+    // It does not keep up any more: all of it is there to be used.
+    let pages: std::collections::BTreeSet<_> = (0..256).map(give).collect();
+    assert_eq!(pages.len(), 256);
+}
+
 /// Once the connection is gone there are no new writers, and those that live go without being told of.
 #[test]
 fn shutdown() {

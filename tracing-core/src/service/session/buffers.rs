@@ -48,7 +48,7 @@ impl Service {
     /// When all are taken.
     pub(in crate::service) fn add_buffer(
         &mut self,
-        buffer: TraceBuffer,
+        mut buffer: TraceBuffer,
     ) -> Result<BufferId, String> {
         let mut free = self.last_buffer_id;
         let id = (0..u16::MAX).find_map(|_| {
@@ -57,6 +57,9 @@ impl Service {
         });
         let id = id.ok_or("too many trace buffers in the service")?;
         self.last_buffer_id = id.0;
+        if let Some(fault_in) = self.config.regions.fault_in() {
+            buffer.set_fault_in(fault_in);
+        }
         self.buffers.insert(id, buffer);
         #[cfg(any(test, feature = "testing"))]
         self.watch_new_buffers();

@@ -120,7 +120,7 @@ impl Service {
         };
         // Nobody fired its trigger: the file stays empty.
         let waits = session.waits_for_trigger();
-        let mut sink = FileSink::new(room);
+        let mut sink = FileSink::new(room, self.out.spares.take());
         let has_more = !waits && self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink).has_more;
         let (bytes, full) = sink.finish();
         let now = self.now;
@@ -128,6 +128,7 @@ impl Service {
         let started = session.state == State::Started;
         let Some(file) = session.file.as_mut() else { return };
         let over = full || !has_more;
+        self.out.spares.want(!over);
         file.draining = !over;
         file.closing = full || (over && file.finishing);
         if over && !file.closing {

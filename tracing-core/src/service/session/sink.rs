@@ -94,6 +94,11 @@ struct Batch {
 }
 
 impl Batch {
+    /// Nothing yet, in memory that was used before.
+    fn new(memory: Vec<u8>) -> Self {
+        Self { bytes: memory, len: 0 }
+    }
+
     /// Room for `count` bytes behind what was written; `expected` is what the first call makes room for.
     #[inline]
     fn room(&mut self, count: usize, expected: usize) -> &mut [u8] {
@@ -107,7 +112,7 @@ impl Batch {
     #[cold]
     fn grow(&mut self, end: usize, expected: usize) {
         let more = if self.bytes.is_empty() { expected } else { self.bytes.len() / 2 };
-        self.bytes.resize(end.max(self.bytes.len() + more), 0);
+        self.bytes.resize(end.max(self.bytes.len() + more).max(self.bytes.capacity()), 0);
     }
 
     /// Room for a short packet and its envelope, if it is there already.
@@ -202,12 +207,14 @@ const LAST: [u8; 2] = [2 << 3, 1];
 
 impl<'a> ReplySink<'a> {
     pub(in crate::service) fn new(out: &'a mut Outbox, client: ClientId, call: CallId) -> Self {
-        Self { out, client, call, batch: Batch::default(), counted: 0, sent: 0 }
+        let batch = Batch::new(out.spares.take());
+        Self { out, client, call, batch, counted: 0, sent: 0 }
     }
 
     /// Sends the last reply of the pass; returns how many bytes all of them have.
     pub(in crate::service) fn finish(mut self, has_more: bool) -> usize {
         self.send(has_more);
+        self.out.spares.want(has_more);
         self.sent
     }
 
@@ -251,6 +258,7 @@ impl<'a> ReplySink<'a> {
             // are cheaper for them.
             if left > room && self.counted > 0 {
                 self.send(true);
+                self.batch = Batch::new(self.out.spares.take());
                 continue;
             }
             let len = left.min(room).min(limits::SLICE_BYTES_MAX);
@@ -342,9 +350,9 @@ pub(in crate::service) struct FileSink {
 const PACKET_TAG: u8 = 1 << 3 | 2;
 
 impl FileSink {
-    /// A sink that takes less than `room` bytes.
-    pub(in crate::service) fn new(room: u64) -> Self {
-        Self { batch: Batch::default(), room, full: false }
+    /// A sink that takes less than `room` bytes, into `memory`.
+    pub(in crate::service) fn new(room: u64, memory: Vec<u8>) -> Self {
+        Self { batch: Batch::new(memory), room, full: false }
     }
 
     /// What is to be written, and whether a packet found no room.
