@@ -5,6 +5,7 @@ use quote::quote;
 use syn::Attribute;
 use syn::parse::Parser as _;
 
+use crate::model::Schema;
 use crate::{Config, Error};
 
 /// Attributes as one writes them: `#[a] #[b(c)]`.
@@ -17,8 +18,8 @@ pub(crate) fn parse(text: &str) -> syn::Result<Vec<Attribute>> {
 }
 
 /// # Errors
-/// What of a configuration is no attribute, with its text as the file.
-pub(crate) fn check(config: &Config) -> Result<(), Error> {
+/// What of a configuration is no attribute or of nothing in the schema, with its text as the file.
+pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     let types = config.message_attributes.iter().chain(&config.enum_attributes);
     for (_, text) in types.chain(&config.field_attributes) {
         parse(text).map_err(|error| Error {
@@ -28,17 +29,47 @@ pub(crate) fn check(config: &Config) -> Result<(), Error> {
             message: format!("not attributes: {error}"),
         })?;
     }
-    Ok(())
+    // Who sets attributes of types means messages as well as enums.
+    let types = config.message_attributes.iter().chain(&config.enum_attributes);
+    let lost = types.clone().find(|(name, _)| !any(schema, name, false));
+    let lost = lost.or_else(|| config.field_attributes.iter().find(|(n, _)| !any(schema, n, true)));
+    match lost {
+        None => Ok(()),
+        Some((name, _)) => Err(Error {
+            file: name.clone(),
+            line: 0,
+            column: 0,
+            message: "nothing in the schema has this name, to stand attributes at".into(),
+        }),
+    }
+}
+
+/// Whether attributes of `name` are attributes of anything.
+fn any(schema: &Schema, name: &str, fields: bool) -> bool {
+    if name.trim_start_matches('.').is_empty() {
+        return true;
+    }
+    let types = schema.messages.iter().any(|message| {
+        let full = message.path.full();
+        let within = |short: &str| inside(name, &format!("{full}.{short}"));
+        inside(name, &full)
+            || message.oneofs.iter().any(|oneof| within(&oneof.name))
+            || fields && within("unknown_fields")
+            || fields && message.fields.iter().any(|field| within(&field.name))
+    });
+    types || schema.enums.iter().any(|e| inside(name, &e.path.full()))
+}
+
+/// Whether `full` is what `name` says, or in it.
+fn inside(name: &str, full: &str) -> bool {
+    let name = name.trim_start_matches('.');
+    let rest = full.strip_prefix(name);
+    name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Those in `list` of whatever has the name `full`, in the order they were given.
 pub(crate) fn of(list: &[(String, String)], full: &str) -> TokenStream {
-    let inside = |name: &str| {
-        let name = name.trim_start_matches('.');
-        let rest = full.strip_prefix(name);
-        name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let here = list.iter().filter(|(name, _)| inside(name));
+    let here = list.iter().filter(|(name, _)| inside(name, full));
     let found = here.flat_map(|(_, text)| parse(text).unwrap_or_default());
     found.map(|attribute| quote! { #attribute }).collect()
 }

@@ -145,7 +145,9 @@ pub struct Config {
     pub features: Vec<(String, String)>,
     /// Files whose code another crate has: path prefix of `.proto` files to the module there that
     /// includes the `mod.rs` made with them, such as `::common::schema`; the longest prefix decides.
-    /// No code is made for them here. It must have been made with the faces that are asked for here.
+    /// No code is made for them here. It must have been made with the faces that are asked for here, and
+    /// all files of a package that were made there have to be among the sources here: of names that
+    /// collide the second gets an underscore, and who sees one of them alone does not know.
     pub externs: Vec<(String, String)>,
     /// Where generated code finds this crate's runtime, as a path: `::my_sdk::protozero`. Empty:
     /// `protozero` is a dependency of the receiving crate, under that name.
@@ -158,7 +160,8 @@ pub struct Config {
     /// Attributes of enums, in the same way; theirs are `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
     pub enum_attributes: Vec<(String, String)>,
     /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
-    /// one field, `pkg.Order.unknown_fields` what keeps the unknown ones.
+    /// one field, `pkg.Order.unknown_fields` what keeps the unknown ones. A name that is nothing in the schema is an error,
+    /// here as above.
     pub field_attributes: Vec<(String, String)>,
 }
 

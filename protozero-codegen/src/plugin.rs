@@ -125,7 +125,9 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             None => return Err("feature wants PREFIX:NAME".into()),
         },
         "extern" => match value.split_once(':') {
-            Some((prefix, module)) if syn::parse_str::<syn::Path>(module).is_ok() => {
+            Some((prefix, module))
+                if !prefix.is_empty() && syn::parse_str::<syn::Path>(module).is_ok() =>
+            {
                 config.externs.push((prefix.into(), module.into()));
             }
             _ => return Err("extern wants PREFIX:MODULE, such as common/:::common::schema".into()),

@@ -58,7 +58,7 @@
 //!
 //! ```text
 //! #[derive(my_sdk::protozero::Message)]
-//! #[pb(crate = my_sdk::protozero)]
+//! #[pb(crate = my_sdk::protozero)]         before other words, if any: crate = .., values(..)
 //! struct Order { ... }
 //! ```
 //!

@@ -3,7 +3,7 @@
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens as _;
-use syn::{Attribute, DeriveInput, Path, Token};
+use syn::{Attribute, DeriveInput, Meta, Path, Token};
 
 /// What `expand` makes of the input without that attribute, with `::protozero` replaced as it says.
 pub(crate) fn around(
@@ -13,12 +13,18 @@ pub(crate) fn around(
     let mut input: DeriveInput = syn::parse2(input)?;
     let mut found: Option<Path> = None;
     let mut rest = Vec::new();
-    for attribute in input.attrs.drain(..) {
+    for mut attribute in input.attrs.drain(..) {
         match path(&attribute)? {
             Some(_) if found.is_some() => {
                 return Err(syn::Error::new_spanned(attribute, "the crate is named twice"));
             }
-            Some(path) => found = Some(path),
+            Some((path, more)) => {
+                found = Some(path);
+                if let (Meta::List(list), false) = (&mut attribute.meta, more.is_empty()) {
+                    list.tokens = more;
+                    rest.push(attribute);
+                }
+            }
             None => rest.push(attribute),
         }
     }
@@ -30,8 +36,8 @@ pub(crate) fn around(
     })
 }
 
-/// The path of `#[pb(crate = PATH)]`; none of any other attribute.
-fn path(attribute: &Attribute) -> syn::Result<Option<Path>> {
+/// The path of `#[pb(crate = PATH, ...)]`, and what stands behind it; none of any other attribute.
+fn path(attribute: &Attribute) -> syn::Result<Option<(Path, TokenStream)>> {
     let named = attribute.path().is_ident("pb");
     if !named || attribute.meta.require_list().is_err() {
         return Ok(None);
@@ -44,7 +50,11 @@ fn path(attribute: &Attribute) -> syn::Result<Option<Path>> {
         }
         input.parse::<Token![crate]>()?;
         input.parse::<Token![=]>()?;
-        input.call(Path::parse_mod_style).map(Some)
+        let path = input.call(Path::parse_mod_style)?;
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+        Ok(Some((path, input.parse()?)))
     })?;
     Ok(meta)
 }

@@ -41,6 +41,10 @@ pub(crate) struct Context<'a> {
 
 /// All files of `config`.
 pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFile>, Error> {
+    if let Some((_, module)) = config.externs.iter().find(|(prefix, _)| prefix.is_empty()) {
+        let message = "an extern without a prefix leaves nothing to make".into();
+        return Err(Error { file: module.clone(), line: 0, column: 0, message });
+    }
     reach::elsewhere(&mut schema, &config.externs, crate::wellknown::is);
     if config.root.is_empty()
         && let Some((file, missing)) = reach::missing(&schema)
@@ -57,7 +61,7 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     }
     let schema = &schema;
     let names = &Names::new(schema);
-    attributes::check(config)?;
+    attributes::check(config, schema)?;
     // Services and descriptors hang on owned messages.
     let mut full = config.clone();
     full.faces.owned |= config.faces.service || config.faces.descriptor;

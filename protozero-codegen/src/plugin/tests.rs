@@ -255,6 +255,7 @@ fn paths_and_attributes_that_are_none_are_refused() {
     for (option, reason) in [
         ("extern=a.proto", "extern wants PREFIX:MODULE"),
         ("extern=a.proto:not a path", "extern wants PREFIX:MODULE"),
+        ("extern=:::other::schema", "extern wants PREFIX:MODULE"),
         ("runtime=", "runtime is a path"),
         ("message_attribute=p.B", "message_attribute wants NAME:#[...]"),
         ("enum_attribute=p.E:derive(Eq)", "enum_attribute wants NAME:#[...]"),
@@ -267,4 +268,34 @@ fn paths_and_attributes_that_are_none_are_refused() {
     let config = Config { message_attributes: vec![("p".into(), "#[".into())], ..config() };
     let error = generate(&Config { sources: sources(), ..config }).unwrap_err();
     assert!(error.to_string().contains("not attributes"), "{error}");
+    let config = Config { externs: vec![(String::new(), "::x".into())], ..self::config() };
+    let error = generate(&Config { sources: sources(), ..config }).unwrap_err();
+    assert!(error.to_string().contains("without a prefix"), "{error}");
+}
+
+#[test]
+fn attributes_of_nothing_are_refused() {
+    let with = |option: &str| {
+        let mut request = CodeGeneratorRequest::new();
+        request.proto_file = set().file;
+        request.file_to_generate = request.proto_file.iter().map(|f| f.name().into()).collect();
+        request.set_parameter(option.into());
+        ask(&request).error().to_owned()
+    };
+    for name in [".", "", "p", ".p", "p.A", "p.A.o", "p.A.E", "p.B"] {
+        for option in ["message_attribute", "enum_attribute", "field_attribute"] {
+            assert_eq!(with(&format!("{option}={name}:#[cfg(all())]")), "", "{name}");
+        }
+    }
+    assert_eq!(with("field_attribute=p.B.s:#[cfg(all())],field_attribute=p.A.s:#[cfg(all())]"), "");
+    assert_eq!(with("field_attribute=p.B.unknown_fields:#[cfg(all())]"), "");
+    for option in [
+        "message_attribute=nope.X:#[derive(Eq)]",
+        "message_attribute=p.Bb:#[derive(Eq)]",
+        "message_attribute=p.B.s:#[derive(Eq)]",
+        "enum_attribute=p.A.E.X:#[derive(Eq)]",
+        "field_attribute=p.B.t:#[derive(Eq)]",
+    ] {
+        assert!(with(option).contains("nothing in the schema has this name"), "{option}");
+    }
 }

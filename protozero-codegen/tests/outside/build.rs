@@ -33,7 +33,8 @@ fn main() -> Result<(), BuildError> {
     ];
     for (folder, faces) in MIXES {
         let mut build = Build::new();
-        for option in [&format!("faces={faces}"), "feature=areas/lib:lib", "feature=areas/far:far"] {
+        for option in [&format!("faces={faces}"), "feature=areas/lib:lib", "feature=areas/far:far"]
+        {
             build = build.option(option).unwrap_or_default();
         }
         build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;

@@ -34,7 +34,7 @@ pub enum Paid {
 
 /// What it is.
 #[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq)]
-#[pb(crate = outside::protozero)]
+#[pb(crate = outside::protozero, name = "trade.Kind")]
 pub enum Kind {
     #[default]
     None = 0,
