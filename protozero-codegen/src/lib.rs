@@ -160,8 +160,9 @@ pub struct Config {
     /// Attributes of enums, in the same way; theirs are `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
     pub enum_attributes: Vec<(String, String)>,
     /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
-    /// one field, `pkg.Order.unknown_fields` what keeps the unknown ones. A name that is nothing in the schema is an error,
-    /// here as above.
+    /// one field, `pkg.Order.unknown_fields` what keeps the unknown ones.
+    ///
+    /// A name that is nothing in the schema is an error, here as above.
     pub field_attributes: Vec<(String, String)>,
 }
 
