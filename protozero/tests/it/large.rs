@@ -73,7 +73,7 @@ fn decoding_takes_little_stack_whatever_the_size() {
     for (number, levels) in [(2, 100), (3, 100), (4, 50)] {
         let bytes = nested(number, levels);
         let decode = move || Large::decode(&bytes).map(|large| large.encode_to_vec().len());
-        let thread = std::thread::Builder::new().stack_size(1 << 19).spawn(decode).unwrap();
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(decode).unwrap();
         assert!(thread.join().unwrap().unwrap() > 2 * levels, "{number}");
     }
 }
