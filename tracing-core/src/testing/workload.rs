@@ -71,6 +71,8 @@ pub(super) struct Producer {
     /// Never asks for its commands.
     deaf: bool,
     last_writer: u64,
+    /// The buffer it was told to write into last.
+    told: u64,
     no_flush: BTreeSet<String>,
 }
 
@@ -107,6 +109,7 @@ impl Producer {
             own_memory: rng.chance(20),
             deaf: hostile && rng.chance(20),
             last_writer: 0,
+            told: 0,
             no_flush: BTreeSet::new(),
             rng,
         }
@@ -234,6 +237,7 @@ impl Producer {
     }
 
     fn start(&mut self, id: u64, config: &DataSourceConfig, ledger: &mut Ledger) {
+        self.told = config.target_buffer.unwrap_or(0).into();
         let Some(arbiter) = &self.arbiter else { return };
         let buffer = BufferId(config.target_buffer.unwrap_or(0) as u16);
         let writer = arbiter.create_writer(buffer, BufferExhaustedPolicy::Drop);
@@ -354,7 +358,8 @@ impl Producer {
         }
         for _ in 0..rng.below(4) {
             let request = match rng.below(12) {
-                0..=4 => Request::CommitData(forged_commit(rng)),
+                0..=2 => Request::CommitData(forged_commit(rng)),
+                3..=4 => Request::CommitData(trespass(rng, self.told)),
                 5 => Request::NotifyDataSourceStopped(protos::NotifyDataSourceStoppedRequest {
                     data_source_id: Some(rng.below(100)),
                     ..Default::default()
@@ -408,6 +413,24 @@ pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
         };
         region.store(off, &word.to_le_bytes());
     }
+}
+
+/// Chunks as they have to be, each with a packet that passes, for buffers near that one: most are somebody
+/// else's.
+fn trespass(rng: &mut Rng, near: u64) -> CommitDataRequest {
+    let chunks_to_move = (0..rng.below(6))
+        .map(|_| {
+            // Its number, its writer, one packet, no flags; then the packet's length, and a timestamp.
+            let (number, writer, time) = (rng.next() as u8, rng.within(1, 3) as u8, 8 << 3);
+            let data = [number, 0, 0, 0, writer, 0, 1, 0, 2, time, rng.below(128) as u8];
+            CommitDataRequestChunksToMove {
+                target_buffer: Some((near + rng.below(10)).saturating_sub(5) as u32),
+                data: Some(data.to_vec()),
+                ..Default::default()
+            }
+        })
+        .collect();
+    CommitDataRequest { chunks_to_move, ..Default::default() }
 }
 
 /// A commit that no honest producer sends.

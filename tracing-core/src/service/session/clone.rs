@@ -315,7 +315,7 @@ impl Service {
 
     fn make_clone(&mut self, clone: PendingClone, ids: &[(usize, BufferId, u64)]) {
         let msb = self.random() as i64;
-        let now_ns = self.now.boot_ns;
+        let (now, now_ns) = (self.now, self.now.boot_ns);
         let uid = self.consumers.get(&clone.client).map_or(0, |c| c.peer.uid);
         let id = SessionId(self.last_session_id + 1);
         let Some(source) = self.sessions.get_mut(&clone.source) else { return };
@@ -326,11 +326,16 @@ impl Service {
         session.buffers = ids.iter().map(|(_, id, _)| *id).collect();
         session.final_flush =
             if clone.flush_failed { FinalFlush::Failed } else { FinalFlush::Succeeded };
+        let snapshots = session.snapshots_clocks();
         let pending = &mut session.pending;
         pending.clone_trigger = clone.trigger;
         pending.clone_started = Some(clone.asked_at_ns);
         pending.buffers_cloned = ids.iter().map(|(i, _, at_ns)| (*i as u32, *at_ns)).collect();
         pending.lifecycle(Lifecycle::TracingDisabled, now_ns);
+        // Whoever read the source during the flush took those it had.
+        if pending.first_snapshot.is_none() && pending.snapshots.is_empty() && snapshots {
+            pending.snapshots.push_back(now);
+        }
         let response = CloneSessionResponse {
             success: Some(true),
             uuid_msb: Some(session.uuid.1),

@@ -780,3 +780,16 @@ fn a_clone_that_cannot_be_written_is_given_up() {
         assert_eq!(owner.ended(&mut shell).is_some(), ends);
     }
 }
+
+/// Without one its reader cannot tell any time.
+#[test]
+fn a_clone_has_a_clock_snapshot_although_its_source_was_read() {
+    let mut shell = Shell::new();
+    let (producer, source) = recording(&mut shell, config(&["ds"]));
+    let (consumer, call) = ask(&mut shell, 0, None);
+    source.read(&mut shell);
+    producer.ack_flush(&mut shell, 2);
+    done(&mut shell, &consumer, call);
+    let packets = consumer.read(&mut shell);
+    assert!(kinds(&packets).iter().any(|kind| kind == "ClockSnapshot"), "{:?}", kinds(&packets));
+}

@@ -121,7 +121,8 @@ impl Model {
             if sequence(packet) == Some(1) {
                 own.packet(known, session, packet)?;
             } else {
-                own.producers_follow(session)?;
+                let honest = uid(packet).is_none_or(|uid| uid < HOSTILE_UID.cast_unsigned().into());
+                own.producers_follow(session, honest)?;
                 self.of_producer(known, session, filter, packet)?;
             }
         }
@@ -203,13 +204,22 @@ fn is_right(filter: Option<Filter>, expected: &Packet, packet: &[u8]) -> bool {
 /// The sequence of a packet, as its last word on it says. A producer may put bytes before that which no reader
 /// takes: then it is none of the service's packets.
 fn sequence(packet: &[u8]) -> Option<u64> {
-    let (mut reader, mut sequence) = (Reader::new(packet), None);
+    last_number(packet, 10)
+}
+
+/// The user that wrote it, in the same way.
+fn uid(packet: &[u8]) -> Option<u64> {
+    last_number(packet, 3)
+}
+
+fn last_number(packet: &[u8], number: u32) -> Option<u64> {
+    let (mut reader, mut last) = (Reader::new(packet), None);
     while let Some(field) = reader.next_field().ok()? {
-        if let (10, Value::Varint(id)) = (field.number, field.value) {
-            sequence = Some(id);
+        if let (true, Value::Varint(value)) = (field.number == number, field.value) {
+            last = Some(value);
         }
     }
-    sequence
+    last
 }
 
 /// Whether the service's fields name the author and the losses.

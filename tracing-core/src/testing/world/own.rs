@@ -82,7 +82,7 @@ impl Own {
     ///
     /// # Errors
     /// What is not.
-    pub(super) fn producers_follow(&self, session: &Facts) -> Result<(), String> {
+    pub(super) fn producers_follow(&self, session: &Facts, honest: bool) -> Result<(), String> {
         if session.is_limited() {
             // Its file may have been too small for that.
             return Ok(());
@@ -97,7 +97,10 @@ impl Own {
             ("provenance", self.said_provenance),
             (
                 "clock snapshot",
-                self.snapshot_ns.is_some() || builtin.disable_clock_snapshotting == Some(true),
+                // Only who lies writes before the start.
+                !honest
+                    || self.snapshot_ns.is_some()
+                    || builtin.disable_clock_snapshotting == Some(true),
             ),
         ];
         match there.into_iter().find(|(_, there)| !there) {

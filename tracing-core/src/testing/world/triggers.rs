@@ -85,9 +85,13 @@ impl Foretold {
                     ms => u64::from(ms),
                 };
                 let flush_ms = ms(session.config.flush_timeout_ms, limits::FLUSH_TIMEOUT_MS);
-                let delay_ns = u64::from(wanted.stop_delay_ms.unwrap_or(0)) * 1_000_000;
-                let from_ns = now.mono_ns + delay_ns;
-                let until_ns = from_ns + flush_ms * 1_000_000 + 1_000_000;
+                // The delay of the first one counts, which may have been one that was not sure.
+                let delays =
+                    config.triggers.iter().map(|t| u64::from(t.stop_delay_ms.unwrap_or(0)));
+                let (min_ms, max_ms) =
+                    (delays.clone().min().unwrap_or(0), delays.max().unwrap_or(0));
+                let from_ns = now.mono_ns + min_ms * 1_000_000;
+                let until_ns = now.mono_ns + (max_ms + flush_ms + 1) * 1_000_000;
                 self.doomed.entry(session.id).or_insert(Doomed { from_ns, until_ns });
             }
             _ => {}
