@@ -44,8 +44,11 @@ pub const QUERIES_PER_CONSUMER_MAX: usize = 16;
 pub const IPC_STATE_BYTES_MAX: usize = 128 * 1024 - 128;
 /// Packets read from the buffers before a pass of `ReadBuffers` over IPC ends, bytes (soft).
 pub const READ_PASS_BYTES: usize = 32 * 1024;
-/// Packets read from the buffers before a pass of a file write ends, bytes (soft).
+/// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are compressed: as many
+/// go into one packet as upstream's.
 pub const FILE_PASS_BYTES: usize = 1024 * 1024;
+/// The same for packets as they are, where nobody sees how many were written at a time.
+pub const FILE_PIECE_BYTES: usize = 256 * 1024;
 
 // ---------------------------------------------------------------- protocol: sessions
 
@@ -128,10 +131,10 @@ pub const SPARE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Less than this is not worth keeping, bytes.
 pub const SPARE_BYTES_MIN: usize = 16 * 1024;
 /// Bytes of a producer's shared memory, from its start, that the service keeps mapped once it has read them.
-pub const SMB_MAPPED_BYTES: usize = 256 * 1024;
+pub const SMB_MAPPED_BYTES: usize = 128 * 1024;
 /// Bytes of it read beyond those before they are unmapped again: often enough that they do not add up in us,
 /// who only pass by, seldom enough that it costs next to nothing.
-pub const SMB_MAPPED_AGAIN_BYTES: usize = 512 * 1024;
+pub const SMB_MAPPED_AGAIN_BYTES: usize = 256 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.

@@ -120,8 +120,12 @@ impl Service {
         };
         // Nobody fired its trigger: the file stays empty.
         let waits = session.waits_for_trigger();
+        let threshold = match session.compression {
+            Some(_) => limits::FILE_PASS_BYTES,
+            None => limits::FILE_PIECE_BYTES,
+        };
         let mut sink = FileSink::new(room, self.out.spares.take());
-        let has_more = !waits && self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink).has_more;
+        let has_more = !waits && self.read_pass(id, threshold, &mut sink).has_more;
         let (bytes, full) = sink.finish();
         let now = self.now;
         let Some(session) = self.sessions.get_mut(&id) else { return };

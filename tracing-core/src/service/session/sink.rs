@@ -384,7 +384,7 @@ impl PacketSink for FileSink {
             self.full = true;
             return Room::Full;
         }
-        let expected = limits::FILE_PASS_BYTES + limits::FILE_PASS_BYTES / 4;
+        let expected = limits::FILE_PIECE_BYTES + limits::FILE_PIECE_BYTES / 4;
         let to = self.batch.room(len + HEAD_BYTES + SUFFIX_BYTES, expected);
         to[0] = PACKET_TAG;
         let at = 1 + put_varint(&mut to[1..], len as u64);
