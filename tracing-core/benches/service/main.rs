@@ -61,7 +61,11 @@ fn compare(args: &[String]) -> Outcome {
     let mut results = vec![vec![Vec::new(); sides.len()]; chosen.len()];
     for round in 1..=rounds {
         for (scenario, of_scenario) in chosen.iter().zip(&mut results) {
-            for (side, runs) in sides.iter().zip(of_scenario) {
+            let turns = (0..scenario.repeats()).flat_map(|_| 0..sides.len());
+            for side in turns {
+                let (Some(side), Some(runs)) = (sides.get(side), of_scenario.get_mut(side)) else {
+                    continue;
+                };
                 let measured = run(side, scenario)
                     .map_err(|error| format!("{}, {}: {error}", scenario.name, side.name))?;
                 eprintln!("{round}/{rounds} {}, {}: {measured}", scenario.name, side.name);

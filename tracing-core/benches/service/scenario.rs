@@ -59,6 +59,11 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 impl Scenario {
+    /// Runs in a round: what depends on who is let run when varies most, and takes least time.
+    pub fn repeats(&self) -> usize {
+        if self.load.stall { 1 } else { 5 }
+    }
+
     /// Its `TraceConfig`, as text.
     pub fn config(&self) -> String {
         let name = producer::NAME;
