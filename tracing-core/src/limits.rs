@@ -48,7 +48,7 @@ pub const READ_PASS_BYTES: usize = 32 * 1024;
 /// go into one packet as upstream's.
 pub const FILE_PASS_BYTES: usize = 1024 * 1024;
 /// The same for packets as they are, where nobody sees how many were written at a time.
-pub const FILE_PIECE_BYTES: usize = 384 * 1024;
+pub const FILE_PIECE_BYTES: usize = 256 * 1024;
 
 // ---------------------------------------------------------------- protocol: sessions
 
