@@ -98,7 +98,6 @@ const EVENTS: &[&str] = &[
     "a trigger stopped a session",
     "commits and memory forged",
     "data sources were slow to flush",
-    "data sources were slow to start",
     "the machine slept",
     "the machine slept for hours",
     "the wall clock was set",

@@ -211,10 +211,7 @@ impl Own {
             Event::BufferCloned(index) => {
                 session.is_clone() && (*index as usize) < session.config.buffers.len()
             }
-            Event::SlowStartingDataSources(sources) => {
-                known.marks.event("data sources were slow to start");
-                !sources.data_source.is_empty()
-            }
+            Event::SlowStartingDataSources(sources) => !sources.data_source.is_empty(),
             Event::LastFlushSlowDataSources(sources) => {
                 known.marks.event("data sources were slow to flush");
                 !sources.data_source.is_empty()
