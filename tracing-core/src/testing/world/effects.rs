@@ -54,13 +54,17 @@ impl World {
                 }
                 Output::CopyFile { from, to } => {
                     let result = self.copy(from, to)?;
-                    self.net.soon(now, Event::FileDone(to, result));
+                    // A large file, or a slow disk: some do not wait for the end.
+                    let slow_ns =
+                        if self.rng.chance(30) { self.rng.below(20_000_000_000) } else { 0 };
+                    self.net.soon(now + slow_ns, Event::FileDone(to, result));
                 }
                 Output::AbandonFile { file } => {
                     let Some(file) = self.files.get_mut(&file) else {
                         return Err("unknown file".into());
                     };
                     file.closed = true;
+                    file.abandoned = true;
                 }
                 Output::SetPriority { token, .. } => {
                     let fails = self.effect_fails(30);

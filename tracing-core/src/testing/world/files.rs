@@ -12,6 +12,8 @@ use crate::testing::check::Reader;
 pub(super) struct SimFile {
     pub(super) bytes: Vec<u8>,
     pub(super) closed: bool,
+    /// The service wants to hear nothing more of it.
+    pub(super) abandoned: bool,
     /// The service got it; until then it dies with the message it is in.
     pub(super) arrived: bool,
     /// Bytes up to here were checked.
@@ -33,6 +35,7 @@ impl World {
         let file = SimFile {
             bytes: Vec::new(),
             closed: false,
+            abandoned: false,
             arrived: consumer.is_none(),
             checked: 0,
             bytes_max: config.max_file_size_bytes.unwrap_or(0),

@@ -288,6 +288,9 @@ impl World {
                 self.check_memory()
             }
             Event::ToClient(client, reply) => self.deliver(client, reply),
+            Event::FileDone(file, _) if self.files.get(&file).is_some_and(|f| f.abandoned) => {
+                Ok(())
+            }
             Event::FileDone(file, result) => {
                 let input = Input::FileWritten { file, result };
                 self.report.marks.input(&input);
