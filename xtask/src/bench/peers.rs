@@ -119,8 +119,9 @@ fn text(cells: &Cells, names: &[&str]) -> String {
     let mut text = String::from(
         "`cargo xtask bench --peers`. Medians of five runs that time everybody round-robin; in brackets the\n\
          ratio to C++ protozero with a reused root message, built by clang. *Constant*: one input, again and\n\
-         again. *Varied*: 1024 inputs of random widths. *Cold*: each message into memory that is in no cache, or\n\
-         out of it. A rival counts as faster if ours takes 5 % longer, which is what runs differ by.\n\
+         again. *Varied*: 1024 inputs of random widths. *Cold*: each message into, or out of, another 2 KiB of\n\
+         64 MiB, which is beyond the second cache (in the third, where that is as large). A rival counts as\n\
+         faster if ours takes 5 % longer, which is what runs differ by.\n\
          Libraries that build values first are charged for building and dropping them; decoding reads every\n\
          field. Baseline x86-64 for all.\n",
     );

@@ -376,6 +376,18 @@ impl Service {
         }
     }
 
+    /// The clone goes away before it is in its file.
+    pub(in crate::service) fn fail_clone_being_written(&mut self, id: SessionId, reason: &str) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some((call, _)) = session.clone_reply.take() else { return };
+        // Of a consumer that is gone nobody waits.
+        let client = session.consumer.filter(|client| self.consumers.contains_key(client));
+        if let Some(client) = client {
+            let reason = if reason.is_empty() { "it was freed" } else { reason };
+            self.refuse_clone(client, call, reason);
+        }
+    }
+
     /// Gives up a clone that is not made yet.
     fn end_clone(&mut self, token: u64, error: Option<&str>) {
         let Some(clone) = self.pending_clones.remove(&token) else { return };

@@ -207,6 +207,7 @@ impl Service {
         // Answered before the end is said: whoever waits for a flush learns that first.
         self.fail_flushes(id);
         self.fail_clones_of(id);
+        self.fail_clone_being_written(id, reason);
         self.disable_tracing(id, true, reason);
         if self.sessions.get(&id).is_some_and(|s| s.state == State::ClonedReadOnly) {
             self.set_state(id, State::Disabled);

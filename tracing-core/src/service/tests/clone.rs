@@ -781,6 +781,22 @@ fn a_clone_that_cannot_be_written_is_given_up() {
     }
 }
 
+/// Whoever asked for it hears of it.
+#[test]
+fn a_clone_that_is_ended_while_it_is_written() {
+    let mut shell = Shell::new();
+    let _source = into_file(&mut shell);
+    let copy = shell.open_file();
+    let (clone, call) = ask(&mut shell, 0, Some(copy));
+    // The copy is made, what follows it takes its time.
+    shell.stuck.insert(copy);
+    shell.advance_ms(10);
+    assert!(clone.cloned(&mut shell, call).is_none());
+    let mut exclusive = MockConsumer::connect(&mut shell, 0);
+    exclusive.enable(&mut shell, TraceConfig { exclusive_prio: Some(1), ..config(&[]) }, None);
+    refused(&mut shell, &clone, call, "aborted by a higher-priority (1) exclusive session");
+}
+
 /// Without one its reader cannot tell any time.
 #[test]
 fn a_clone_has_a_clock_snapshot_although_its_source_was_read() {
