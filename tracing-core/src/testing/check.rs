@@ -162,9 +162,9 @@ impl Reader {
         if owner != tag {
             return Err(format!("sequence {sequence} has packets of {owner:#x} and {tag:#x}"));
         }
-        if seq < next && self.repeats.contains(&log.source) && log.scraped {
-            // A buffer of the first version forgets what it evicts: a chunk that was looked at, read and
-            // evicted while its writer had it still is new to it when it comes again. So it is upstream.
+        if seq < next && (self.emptied || self.repeats.contains(&log.source)) && log.scraped {
+            // V1 forgets what it evicts, and a buffer in the place of another knows nothing: a chunk that was
+            // read while its writer had it still is new to it when it comes again. So it is upstream.
             return Ok(());
         }
         if seq < next {

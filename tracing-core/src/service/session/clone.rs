@@ -456,6 +456,16 @@ impl Service {
         }
     }
 
+    /// The file of the source lacks something, and so do the copies of it.
+    pub(in crate::service) fn fail_copies_of(&mut self, source: SessionId, error: &str) {
+        let copies = |clone: &PendingClone| clone.source == source && clone.file.is_some();
+        let of_source = self.pending_clones.iter().filter(|(_, clone)| copies(clone));
+        let tokens: Vec<u64> = of_source.map(|(token, _)| *token).collect();
+        for token in tokens {
+            self.end_clone(token, Some(error));
+        }
+    }
+
     /// True while a clone takes a copy of the session's file: it must hold still.
     pub(in crate::service) fn file_holds_still(&self, id: SessionId) -> bool {
         self.pending_clones.values().any(|clone| clone.source == id && clone.file.is_some())

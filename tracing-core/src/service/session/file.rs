@@ -178,9 +178,12 @@ impl Service {
                 // In case the end was about to be said without an error.
                 session.end_note = Some(text.clone());
                 session.file = None;
-                if session.state == State::ClonedReadOnly {
+                let state = session.state;
+                // Copies of it were made before this was known.
+                self.fail_copies_of(id, &text);
+                if state == State::ClonedReadOnly {
                     self.clone_written(id, Some(&text));
-                } else if session.state == State::Disabled {
+                } else if state == State::Disabled {
                     self.file_closed(id);
                 } else {
                     self.disable_tracing(id, true, &text);

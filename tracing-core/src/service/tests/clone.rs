@@ -797,6 +797,22 @@ fn a_clone_that_is_ended_while_it_is_written() {
     refused(&mut shell, &clone, call, "aborted by a higher-priority (1) exclusive session");
 }
 
+/// What the source could not write is in no copy either.
+#[test]
+fn a_clone_of_a_file_that_fails_meanwhile() {
+    let mut shell = Shell::new();
+    let (mut producer, _consumer, file) = into_file(&mut shell);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+    shell.stuck.insert(file);
+    shell.advance_ms(100_010);
+    let copy = shell.open_file();
+    let (clone, call) = ask(&mut shell, 0, Some(copy));
+    let result = Err(crate::service::FileError { text: "No space left".into() });
+    shell.input(crate::service::Input::FileWritten { file, result });
+    refused(&mut shell, &clone, call, "No space left");
+    assert!(shell.files[&copy].closed);
+}
+
 /// Without one its reader cannot tell any time.
 #[test]
 fn a_clone_has_a_clock_snapshot_although_its_source_was_read() {
