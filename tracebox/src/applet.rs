@@ -32,8 +32,7 @@ const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
 /// Runs the program that `args` (its own name first) asks for. Never panics on bad words.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
-    // Without it a limit kills us in the middle of a packet; nothing else depends on it.
-    let _ = tracing_core::os::signal::survive_file_limits();
+    survive();
     let (name, result) = dispatch(&args);
     end(&name, result)
 }
@@ -42,7 +41,14 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
 /// it: the service stays as small as it is.
 #[must_use]
 pub fn run_alone(name: &str, program: Program, args: &[OsString]) -> ExitCode {
+    survive();
     end(name, program(name, args.get(1..).unwrap_or_default()))
+}
+
+/// A limit of file sizes is an error as others are, and does not kill us in the middle of a packet. Nothing else
+/// depends on it.
+fn survive() {
+    let _ = tracing_core::os::signal::survive_file_limits();
 }
 
 fn end(name: &str, result: Ending) -> ExitCode {
