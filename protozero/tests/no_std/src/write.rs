@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 
 use protozero::rewrite;
 use protozero::sink::{FixedSink, RangesSink, WindowSink};
-use protozero::{Reader, Scope, Sink, StreamOf, WriteError, Writer, rt};
+use protozero::{Reader, Scope, Sink, StreamOf, WriteError, Writer, field, rt};
 
 use crate::halves::Halves;
 use crate::kinds::{Colour, KindsWriter};
@@ -60,6 +60,8 @@ pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
         let mut again = inner.nested_padded::<17>();
         again.bytes::<16>(v.bytes);
         rt::message::<17, KindsWriter<'_>>(&mut again).a_string(v.text);
+        field::message_padded::<17, KindsWriter<'_>>(&mut again).a_string(v.text);
+        field::message_sized::<17, KindsWriter<'_>>(&mut again, v.number as u32).a_string(v.text);
     }
     // A tag of two bytes and, of so few bytes, a length of one.
     scope.nested_sized::<17>(v.bytes.len() as u32 + 3).bytes::<16>(v.bytes);
