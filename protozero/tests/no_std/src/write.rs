@@ -61,7 +61,8 @@ pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
         again.bytes::<16>(v.bytes);
         rt::message::<17, KindsWriter<'_>>(&mut again).a_string(v.text);
         field::message_padded::<17, KindsWriter<'_>>(&mut again).a_string(v.text);
-        field::message_sized::<17, KindsWriter<'_>>(&mut again, v.number as u32).a_string(v.text);
+        let size = v.text.len() as u32 + 2;
+        field::message_sized::<17, KindsWriter<'_>>(&mut again, size).a_string(v.text);
     }
     // A tag of two bytes and, of so few bytes, a length of one.
     scope.nested_sized::<17>(v.bytes.len() as u32 + 3).bytes::<16>(v.bytes);
