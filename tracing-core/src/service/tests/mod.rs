@@ -5,6 +5,7 @@
 mod admission;
 mod admission_order;
 mod clone;
+mod clone_files;
 mod commits;
 mod compression;
 mod concurrent;
