@@ -429,12 +429,8 @@ impl Service {
 
     /// The source ended: its file waits for those who copy it, but not for long.
     pub(in crate::service) fn hurry_copies_of(&mut self, source: SessionId) {
-        let copying = |clone: &PendingClone| {
-            clone.source == source && matches!(clone.file, Some(CloneFile::Copying))
-        };
-        let of_source = self.pending_clones.iter().filter(|(_, clone)| copying(clone));
-        let tokens: Vec<u64> = of_source.map(|(token, _)| *token).collect();
-        for token in tokens {
+        let copying = |clone: &PendingClone| matches!(clone.file, Some(CloneFile::Copying));
+        for token in self.pending_clones_of(source, copying) {
             self.limit_copy(token, limits::CLONE_COPY_LAST_MS);
         }
     }
@@ -449,21 +445,24 @@ impl Service {
 
     /// The source goes away.
     pub(in crate::service) fn fail_clones_of(&mut self, source: SessionId) {
-        let of_source = self.pending_clones.iter().filter(|(_, clone)| clone.source == source);
-        let tokens: Vec<u64> = of_source.map(|(token, _)| *token).collect();
-        for token in tokens {
+        for token in self.pending_clones_of(source, |_| true) {
             self.end_clone(token, Some("Original session ended"));
         }
     }
 
     /// The file of the source lacks something, and so do the copies of it.
     pub(in crate::service) fn fail_copies_of(&mut self, source: SessionId, error: &str) {
-        let copies = |clone: &PendingClone| clone.source == source && clone.file.is_some();
-        let of_source = self.pending_clones.iter().filter(|(_, clone)| copies(clone));
-        let tokens: Vec<u64> = of_source.map(|(token, _)| *token).collect();
-        for token in tokens {
+        for token in self.pending_clones_of(source, |clone| clone.file.is_some()) {
             self.end_clone(token, Some(error));
         }
+    }
+
+    /// Tokens of those clones of a session that are not made yet.
+    fn pending_clones_of(&self, source: SessionId, is: impl Fn(&PendingClone) -> bool) -> Vec<u64> {
+        let all = self.pending_clones.iter();
+        all.filter(|(_, clone)| clone.source == source && is(clone))
+            .map(|(token, _)| *token)
+            .collect()
     }
 
     /// True while a clone takes a copy of the session's file: it must hold still.
