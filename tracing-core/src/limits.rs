@@ -31,6 +31,8 @@ pub const PATCHES_PER_CHUNK_MAX: usize = 1024;
 
 /// Largest body of an IPC frame, bytes: 128 KiB less the four bytes of its length.
 pub const IPC_FRAME_BYTES_MAX: usize = 128 * 1024 - 4;
+/// Arguments of a call, bytes; the rest of the frame is for its envelope, whatever its ids.
+pub const IPC_ARGS_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX - 64;
 /// What slices of packets may sum up to in one `ReadBuffersResponse`, bytes, each counted with
 /// [`IPC_SLICE_OVERHEAD_BYTES`]; the rest of the frame is for its envelope.
 pub const IPC_SLICES_BYTES_MAX: usize = 128 * 1024 - 64;

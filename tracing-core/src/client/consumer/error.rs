@@ -73,7 +73,7 @@ impl fmt::Display for ConsumerError {
             Self::Service(text) => f.write_str(text),
             Self::Rejected(method) => write!(f, "the service rejected {method}"),
             Self::TooLong { method, bytes } => {
-                let max = limits::IPC_FRAME_BYTES_MAX;
+                let max = limits::IPC_ARGS_BYTES_MAX;
                 write!(
                     f,
                     "{method}: {bytes} bytes do not fit into a request, which has {max} at most"

@@ -34,7 +34,9 @@ use super::connection::{Attachment, Connection, ConnectionWaker, Received, Socke
 use crate::ids::CallId;
 use crate::ipc::port::ConsumerPort;
 use crate::ipc::{Port, Rejected};
-use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS, FLUSH_TIMEOUT_MS};
+use crate::limits::{
+    CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS, FLUSH_TIMEOUT_MS, IPC_ARGS_BYTES_MAX,
+};
 use crate::os::clock::Deadline;
 use crate::os::socket::{self, Address};
 
@@ -144,10 +146,7 @@ impl Consumer {
         request: EnableTracingRequest,
         file: Option<OwnedFd>,
     ) -> Result<(), ConsumerError> {
-        let bytes = request.encode_to_vec().len();
-        if bytes >= crate::limits::IPC_FRAME_BYTES_MAX {
-            return Err(ConsumerError::TooLong { method: "EnableTracing", bytes });
-        }
+        check_len("EnableTracing", &request)?;
         let file = file.map_or(Attachment::None, Attachment::File);
         let call = self.connection.send(Request::EnableTracing(request), true, file)?;
         self.enabled = Some(call);
@@ -167,12 +166,14 @@ impl Consumer {
     /// it counts. Producers that match now join in.
     ///
     /// # Errors
-    /// When the service rejects it, does not answer, or is gone.
+    /// [`ConsumerError::TooLong`] if the config does not fit into a request; when the service rejects it,
+    /// does not answer, or is gone.
     pub fn change_trace_config(&mut self, config: &TraceConfig) -> Result<(), ConsumerError> {
         let request = ChangeTraceConfigRequest {
             trace_config: Some(config.clone()),
             ..ChangeTraceConfigRequest::default()
         };
+        check_len("ChangeTraceConfig", &request)?;
         self.call(Request::ChangeTraceConfig(request)).map(drop)
     }
 
@@ -444,6 +445,14 @@ impl Consumer {
             Received::TimedOut => Ok(Step::TimedOut),
             Received::Disconnected => Err(ConsumerError::Disconnected),
         }
+    }
+}
+
+/// Whether the arguments of `method` fit into a request.
+fn check_len(method: &'static str, request: &impl Message) -> Result<(), ConsumerError> {
+    match request.encoded_len() {
+        ..=IPC_ARGS_BYTES_MAX => Ok(()),
+        bytes => Err(ConsumerError::TooLong { method, bytes }),
     }
 }
 

@@ -69,3 +69,15 @@ fn a_session_changes_hands() {
     assert_eq!(second.wait(Some(PATIENCE)).unwrap(), Waited::Ended);
     assert!(packets(&mut second) > 0);
 }
+
+/// They would be refused without words: only when a call is framed is it seen that it is too long.
+#[test]
+fn configs_that_fit_into_no_request() {
+    let service = service();
+    let mut consumer = service.consumer();
+    let long = TraceConfig { unique_session_name: Some("x".repeat(128 * 1024)), ..config() };
+    for result in [consumer.enable_tracing(&long, None), consumer.change_trace_config(&long)] {
+        assert!(matches!(result, Err(ConsumerError::TooLong { .. })), "{result:?}");
+    }
+    consumer.enable_tracing(&config(), None).unwrap();
+}
