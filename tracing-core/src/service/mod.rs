@@ -47,6 +47,8 @@
 //! | `matching` | expressions for names of producers, and their price |
 //! | `triggers` | names that producers call out, and sessions that wait for them |
 //! | `observe`, `query` | what consumers may ask |
+//! | `spares` | memory of replies that have left, used again while somebody reads |
+//! | `watch` | what simulations see of the service beside its effects |
 //! | `session/` | the life of a session, from its config to its end; clone, detach, reconfigure |
 //!
 //! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
