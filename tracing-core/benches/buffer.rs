@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench -p tracing-core --bench buffer               ns per chunk, per packet, per patch
 //! target/release/deps/buffer-* loop write-1 1000           that many of one mode, for callgrind
+//! target/release/deps/buffer-* turns 1024                  how long a clone of so many MiB keeps us from others
 //! ```
 //!
 //! The loads are those of Perfetto's own `trace_buffer_benchmark.cc`: 100 templates of 5 to 15
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 
 use tracing_core::buffer::{ChunkMeta, Identity, PacketRef, Patch, Policy, TraceBuffer, Version};
 use tracing_core::ids::{ChunkId, ProducerId, WriterId};
+use tracing_core::limits::CLONE_PIECE_BYTES;
 use tracing_core::shm::ChunkFlags;
 
 const MODES: [&str; 18] = [
@@ -250,6 +252,73 @@ fn run(mode: &str, count: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
     }
 }
 
+/// Small chunks, of many writers: as much to know of each byte as there can reasonably be.
+const SMALL_BYTES: usize = 256 - 16;
+
+/// Copies a buffer that is full of small chunks, at once and in pieces as a service does, and says how long the
+/// longest turn of each is.
+fn turns(mib: usize, version: Version) -> Option<()> {
+    let mut buffer = TraceBuffer::new(mib << 20, Policy::Ring, version)?;
+    buffer.set_fault_in(tracing_core::os::memory::fault_in);
+    let payload = [[100; 1].as_slice(), &[7; 100], &[138, 1], &[7; SMALL_BYTES - 103]].concat();
+    let chunks = (mib << 20) / (SMALL_BYTES + 16);
+    let mut sent = 0;
+    let mut write = |buffer: &mut TraceBuffer, count: usize| {
+        for _ in 0..count {
+            let meta = ChunkMeta {
+                producer: ProducerId((sent % 100 + 1) as u16),
+                identity: Identity::default(),
+                writer: WriterId(1),
+                chunk: ChunkId(sent / 100),
+                fragments: 2,
+                flags: ChunkFlags::default(),
+                complete: true,
+            };
+            buffer.copy_chunk(&meta, &payload);
+            sent += 1;
+        }
+    };
+    write(&mut buffer, chunks + chunks / 2);
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let since = |start: u64| cpu_ns() - start;
+    let start = cpu_ns();
+    drop(black_box(buffer.clone_read_only()?));
+    println!("{version:?} {mib} MiB at once: {:.1} ms", ms(since(start)));
+    // Without and with chunks that come in between, as many as are copied in a piece.
+    for between in [0, CLONE_PIECE_BYTES / (SMALL_BYTES + 16)] {
+        let start = cpu_ns();
+        let clone = buffer.begin_clone()?;
+        let begun = since(start);
+        let (mut pieces, mut longest, mut all, mut writing) = (0, 0, begun, 0);
+        loop {
+            let start = cpu_ns();
+            let left = buffer.continue_clone(&clone, CLONE_PIECE_BYTES);
+            let took = since(start);
+            (pieces, longest, all) = (pieces + 1, took.max(longest), all + took);
+            if left == 0 {
+                break;
+            }
+            let start = cpu_ns();
+            write(&mut buffer, between);
+            writing = since(start).max(writing);
+        }
+        let start = cpu_ns();
+        let clone = black_box(buffer.finish_clone(clone)?);
+        let end = since(start);
+        drop(clone);
+        println!(
+            "  begin {:.1} ms, {pieces} pieces of at most {:.2} ms, end {:.3} ms: {:.1} ms; \
+             {between} chunks between: at most {:.2} ms",
+            ms(begun),
+            ms(longest),
+            ms(end),
+            ms(all + end),
+            ms(writing),
+        );
+    }
+    Some(())
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -261,6 +330,11 @@ fn main() -> ExitCode {
         };
         println!("{mode} {done}");
         return ExitCode::SUCCESS;
+    }
+    if let ["turns", mib] = args[..] {
+        let mib = mib.parse().unwrap_or(0);
+        let done = turns(mib, Version::V1).and_then(|()| turns(mib, Version::V2));
+        return if done.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     for mode in MODES.into_iter().filter(|mode| args.is_empty() || args.contains(mode)) {
         let count = match mode {

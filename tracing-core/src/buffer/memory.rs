@@ -1,8 +1,12 @@
 //! The memory of a buffer: reserved when it is made, taken as it is written.
 //!
-//! Either version fills it with records, back to back, each with a header of its own making.
+//! Either version fills it with records, back to back, each with a header of its own making. Clones are copied
+//! out of it while it changes ([`snapshot`](super::snapshot)), so every change of what was written says first
+//! where it will be.
 
 use core::mem::MaybeUninit;
+
+use super::snapshot::Snapshot;
 
 /// Gets memory from the system that is about to be written for the first time, in one go: page by page,
 /// as it is met, that takes a third longer.
@@ -27,6 +31,9 @@ pub(super) struct Memory {
     fault_in: Option<FaultIn>,
     /// What ends before here need not ask for memory.
     faulted: usize,
+    /// Copies on their way.
+    snapshots: Vec<Snapshot>,
+    last_snapshot: u64,
 }
 
 impl Memory {
@@ -34,7 +41,13 @@ impl Memory {
     pub(super) fn new(bytes: usize) -> Option<Self> {
         let mut data = Vec::new();
         data.try_reserve_exact(bytes).ok()?;
-        Some(Self { data, size: bytes, fault_in: None, faulted: usize::MAX })
+        Some(Self { size: bytes, ..Self::of(data) })
+    }
+
+    /// Memory that was written, and will not be any more.
+    fn of(data: Vec<u8>) -> Self {
+        let (size, snapshots) = (data.len(), Vec::new());
+        Self { data, size, fault_in: None, faulted: usize::MAX, snapshots, last_snapshot: 0 }
     }
 
     /// From now on memory is taken by `fault_in`, some way ahead.
@@ -58,7 +71,57 @@ impl Memory {
         let mut data = Vec::new();
         data.try_reserve_exact(self.data.len()).ok()?;
         data.extend_from_slice(&self.data);
-        Some(Self { data, size: self.size, fault_in: None, faulted: usize::MAX })
+        Some(Self { size: self.size, ..Self::of(data) })
+    }
+
+    /// Begins a copy of what is here now; returns its number, and the memory that will hold it.
+    pub(super) fn begin_snapshot(&mut self) -> Option<(u64, Self)> {
+        let number = self.last_snapshot.wrapping_add(1);
+        self.snapshots.push(Snapshot::new(number, self.data.len(), self.fault_in)?);
+        self.last_snapshot = number;
+        Some((number, Self { size: self.size, ..Self::of(Vec::new()) }))
+    }
+
+    /// Copies about so many bytes more of a copy. Returns how many are left.
+    pub(super) fn continue_snapshot(&mut self, number: u64, bytes: usize) -> usize {
+        let Some(snapshot) = self.snapshots.iter_mut().find(|s| s.number == number) else {
+            return 0;
+        };
+        snapshot.go_on(&self.data, bytes);
+        snapshot.left()
+    }
+
+    /// Ends a copy, whole or not.
+    pub(super) fn take_snapshot(&mut self, number: u64) -> Option<Snapshot> {
+        let at = self.snapshots.iter().position(|s| s.number == number)?;
+        Some(self.snapshots.swap_remove(at))
+    }
+
+    /// Gives a memory that was made for a copy what is in it.
+    pub(super) fn fill(&mut self, snapshot: Snapshot) -> Option<()> {
+        self.data = snapshot.into_bytes()?;
+        Some(())
+    }
+
+    /// Copies on their way.
+    pub(super) fn snapshots(&self) -> usize {
+        self.snapshots.len()
+    }
+
+    /// These bytes are about to change.
+    #[inline]
+    fn touch(&mut self, start: usize, end: usize) {
+        if !self.snapshots.is_empty() {
+            self.save(start, end);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn save(&mut self, start: usize, end: usize) {
+        for snapshot in &mut self.snapshots {
+            snapshot.save(&self.data, start, end);
+        }
     }
 
     /// Size, bytes.
@@ -87,14 +150,16 @@ impl Memory {
 
     /// The same, to be changed.
     pub(super) fn between_mut(&mut self, start: usize, end: usize) -> Option<&mut [u8]> {
+        self.touch(start, end);
         self.data.get_mut(start..end)
     }
 
     /// Replaces bytes that were written before.
     #[inline]
     pub(super) fn overwrite(&mut self, off: u32, bytes: &[u8]) {
-        let place = usize::try_from(off).ok().and_then(|off| self.data.get_mut(off..));
-        match place.and_then(|place| place.get_mut(..bytes.len())) {
+        let Ok(off) = usize::try_from(off) else { return };
+        self.touch(off, off.saturating_add(bytes.len()));
+        match self.data.get_mut(off..).and_then(|place| place.get_mut(..bytes.len())) {
             Some(place) => place.copy_from_slice(bytes),
             None => debug_assert!(false, "outside of what was written"),
         }
@@ -109,6 +174,7 @@ impl Memory {
     /// Replaces the header at `off`.
     #[inline]
     pub(super) fn put_header(&mut self, off: usize, header: u128) {
+        self.touch(off, off.saturating_add(HEADER));
         match self.data.get_mut(off..).and_then(|place| place.first_chunk_mut()) {
             Some(place) => *place = header.to_le_bytes(),
             None => debug_assert!(false, "outside of what was written"),
@@ -132,6 +198,7 @@ impl Memory {
             self.data.resize(end, 0);
             return;
         }
+        self.touch(off, end);
         if self.data.len() < end {
             self.data.resize(end, 0);
         }

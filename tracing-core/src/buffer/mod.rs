@@ -35,14 +35,17 @@
 )]
 
 mod chunks;
+mod clones;
 mod length;
 pub mod loss;
 mod memory;
 mod recent;
+mod snapshot;
 mod stats;
 mod v1;
 mod v2;
 
+pub use self::clones::UnfinishedClone;
 pub use self::memory::FaultIn;
 pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
 
@@ -228,25 +231,6 @@ impl TraceBuffer {
             Inner::V1(b) => b.set_fault_in(fault_in),
             Inner::V2(b) => b.set_fault_in(fault_in),
         }
-    }
-
-    /// All that is in here now, to be read independently of this buffer and never changed: it takes no
-    /// chunks and no patches. What was read here already does not come again.
-    ///
-    /// Its counters go on from those of this buffer, but for what counts reading; histograms and
-    /// [`has_data`](Self::has_data) start anew. None if there is no memory.
-    #[must_use]
-    pub fn clone_read_only(&self) -> Option<Self> {
-        let inner = match &self.inner {
-            Inner::V1(b) => Inner::V1(b.try_clone()?),
-            Inner::V2(b) => Inner::V2(b.try_clone()?),
-        };
-        Some(Self {
-            inner,
-            read_only: true,
-            #[cfg(any(test, fuzzing, feature = "testing"))]
-            witness: self.witness.as_ref().map(testing::Witness::of_clone),
-        })
     }
 
     /// Takes in a chunk: `payload` is what follows the chunk's header, however much of it is used.

@@ -15,6 +15,7 @@ use super::triggers::TriggerHistory;
 use super::{Input, Output, ServiceConfig};
 use crate::buffer::{Patch, TraceBuffer};
 use crate::ids::{BufferId, ClientId, FileId, ProducerId, SessionId};
+use crate::limits;
 use crate::time::{BootTime, Now};
 
 /// The tracing service. See the [module](super) for how to drive it.
@@ -40,8 +41,13 @@ pub struct Service {
     pub(super) boosts_wanted: BTreeMap<u64, SessionId>,
     /// The priority that the shell was asked for last.
     pub(super) boost: Option<Boost>,
-    /// Clones that wait for their flushes, by token.
+    /// Clones that wait for their flushes or their bytes, by token.
     pub(super) pending_clones: BTreeMap<u64, PendingClone>,
+    /// Buffers that no session has any more, and that clones are copied from, by number.
+    pub(super) donors: BTreeMap<u64, TraceBuffer>,
+    /// Bytes copied for clones in this turn, and how many may be.
+    pub(super) copied_in_turn: usize,
+    pub(super) clone_piece_bytes: usize,
     /// Files that a copy is written into, and the clone each is for.
     pub(super) copies: BTreeMap<FileId, u64>,
     /// When sessions under extra guardrails began, by name.
@@ -98,6 +104,9 @@ impl Service {
             files_wanted: BTreeMap::new(),
             boosts_wanted: BTreeMap::new(),
             pending_clones: BTreeMap::new(),
+            donors: BTreeMap::new(),
+            copied_in_turn: 0,
+            clone_piece_bytes: limits::CLONE_PIECE_BYTES,
             copies: BTreeMap::new(),
             boost: None,
             session_starts: BTreeMap::new(),
@@ -148,6 +157,7 @@ impl Service {
         while let Some((kind, id)) = self.timers.pop_due(now) {
             self.timer_due(kind, id);
         }
+        self.copy_piece();
         self.end_turn();
     }
 
@@ -160,6 +170,7 @@ impl Service {
         for id in ids {
             self.free_session(id, reason);
         }
+        self.fail_all_clones(reason);
         self.end_turn();
     }
 
@@ -171,6 +182,7 @@ impl Service {
         }
         self.send_observed();
         self.regex_steps.clear();
+        self.copied_in_turn = 0;
     }
 
     /// The next effect to carry out.
@@ -184,9 +196,12 @@ impl Service {
         self.out.spares.give(memory);
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest: at once, while a clone is copied.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
+        if self.is_copying() {
+            return Some(BootTime(self.now.boot_ns));
+        }
         self.timers.next(&self.now)
     }
 
@@ -247,8 +262,12 @@ pub struct Footprint {
     /// Permissions of producers to write to buffers that are gone: a later buffer of the same id would get
     /// what was never meant for it.
     pub stale_grants: usize,
-    /// Clones that wait for their flushes.
+    /// Clones that wait for their flushes or their bytes.
     pub pending_clones: usize,
+    /// Buffers that are copied for them, each as often as it is.
+    pub copying: usize,
+    /// Buffers that are kept for nothing else.
+    pub donors: usize,
     /// Names of triggers whose activations are remembered.
     pub trigger_names: usize,
     /// Triggers whose consumers will be told later.
@@ -280,6 +299,10 @@ impl Service {
                 .filter(|buffer| !self.buffers.contains_key(buffer))
                 .count(),
             pending_clones: self.pending_clones.len(),
+            copying: (self.buffers.values().chain(self.donors.values()))
+                .map(TraceBuffer::unfinished_clones)
+                .sum(),
+            donors: self.donors.len(),
             trigger_names: self.trigger_history.len(),
             delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
             scratch_bytes: if connections == 0 { 0 } else { self.scratch.capacity() },

@@ -17,7 +17,8 @@
 //! 2. Then call [`Service::poll_output`] until it gives nothing, and carry each effect out in that order.
 //!    The queue is bounded by what one event can cause, so it must be drained after each.
 //! 3. Sleep until [`Service::poll_timeout`] at the latest, then call [`Service::handle_timeout`]. Waking
-//!    early or for nothing is harmless. The deadline changes with every call; ask again each time.
+//!    early or for nothing is harmless. The deadline changes with every call; ask again each time. It may be
+//!    over already, when there is work that is done in pieces: take in what else there is between them.
 //! 4. Replies to a peer that left are dropped silently; its `…Disconnected` follows once, and nothing
 //!    from it comes after that. A peer that does not read is the shell's to cut off.
 //! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each

@@ -5,6 +5,7 @@
 use super::core::Service;
 use crate::buffer::testing::Given;
 use crate::ids::{BufferId, ClientId, FileId, SessionId};
+use crate::time::BootTime;
 
 /// A session from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,23 @@ impl Service {
         if let Some(given) = &self.given {
             self.buffers.iter_mut().for_each(|(id, buffer)| buffer.watch(*id, given));
         }
+    }
+
+    /// Copies so many bytes for clones in one turn from now on.
+    pub fn set_clone_piece(&mut self, bytes: usize) {
+        self.clone_piece_bytes = bytes;
+    }
+
+    /// When the next timer is due: [`poll_timeout`](Self::poll_timeout), but for clones that are copied.
+    #[must_use]
+    pub fn poll_timers(&self) -> Option<BootTime> {
+        self.timers.next(&self.now)
+    }
+
+    /// Whether a clone is being copied.
+    #[must_use]
+    pub fn copies_clones(&self) -> bool {
+        self.is_copying()
     }
 
     /// Holds all buffers against slow twins from now on. What they give is appended to what is returned.

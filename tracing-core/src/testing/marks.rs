@@ -98,6 +98,7 @@ const EVENTS: &[&str] = &[
     "a trigger stopped a session",
     "commits and memory forged",
     "data sources were slow to flush",
+    "something came while a clone was copied",
     "the machine slept",
     "the machine slept for hours",
     "the wall clock was set",

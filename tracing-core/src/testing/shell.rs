@@ -165,6 +165,12 @@ impl Shell {
         self.now_ns = end;
     }
 
+    /// Does once what is due now.
+    pub fn turn(&mut self) {
+        self.service.handle_timeout(&self.now());
+        self.carry_out();
+    }
+
     /// Ends all sessions, as a daemon does that was told to stop.
     pub fn end_sessions(&mut self, reason: &str) {
         self.service.end_sessions(&self.now(), reason);

@@ -19,7 +19,8 @@ pub use self::oracle_v2::OracleV2;
 pub use self::witness::{Given, Witness};
 
 use super::{
-    ChunkMeta, Identity, PacketRef, Patch, Policy, Stats, TraceBuffer, Version, WriterStats,
+    ChunkMeta, Identity, PacketRef, Patch, Policy, Stats, TraceBuffer, UnfinishedClone, Version,
+    WriterStats,
 };
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
@@ -189,7 +190,12 @@ struct Pair {
     twin: Box<dyn Twin + Send>,
     /// All bits of losses seen.
     losses: u32,
+    /// Clones on their way, and their twins, which were made at once.
+    clones: Vec<(UnfinishedClone, Box<dyn Twin + Send>)>,
 }
+
+/// Clones on their way at a time.
+const CLONES_MAX: usize = 3;
 
 impl Pair {
     fn new(bytes: usize, policy: Policy, version: Version) -> Self {
@@ -198,7 +204,11 @@ impl Pair {
             Version::V1 => Box::new(OracleV1::new(bytes, policy)),
             Version::V2 => Box::new(OracleV2::new(bytes, policy)),
         };
-        Self { buffer, twin, losses: 0 }
+        Self::of(buffer, twin)
+    }
+
+    fn of(buffer: TraceBuffer, twin: Box<dyn Twin + Send>) -> Self {
+        Self { buffer, twin, losses: 0, clones: Vec::new() }
     }
 
     /// `step`: of runs; zero for one by one.
@@ -220,10 +230,40 @@ impl Pair {
 
     fn check_clone(&self) {
         let buffer = self.buffer.clone_read_only().expect("memory");
-        let mut clone = Self { buffer, twin: self.twin.clone_read_only(), losses: 0 };
-        clone.check();
-        clone.read(usize::MAX, 200);
-        clone.check();
+        Self::of(buffer, self.twin.clone_read_only()).check_to_end();
+    }
+
+    fn check_to_end(mut self) {
+        assert!(self.buffer.is_read_only());
+        self.check();
+        self.read(usize::MAX, 200);
+        self.check();
+    }
+
+    fn begin_clone(&mut self) {
+        if self.clones.len() < CLONES_MAX {
+            let clone = self.buffer.begin_clone().expect("memory");
+            self.clones.push((clone, self.twin.clone_read_only()));
+        }
+    }
+
+    /// Copies about so many bytes more of each clone, and looks at those that are whole.
+    fn continue_clones(&mut self, bytes: usize) {
+        for (clone, twin) in core::mem::take(&mut self.clones) {
+            if self.buffer.continue_clone(&clone, bytes) > 0 {
+                self.clones.push((clone, twin));
+            } else {
+                let clone = self.buffer.finish_clone(clone).expect("memory");
+                Self::of(clone, twin).check_to_end();
+            }
+        }
+        assert_eq!(self.buffer.unfinished_clones(), self.clones.len());
+    }
+
+    fn abandon_clone(&mut self) {
+        if let Some((clone, _)) = self.clones.pop() {
+            self.buffer.abandon_clone(clone);
+        }
     }
 }
 
@@ -277,12 +317,22 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                 let done = pair.buffer.patch(producer, writer, id, &patches, more);
                 assert_eq!(done, pair.twin.patch(producer, writer, id, &patches, more), "patch");
             }
-            12 if choices.below(4) == 0 => pair.check_clone(),
-            12..14 => pair.read(usize::from(choices.below(5)), action & 1),
+            12 => match choices.below(8) {
+                0 => pair.check_clone(),
+                1..4 => pair.begin_clone(),
+                4 => pair.abandon_clone(),
+                5 => pair.continue_clones(usize::from(choices.byte()) * 16),
+                _ => pair.read(usize::from(choices.below(5)), 0),
+            },
+            13 => pair.read(usize::from(choices.below(5)), 1),
             // What else chooses nothing here chooses how it is read.
             _ => pair.read(usize::MAX, [0, 1, 2, 3, 5, 200][usize::from(p) * 3 + usize::from(w)]),
         }
+        if action & 3 == 1 {
+            pair.continue_clones(1);
+        }
         pair.check();
     }
+    pair.continue_clones(usize::MAX);
     (*pair.buffer.stats(), pair.losses)
 }

@@ -73,8 +73,27 @@ impl Buffer {
 
     /// A copy to be read, without histograms. Only what was written takes memory.
     pub(super) fn try_clone(&self) -> Option<Self> {
-        Some(Self {
-            memory: self.memory.try_clone()?,
+        Some(self.copy_with(self.memory.try_clone()?))
+    }
+
+    /// The same, but that its bytes are yet to come; and the number of the snapshot they are.
+    pub(super) fn begin_clone(&mut self) -> Option<(Self, u64)> {
+        let (number, memory) = self.memory.begin_snapshot()?;
+        Some((self.copy_with(memory), number))
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(super) fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// All that a copy has beside its bytes.
+    fn copy_with(&self, memory: Memory) -> Self {
+        Self {
+            memory,
             at: self.at,
             index: self.index.without_histograms(),
             policy: self.policy,
@@ -84,7 +103,7 @@ impl Buffer {
             pieces: Vec::new(),
             stats: self.stats.of_clone(),
             histograms: Histograms::default(),
-        })
+        }
     }
 
     pub(super) fn patch(

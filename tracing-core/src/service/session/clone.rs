@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Each group of buffers is taken at the moment its producers have answered, so that a slow producer of one
-//! does not blur the other. Until the clone is made its source writes nothing into its file: what is in
-//! the file and what is in the buffers then fit together.
+//! does not blur the other; what else a clone has of its source, when the last one is taken. The bytes follow
+//! piece by piece ([`super::copying`]), and show that moment. Until all is taken the source writes nothing
+//! into its file: what is in the file and what is in the buffers then fit together.
 //!
 //! The clone belongs to the consumer that asked, which must have no session. With a file it is written there
 //! and closed before the answer.
@@ -19,6 +20,7 @@ use protos::{CloneSessionRequest, CloneSessionRequestSelector, CloneSessionRespo
 use protozero::Message as _;
 
 use super::buffers::make_buffer;
+use super::copying::{Part, PartBytes};
 use super::file::SessionFile;
 use super::flush::{FlushFlags, FlushThen};
 use super::state::{FinalFlush, Lifecycle, Session, State, TriggerHit};
@@ -50,7 +52,9 @@ enum CloneFile {
     Copied(FileId),
 }
 
-/// A clone that waits for its flushes.
+pub(super) const NO_MEMORY: &str = "no memory for a copy of the buffers (OOM)";
+
+/// A clone that waits for its flushes, or its bytes.
 #[derive(Debug)]
 pub(in crate::service) struct PendingClone {
     source: SessionId,
@@ -61,9 +65,18 @@ pub(in crate::service) struct PendingClone {
     asked_at_ns: u64,
     groups_left: usize,
     flush_failed: bool,
-    /// What is taken so far, by index, and when.
-    buffers: BTreeMap<usize, (TraceBuffer, u64)>,
+    /// What is taken so far, by index.
+    pub(super) buffers: BTreeMap<usize, Part>,
+    /// All else, when the last of them was taken.
+    session: Option<Box<Session>>,
     file: Option<CloneFile>,
+}
+
+impl PendingClone {
+    /// Whether it needs nothing of its source any more but bytes of buffers.
+    fn is_taken(&self) -> bool {
+        self.session.is_some() && !matches!(self.file, Some(CloneFile::Copying))
+    }
 }
 
 /// What a request asks for.
@@ -170,7 +183,9 @@ impl Service {
                 fresh.push((*id, make_buffer(config)?));
             }
         }
-        self.buffers.extend(fresh);
+        for (id, fresh) in fresh {
+            self.retire(id, Some(fresh));
+        }
         #[cfg(any(test, feature = "testing"))]
         self.watch_new_buffers();
         Ok(())
@@ -210,6 +225,7 @@ impl Service {
             groups_left: 2,
             flush_failed: false,
             buffers: BTreeMap::new(),
+            session: None,
             file: clone_file,
         };
         self.pending_clones.insert(token, clone);
@@ -235,29 +251,71 @@ impl Service {
         let Some(clone) = self.pending_clones.get_mut(&token) else { return };
         clone.flush_failed |= !success;
         clone.groups_left = clone.groups_left.saturating_sub(1);
+        let is_last = clone.groups_left == 0;
         let Some(session) = self.sessions.get(&clone.source) else { return };
         let buffers = session.config.buffers.iter().zip(&session.buffers).enumerate();
-        for (index, (config, id)) in buffers {
-            if group_of(config) != group {
-                continue;
+        let buffers: Vec<_> = buffers
+            .filter(|(_, (config, _))| group_of(config) == group)
+            .map(|(index, (config, id))| (index, config.clone(), *id))
+            .collect();
+        for (index, config, id) in buffers {
+            let bytes = match group {
+                BufferGroup::Copied => self.begin_part(id),
+                BufferGroup::Transferred => self.take_buffer(id, &config),
+            };
+            let Some(bytes) = bytes else {
+                return self.end_clone(token, Some(NO_MEMORY));
+            };
+            if let Some(clone) = self.pending_clones.get_mut(&token) {
+                clone.buffers.insert(index, Part { at_ns, bytes });
             }
-            let Some(buffer) = self.buffers.get_mut(id) else { continue };
-            let taken = match group {
-                BufferGroup::Copied => buffer.clone_read_only(),
-                BufferGroup::Transferred => make_buffer(config).ok().map(|fresh| {
-                    let mut moved = std::mem::replace(buffer, fresh);
-                    moved.set_read_only();
-                    moved
-                }),
-            };
-            let Some(taken) = taken else {
-                return self.end_clone(token, Some("no memory for a copy of the buffers (OOM)"));
-            };
-            clone.buffers.insert(index, (taken, at_ns));
         }
         #[cfg(any(test, feature = "testing"))]
         self.watch_new_buffers();
+        if is_last {
+            self.take_session(token);
+        }
+        self.copy_piece();
         self.finish_clone_if_ready(token);
+    }
+
+    /// Takes a whole buffer of a session, which gets a fresh one. None: there is no memory.
+    fn take_buffer(
+        &mut self,
+        id: BufferId,
+        config: &protos::TraceConfigBufferConfig,
+    ) -> Option<PartBytes> {
+        let fresh = make_buffer(config).ok()?;
+        let mut taken = std::mem::replace(self.buffers.get_mut(&id)?, fresh);
+        taken.set_read_only();
+        Some(PartBytes::Here(taken))
+    }
+
+    /// Takes all of the source that a clone has beside its buffers.
+    fn take_session(&mut self, token: u64) {
+        let msb = self.random() as i64;
+        let (now, now_ns) = (self.now, self.now.boot_ns);
+        let Some(clone) = self.pending_clones.get_mut(&token) else { return };
+        let Some(source) = self.sessions.get(&clone.source) else { return };
+        let uid = self.consumers.get(&clone.client).map_or(0, |c| c.peer.uid);
+        let mut session = source.copy_for_clone(uid, clone.client, msb);
+        if clone.skip_filter {
+            session.filter = None;
+        }
+        session.final_flush =
+            if clone.flush_failed { FinalFlush::Failed } else { FinalFlush::Succeeded };
+        let snapshots = session.snapshots_clocks();
+        let pending = &mut session.pending;
+        pending.clone_trigger = clone.trigger.take();
+        pending.clone_started = Some(clone.asked_at_ns);
+        let parts = clone.buffers.iter();
+        pending.buffers_cloned = parts.map(|(i, part)| (*i as u32, part.at_ns)).collect();
+        pending.lifecycle(Lifecycle::TracingDisabled, now_ns);
+        // Whoever read the source during the flush took those it had.
+        if pending.first_snapshot.is_none() && pending.snapshots.is_empty() && snapshots {
+            pending.snapshots.push_back(now);
+        }
+        clone.session = Some(Box::new(session));
     }
 
     /// The shell's answer to a `CopyFile`; false if it was not one.
@@ -284,10 +342,11 @@ impl Service {
         true
     }
 
-    fn finish_clone_if_ready(&mut self, token: u64) {
-        let Some(clone) = self.pending_clones.get(&token) else { return };
-        if clone.groups_left > 0 || matches!(clone.file, Some(CloneFile::Copying)) {
-            return;
+    pub(super) fn finish_clone_if_ready(&mut self, token: u64) {
+        let Some(clone) = self.pending_clones.get(&token).filter(|c| c.is_taken()) else { return };
+        let source = clone.source;
+        if clone.is_copying() {
+            return self.resume_file(source);
         }
         let consumer = self.consumers.get(&clone.client);
         if consumer.is_some_and(|c| c.session.is_some()) {
@@ -296,11 +355,12 @@ impl Service {
         }
         let Some(mut clone) = self.pending_clones.remove(&token) else { return };
         let mut ids = Vec::new();
-        for (index, (buffer, at_ns)) in std::mem::take(&mut clone.buffers) {
+        for part in std::mem::take(&mut clone.buffers).into_values() {
+            let PartBytes::Here(buffer) = part.bytes else { continue };
             match self.add_buffer(buffer) {
-                Ok(id) => ids.push((index, id, at_ns)),
+                Ok(id) => ids.push(id),
                 Err(error) => {
-                    for (_, id, _) in ids {
+                    for id in ids {
                         self.buffers.remove(&id);
                     }
                     self.pending_clones.insert(token, clone);
@@ -308,33 +368,20 @@ impl Service {
                 }
             }
         }
-        let source = clone.source;
-        self.make_clone(clone, &ids);
+        self.make_clone(clone, ids);
         self.resume_file(source);
     }
 
-    fn make_clone(&mut self, clone: PendingClone, ids: &[(usize, BufferId, u64)]) {
-        let msb = self.random() as i64;
-        let (now, now_ns) = (self.now, self.now.boot_ns);
-        let uid = self.consumers.get(&clone.client).map_or(0, |c| c.peer.uid);
+    fn make_clone(&mut self, clone: PendingClone, buffers: Vec<BufferId>) {
+        let Some(mut session) = clone.session else { return };
         let id = SessionId(self.last_session_id + 1);
-        let Some(source) = self.sessions.get_mut(&clone.source) else { return };
-        let mut session = source.copy_for_clone(id, uid, clone.client, msb);
-        if clone.skip_filter {
-            session.filter = None;
-        }
-        session.buffers = ids.iter().map(|(_, id, _)| *id).collect();
-        session.final_flush =
-            if clone.flush_failed { FinalFlush::Failed } else { FinalFlush::Succeeded };
-        let snapshots = session.snapshots_clocks();
-        let pending = &mut session.pending;
-        pending.clone_trigger = clone.trigger;
-        pending.clone_started = Some(clone.asked_at_ns);
-        pending.buffers_cloned = ids.iter().map(|(i, _, at_ns)| (*i as u32, *at_ns)).collect();
-        pending.lifecycle(Lifecycle::TracingDisabled, now_ns);
-        // Whoever read the source during the flush took those it had.
-        if pending.first_snapshot.is_none() && pending.snapshots.is_empty() && snapshots {
-            pending.snapshots.push_back(now);
+        session.id = id;
+        session.buffers = buffers;
+        // Triggers that a clone was waited for go with it.
+        if let Some(source) = self.sessions.get_mut(&clone.source)
+            && source.triggers.mode == TriggerMode::Clone
+        {
+            source.pending.forget_triggers(&session.pending.triggers);
         }
         let response = CloneSessionResponse {
             success: Some(true),
@@ -350,7 +397,7 @@ impl Service {
         let has_file = session.file.is_some();
         session.clone_reply = Some((clone.call, response));
         self.last_session_id = id.0;
-        self.sessions.insert(id, session);
+        self.sessions.insert(id, *session);
         if let Some(consumer) = self.consumers.get_mut(&clone.client) {
             consumer.session = Some(id);
         }
@@ -389,8 +436,9 @@ impl Service {
     }
 
     /// Gives up a clone that is not made yet.
-    fn end_clone(&mut self, token: u64, error: Option<&str>) {
-        let Some(clone) = self.pending_clones.remove(&token) else { return };
+    pub(super) fn end_clone(&mut self, token: u64, error: Option<&str>) {
+        let Some(mut clone) = self.pending_clones.remove(&token) else { return };
+        self.abandon_parts(std::mem::take(&mut clone.buffers));
         match clone.file {
             Some(CloneFile::Copied(file)) => self.out.close_file(file),
             Some(CloneFile::Copying) => self.abandon_copy(token),
@@ -443,17 +491,28 @@ impl Service {
         }
     }
 
-    /// The source goes away.
-    pub(in crate::service) fn fail_clones_of(&mut self, source: SessionId) {
-        for token in self.pending_clones_of(source, |_| true) {
+    /// The source goes away. What is taken of it is copied to the end, unless there is a reason why nobody
+    /// should have it.
+    pub(in crate::service) fn fail_clones_of(&mut self, source: SessionId, reason: &str) {
+        let fails = |clone: &PendingClone| !(clone.is_taken() && reason.is_empty());
+        for token in self.pending_clones_of(source, fails) {
             self.end_clone(token, Some("Original session ended"));
         }
     }
 
     /// The file of the source lacks something, and so do the copies of it.
     pub(in crate::service) fn fail_copies_of(&mut self, source: SessionId, error: &str) {
-        for token in self.pending_clones_of(source, |clone| clone.file.is_some()) {
+        let copies = |clone: &PendingClone| clone.file.is_some() && !clone.is_taken();
+        for token in self.pending_clones_of(source, copies) {
             self.end_clone(token, Some(error));
+        }
+    }
+
+    /// Nobody's session goes on, nor does what is to become one.
+    pub(in crate::service) fn fail_all_clones(&mut self, reason: &str) {
+        let tokens: Vec<u64> = self.pending_clones.keys().copied().collect();
+        for token in tokens {
+            self.end_clone(token, Some(reason));
         }
     }
 
@@ -467,7 +526,8 @@ impl Service {
 
     /// True while a clone takes a copy of the session's file: it must hold still.
     pub(in crate::service) fn file_holds_still(&self, id: SessionId) -> bool {
-        self.pending_clones.values().any(|clone| clone.source == id && clone.file.is_some())
+        let holds = |c: &PendingClone| c.source == id && c.file.is_some() && !c.is_taken();
+        self.pending_clones.values().any(holds)
     }
 
     fn refuse_clone(&mut self, client: ClientId, call: Option<CallId>, error: &str) {
@@ -501,19 +561,16 @@ fn trigger(request: &CloneSessionRequest) -> Option<TriggerHit> {
 }
 
 impl Session {
-    /// All of it that a clone starts with, but for buffers. Triggers that a clone was waited for go with it.
-    fn copy_for_clone(&mut self, id: SessionId, uid: u32, client: ClientId, msb: i64) -> Self {
+    /// All of it that a clone starts with, but for its number and its buffers.
+    fn copy_for_clone(&self, uid: u32, client: ClientId, msb: i64) -> Self {
         let mut pending = self.pending.clone();
-        if self.triggers.mode == TriggerMode::Clone {
-            self.pending.triggers.clear();
-            self.pending.triggers_emitted = 0;
-        }
         pending.initial_done = false;
         pending.sync_marker = false;
         pending.stats = true;
         pending.triggers_emitted = 0;
         let uuid = (self.uuid.0, msb);
-        let mut clone = Self::new(id, uid, client, self.config.clone(), uuid, Default::default());
+        let (id, config) = (self.id, self.config.clone());
+        let mut clone = Self::new(id, uid, client, config, uuid, Default::default());
         clone.pending = pending;
         clone.start_realtime_ns = self.start_realtime_ns;
         // The same numbers as in the source, so that they fit to those in a file that was copied.

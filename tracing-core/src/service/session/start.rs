@@ -171,11 +171,12 @@ impl Service {
             ));
         }
         if priority > 0 {
+            let reason = format!("aborted by a higher-priority ({priority}) exclusive session");
             let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
             for id in ids {
-                let reason = format!("aborted by a higher-priority ({priority}) exclusive session");
                 self.free_session(id, &reason);
             }
+            self.fail_all_clones(&reason);
         }
         Ok(())
     }

@@ -205,6 +205,17 @@ impl Pending {
         self.triggers.push_back(hit);
     }
 
+    /// A clone has these triggers, which came in that order.
+    pub(in crate::service) fn forget_triggers(&mut self, of_clone: &VecDeque<TriggerHit>) {
+        let mut of_clone = of_clone.iter();
+        while let Some(hit) = self.triggers.front()
+            && of_clone.any(|known| known == hit)
+        {
+            self.triggers.pop_front();
+            self.triggers_emitted = self.triggers_emitted.saturating_sub(1);
+        }
+    }
+
     /// Keeps an event until it is read; of one kind only so many, the oldest goes first.
     pub(in crate::service) fn lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
         let max = match kind {

@@ -206,7 +206,7 @@ impl Service {
         }
         // Answered before the end is said: whoever waits for a flush learns that first.
         self.fail_flushes(id);
-        self.fail_clones_of(id);
+        self.fail_clones_of(id, reason);
         self.fail_clone_being_written(id, reason);
         self.disable_tracing(id, true, reason);
         if self.sessions.get(&id).is_some_and(|s| s.state == State::ClonedReadOnly) {
@@ -264,7 +264,7 @@ impl Service {
     pub(in crate::service) fn erase_session(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         for buffer in &session.buffers {
-            self.buffers.remove(buffer);
+            self.retire(*buffer, None);
         }
         for token in session.delayed_hits.keys() {
             self.timers.cancel(TimerKind::CloneHit, *token);

@@ -85,7 +85,7 @@ fn uuid(packets: &[TracePacket]) -> (i64, i64) {
 }
 
 /// When events of that kind happened.
-fn events(packets: &[TracePacket], is: impl Fn(&Event) -> bool) -> Vec<u64> {
+pub(super) fn events(packets: &[TracePacket], is: impl Fn(&Event) -> bool) -> Vec<u64> {
     let of = |p: &TracePacket| match &p.data {
         Some(TracePacketData::ServiceEvent(e)) if is(e.event_type.as_ref()?) => p.timestamp,
         _ => None,

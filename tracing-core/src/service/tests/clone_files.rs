@@ -8,7 +8,7 @@ use crate::ids::FileId;
 use crate::testing::mock::decode_file;
 
 /// A session that writes into a file every 100 s.
-fn into_file(shell: &mut Shell) -> (MockProducer, MockConsumer, FileId) {
+pub(super) fn into_file(shell: &mut Shell) -> (MockProducer, MockConsumer, FileId) {
     let config = TraceConfig {
         write_into_file: Some(true),
         file_write_period_ms: Some(100_000),
@@ -24,7 +24,7 @@ fn into_file(shell: &mut Shell) -> (MockProducer, MockConsumer, FileId) {
     (producer, consumer, file)
 }
 
-fn in_file(shell: &Shell, file: FileId) -> Vec<TracePacket> {
+pub(super) fn in_file(shell: &Shell, file: FileId) -> Vec<TracePacket> {
     decode_file(&shell.files[&file].bytes)
 }
 

@@ -6,6 +6,7 @@ mod admission;
 mod admission_order;
 mod clone;
 mod clone_files;
+mod clone_pieces;
 mod commits;
 mod compression;
 mod concurrent;

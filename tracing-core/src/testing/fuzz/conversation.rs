@@ -71,6 +71,7 @@ pub fn conversation(input: &[u8]) {
     };
     this.shell.consumers_are_slow = true;
     this.shell.service.watch_buffers();
+    this.shell.service.set_clone_piece(256);
     for _ in 0..STEPS_MAX {
         if this.rng.is_over() {
             break;

@@ -134,6 +134,8 @@ struct World {
     sessions: Sessions,
     around: Around,
     foretold: Foretold,
+    /// When the next piece of a clone is copied.
+    piece_at: Option<u64>,
     report: Report,
     last_id: u64,
     /// Connections that the service knows of.
@@ -158,6 +160,7 @@ impl World {
         };
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
+        service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
         let model = Model::new(service.watch_buffers());
         let mut world = Self {
             clock,
@@ -167,6 +170,7 @@ impl World {
             sessions: Sessions::default(),
             around: Around::default(),
             foretold: Foretold::default(),
+            piece_at: None,
             actors: Vec::new(),
             connections: BTreeMap::new(),
             client_of: Vec::new(),
@@ -242,7 +246,7 @@ impl World {
         let end = self.clock.awake_ns() + ns;
         loop {
             let end = self.clock.boot_ns() + end.saturating_sub(self.clock.awake_ns());
-            let timer = self.service.poll_timeout().map(|t| t.0.max(self.clock.boot_ns()));
+            let timer = self.due_ns().map(|at| at.max(self.clock.boot_ns()));
             let event = self.net.next_at();
             let next = timer.into_iter().chain(event).min();
             let Some(at) = next.filter(|at| *at <= end) else {
@@ -256,6 +260,19 @@ impl World {
                 self.happen(event)?;
             }
         }
+    }
+
+    /// When the service gets to what is due: at once, but that copying takes its time.
+    fn due_ns(&mut self) -> Option<u64> {
+        let timer = self.service.poll_timers().map(|at| at.0);
+        if !self.service.copies_clones() {
+            return timer;
+        }
+        let (rng, now_ns) = (&mut self.rng, self.clock.boot_ns());
+        let piece = *self
+            .piece_at
+            .get_or_insert_with(|| now_ns + rng.pick(&[0, 50_000, 1_000_000, 20_000_000]));
+        timer.into_iter().chain([piece]).min()
     }
 
     fn happen(&mut self, event: Event) -> Result<(), String> {
@@ -317,8 +334,16 @@ impl World {
             None => (Seen::Nothing, true),
         };
         match input {
-            Some(input) => self.service.handle(&now, input),
-            None => self.service.handle_timeout(&now),
+            Some(input) => {
+                if self.service.copies_clones() {
+                    self.report.marks.event("something came while a clone was copied");
+                }
+                self.service.handle(&now, input);
+            }
+            None => {
+                self.piece_at = None;
+                self.service.handle_timeout(&now);
+            }
         }
         let marks = &mut self.report.marks;
         self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
@@ -345,6 +370,8 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
         || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
         || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
+        || held.copying > held.pending_clones * limits::BUFFERS_PER_SESSION_MAX
+        || held.donors > held.copying
         || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
         || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits + held.pending_clones
         || held.trigger_names > limits::TRIGGER_NAMES_MAX

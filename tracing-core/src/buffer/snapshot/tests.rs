@@ -1,0 +1,96 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn filled(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at / 7) as u8).collect()
+}
+
+#[test]
+fn what_changes_before_its_turn_is_copied_as_it_was() {
+    let mut data = filled(5 * BLOCK + 9);
+    let before = data.clone();
+    let mut snapshot = Snapshot::new(1, data.len(), None).expect("memory");
+    snapshot.go_on(&data, 1);
+    assert_eq!(snapshot.left(), 4 * BLOCK + 9, "whole blocks");
+    // In what is copied, over the border of two blocks, at the very end, and beyond it.
+    for (start, end) in [(0, 5), (3 * BLOCK - 1, 3 * BLOCK + 1), (5 * BLOCK + 8, 5 * BLOCK + 20)] {
+        snapshot.save(&data, start, end);
+        let end = end.min(data.len());
+        data[start..end].fill(0xff);
+    }
+    assert_eq!(snapshot.early.keys().copied().collect::<Vec<_>>(), [2, 3, 5].map(|b| b * BLOCK));
+    snapshot.go_on(&data, 2 * BLOCK);
+    assert_eq!(snapshot.left(), 2 * BLOCK + 9);
+    assert_eq!(snapshot.early.len(), 2);
+    snapshot.go_on(&data, usize::MAX);
+    assert_eq!((snapshot.left(), snapshot.early.len()), (0, 0));
+    snapshot.save(&data, 0, data.len());
+    assert_eq!(snapshot.early.len(), 0, "all is copied");
+    assert_eq!(snapshot.into_bytes(), Some(before));
+}
+
+#[test]
+fn nothing_is_copied_at_once_and_a_part_is_no_copy() {
+    let snapshot = Snapshot::new(1, 0, None).expect("memory");
+    assert_eq!((snapshot.left(), snapshot.into_bytes()), (0, Some(Vec::new())));
+    let snapshot = Snapshot::new(1, 1, None).expect("memory");
+    assert_eq!((snapshot.left(), snapshot.into_bytes()), (1, None));
+    assert!(Snapshot::new(1, usize::MAX, None).is_none());
+}
+
+/// Else who changes everything while it is copied would double what that takes.
+#[test]
+fn what_is_put_aside_is_bounded() {
+    let mut data = filled(64 * CLONE_EARLY_BYTES_MAX);
+    let before = data.clone();
+    let mut snapshot = Snapshot::new(1, data.len(), None).expect("memory");
+    let most = CLONE_EARLY_BYTES_MAX / BLOCK + data.len() / CLONE_EARLY_PAYS_BYTES + 1;
+    for at in (0..data.len()).rev() {
+        snapshot.save(&data, at, at + 1);
+        data[at] = !data[at];
+        assert!(snapshot.early.len() <= most, "{} of {most} blocks", snapshot.early.len());
+    }
+    assert!(snapshot.left() < before.len() / 4, "{} are left", snapshot.left());
+    snapshot.go_on(&data, usize::MAX);
+    assert_eq!(snapshot.into_bytes(), Some(before));
+}
+
+#[test]
+fn pages_are_had_before_they_are_written() {
+    fn filled_in(memory: &mut [core::mem::MaybeUninit<u8>]) {
+        memory.fill(core::mem::MaybeUninit::new(3));
+    }
+    let data = filled(3 * BLOCK + 1);
+    let mut snapshot = Snapshot::new(1, data.len(), Some(filled_in)).expect("memory");
+    for _ in 0..4 {
+        snapshot.go_on(&data, BLOCK);
+    }
+    assert_eq!(snapshot.into_bytes(), Some(data));
+}
+
+proptest! {
+    #[test]
+    fn whatever_changes_meanwhile(
+        len in 0..40 * BLOCK,
+        steps in proptest::collection::vec((any::<bool>(), 0..45 * BLOCK, 0..3 * BLOCK), 0..60),
+    ) {
+        let mut data = filled(len);
+        let before = data.clone();
+        let mut snapshot = Snapshot::new(1, len, None).expect("memory");
+        for (goes_on, start, count) in steps {
+            let end = start + count;
+            if goes_on {
+                snapshot.go_on(&data, count);
+                continue;
+            }
+            snapshot.save(&data, start, end);
+            if data.len() < end {
+                data.resize(end, 0);
+            }
+            data[start..end].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        snapshot.go_on(&data, usize::MAX);
+        prop_assert_eq!(snapshot.into_bytes(), Some(before));
+    }
+}
