@@ -149,6 +149,7 @@ impl Memory {
     }
 
     /// The same, to be changed.
+    #[inline]
     pub(super) fn between_mut(&mut self, start: usize, end: usize) -> Option<&mut [u8]> {
         self.touch(start, end);
         self.data.get_mut(start..end)

@@ -56,7 +56,8 @@ impl Snapshot {
             return;
         }
         let before = self.early.len();
-        let mut at = start.max(self.copy.len()) / BLOCK * BLOCK;
+        let first = start.max(self.copy.len());
+        let mut at = first.saturating_sub(first % BLOCK);
         while at < end {
             self.put_aside(data, at);
             at = at.saturating_add(BLOCK);
