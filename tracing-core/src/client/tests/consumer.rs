@@ -1,13 +1,19 @@
 //! What a consumer can do with sessions that are not its own any more, or never were.
 
+use std::sync::mpsc::{Sender, channel};
+
 use protos::{
-    CloneSessionRequest, CloneSessionRequestSelector, TraceConfig, TraceConfigBufferConfig,
+    CloneSessionRequest, CloneSessionRequestSelector, DataSourceConfig, DataSourceDescriptor,
+    TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource,
 };
 
-use super::PATIENCE;
+use super::{BIG, PATIENCE, events};
 use crate::client::consumer::{Consumer, ConsumerError, Waited};
+use crate::client::data_source::{Ack, DataSource, Instance};
 use crate::client::in_process::InProcessService;
+use crate::client::producer::{Producer, ProducerOptions};
 use crate::client::serve::service_config;
+use crate::producer::BufferExhaustedPolicy;
 
 fn service() -> InProcessService {
     InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {})).unwrap()
@@ -51,6 +57,58 @@ fn a_clone_can_be_interrupted() {
     owner.disable_tracing().unwrap();
     assert_eq!(owner.wait(Some(PATIENCE)).unwrap(), Waited::Ended);
     assert!(packets(&mut owner) > 0);
+}
+
+/// Writes some big packets and says when they are on their way.
+struct Big(Sender<()>);
+
+const BIG_COUNT: usize = 4;
+
+impl DataSource for Big {
+    fn start(&mut self, instance: &Instance) {
+        let (instance, written) = (instance.clone(), self.0.clone());
+        std::thread::spawn(move || {
+            let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+            for _ in 0..BIG_COUNT {
+                writer.new_packet().for_testing().str(&"x".repeat(BIG));
+            }
+            writer.flush();
+            written.send(()).unwrap();
+        });
+    }
+
+    fn stop(&mut self, _: &Instance, _: Ack) {}
+}
+
+/// It is copied in several turns of a loop that sleeps when there is nothing to do.
+#[test]
+fn a_clone_that_takes_several_turns() {
+    let service = service();
+    let options = ProducerOptions { reconnect: false, ..ProducerOptions::new("big") };
+    let producer = Producer::attach(service.producer(), options).unwrap();
+    let name = Some("com.example.big".to_owned());
+    let descriptor = DataSourceDescriptor { name: name.clone(), ..Default::default() };
+    let (sender, written) = channel();
+    producer.register(descriptor, Big(sender)).unwrap();
+    assert!(producer.sync(PATIENCE));
+    let source = DataSourceConfig { name, ..Default::default() };
+    let buffer = TraceConfigBufferConfig { size_kb: Some(16 * 1024), ..Default::default() };
+    let config = TraceConfig {
+        buffers: vec![buffer],
+        data_sources: vec![TraceConfigDataSource { config: Some(source), ..Default::default() }],
+        ..config()
+    };
+    let mut owner = service.consumer();
+    owner.enable_tracing(&config, None).unwrap();
+    written.recv_timeout(PATIENCE).unwrap();
+    let mut cloner = service.consumer();
+    cloner.clone_session(by_name("ring"), None).unwrap();
+    for consumer in [&mut cloner, &mut owner] {
+        let mut trace = Vec::new();
+        consumer.read_into(&mut trace, PATIENCE).unwrap();
+        let lengths: Vec<usize> = events(&trace).iter().map(|event| event.text).collect();
+        assert_eq!(lengths, [BIG; BIG_COUNT]);
+    }
 }
 
 #[test]
