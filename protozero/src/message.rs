@@ -39,7 +39,7 @@ use crate::decode::DecodeContext;
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
-use crate::owned::{Encode, Merge, count, encoded, fill, frame, merge_all, to_vec};
+use crate::owned::{Encode, Merge, count, encoded, frame, merge_all, to_front, to_vec};
 
 /// What decoding may allocate for the structs of nested messages, in bytes per byte of input.
 ///
@@ -134,11 +134,7 @@ macro_rules! encoding {
         /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and [`WriteError::Full`] if `buffer` is
         /// too short; what it holds then is unspecified.
         fn encode_to_slice(&self, buffer: &mut [u8]) -> Result<usize, WriteError> {
-            let len = fill(self, false, buffer)?;
-            let capacity = buffer.len();
-            let at = capacity.checked_sub(len).ok_or(WriteError::Full { capacity })?;
-            buffer.copy_within(at.., 0);
-            Ok(len)
+            to_front(self, buffer)
         }
 
         /// Writes all fields into the open message `scope`.

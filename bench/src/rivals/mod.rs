@@ -26,6 +26,11 @@ pub fn all() -> Vec<Contender> {
             Some(ours::owned::ENCODE),
             Some(ours::owned::DECODE),
         ),
+        Contender::new(
+            "protozero (Rust), views",
+            Some(ours::view::ENCODE),
+            Some(ours::view::DECODE),
+        ),
     ];
     all.extend(cpp::contenders());
     all.extend([

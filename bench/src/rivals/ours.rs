@@ -207,3 +207,117 @@ pub mod owned {
 
     object_codec!(encode, |from| Message::decode(from));
 }
+
+/// Structs that borrow, as a derive makes them: nothing is copied, and what is unknown is not kept.
+pub mod view {
+    use protozero::MessageView;
+
+    mod pb {
+        use protozero::MessageView;
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct EveryField<'a> {
+            #[pb(int32, 1)]
+            pub field_int32: Option<i32>,
+            #[pb(int64, 2)]
+            pub field_int64: Option<i64>,
+            #[pb(uint32, 3)]
+            pub field_uint32: Option<u32>,
+            #[pb(uint64, 4)]
+            pub field_uint64: Option<u64>,
+            #[pb(message, 14, repeated)]
+            pub field_nested: Vec<EveryField<'a>>,
+            #[pb(string, 500)]
+            pub field_string: Option<&'a str>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct DebugAnnotation<'a> {
+            #[pb(uint64, 1)]
+            pub name_iid: Option<u64>,
+            #[pb(uint64, 3)]
+            pub uint_value: Option<u64>,
+            #[pb(string, 6)]
+            pub string_value: Option<&'a str>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct TrackEvent<'a> {
+            #[pb(uint64, 3, repeated)]
+            pub category_iids: Vec<u64>,
+            #[pb(message, 4, repeated)]
+            pub debug_annotations: Vec<DebugAnnotation<'a>>,
+            #[pb(uint32, 9)]
+            pub r#type: Option<u32>,
+            #[pb(uint64, 10)]
+            pub name_iid: Option<u64>,
+            #[pb(uint64, 11)]
+            pub track_uuid: Option<u64>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct TracePacket<'a> {
+            #[pb(uint64, 8)]
+            pub timestamp: Option<u64>,
+            #[pb(uint32, 10)]
+            pub trusted_packet_sequence_id: Option<u32>,
+            #[pb(message, 11)]
+            pub track_event: Option<TrackEvent<'a>>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+        pub struct ChunksToMove {
+            #[pb(uint32, 1)]
+            pub page: Option<u32>,
+            #[pb(uint32, 2)]
+            pub chunk: Option<u32>,
+            #[pb(uint32, 3)]
+            pub target_buffer: Option<u32>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct Patch<'a> {
+            #[pb(uint32, 1)]
+            pub offset: Option<u32>,
+            #[pb(bytes, 2)]
+            pub data: Option<&'a [u8]>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct ChunkToPatch<'a> {
+            #[pb(uint32, 1)]
+            pub target_buffer: Option<u32>,
+            #[pb(uint32, 2)]
+            pub writer_id: Option<u32>,
+            #[pb(uint32, 3)]
+            pub chunk_id: Option<u32>,
+            #[pb(message, 4, repeated)]
+            pub patches: Vec<Patch<'a>>,
+            #[pb(bool, 5)]
+            pub has_more_patches: Option<bool>,
+        }
+
+        #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+        pub struct CommitDataRequest<'a> {
+            #[pb(message, 1, repeated)]
+            pub chunks_to_move: Vec<ChunksToMove>,
+            #[pb(message, 2, repeated)]
+            pub chunks_to_patch: Vec<ChunkToPatch<'a>>,
+            #[pb(uint64, 3)]
+            pub flush_request_id: Option<u64>,
+        }
+    }
+
+    fn same<T: ?Sized>(value: &T) -> &T {
+        value
+    }
+
+    objects!(same, same, Some, r#type);
+    sums!(pb::EveryField<'_>, pb::TracePacket<'_>, pb::CommitDataRequest<'_>, r#type);
+
+    fn encode<'a>(m: &impl MessageView<'a>, to: &mut [u8]) -> usize {
+        m.encode_to_slice(to).expect("the buffer is large enough")
+    }
+
+    object_codec!(encode, |from| MessageView::decode(from));
+}

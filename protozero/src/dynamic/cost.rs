@@ -16,6 +16,7 @@ use super::DynamicMessage;
 use super::value::Value;
 use crate::decode::DecodeContext;
 use crate::error::{DecodeError, DecodeErrorKind};
+use crate::unknown::UnknownFields;
 
 /// Bytes of memory a message may take that [`DynamicMessage::decode`] makes, about: 512 MiB.
 ///
@@ -48,5 +49,5 @@ pub(super) const fn element(len: usize) -> usize {
     (if len < 4 { 4 } else { len }) * size_of::<Value>()
 }
 
-/// A message in a box.
-pub(super) const MESSAGE: usize = size_of::<DynamicMessage>();
+/// A message in a box, and what it has as soon as anything in it is unknown.
+pub(super) const MESSAGE: usize = size_of::<DynamicMessage>() + UnknownFields::KEPT;

@@ -11,12 +11,21 @@
 //! written since: no second pass over the message, no cached sizes, and always the shortest length.
 //!
 //! A buffer that turns out too short costs what is in it; from there on bytes are counted only, and
-//! the message is gone through again with a buffer of just that length.
+//! the message is gone through again with a buffer of just that length. Where the caller's buffer is
+//! to hold the message at its front, it begins, at its end, on the stack, which is warm, and only what
+//! that has no room for goes to the end of the caller's. So memory that is in no cache is met once,
+//! where the message belongs, unless the message is long.
+//!
+//! ```text
+//!   stack   |  .  .  [ tail ]          caller's   | .  .  .  .  .  [ head ]
+//!                                  in the end:    | head | tail | .  .  .
+//! ```
 
 use alloc::vec::Vec;
 
 use crate::decode::limits::DEPTH_MAX;
 use crate::error::WriteError;
+use crate::wire::tag::Encoded;
 use crate::wire::{tag, varint};
 
 use super::Encode;
@@ -33,8 +42,12 @@ pub struct Encoder<'b> {
     free: &'b mut [u8],
     /// Bytes of the buffer; none once it was too short.
     capacity: usize,
-    /// Bytes that were counted only.
-    counted: usize,
+    /// Bytes that are not in it: those in the buffer before, and those that were counted only.
+    elsewhere: usize,
+    /// Where to go on when there is no room left.
+    next: Option<&'b mut [u8]>,
+    /// Bytes written before that was begun.
+    before: usize,
     /// Messages open around the one being written.
     depth: u32,
     error: Option<WriteError>,
@@ -45,13 +58,13 @@ impl<'b> Encoder<'b> {
     #[inline]
     pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
         let capacity = buffer.len();
-        Self { free: buffer, capacity, counted: 0, depth: 0, error: None }
+        Self { free: buffer, capacity, elsewhere: 0, next: None, before: 0, depth: 0, error: None }
     }
 
     /// Bytes written and counted so far.
     #[inline]
     pub fn written(&self) -> usize {
-        (self.capacity - self.free.len()).saturating_add(self.counted)
+        (self.capacity - self.free.len()).saturating_add(self.elsewhere)
     }
 
     /// Notes an error; the first one is reported.
@@ -84,14 +97,26 @@ impl<'b> Encoder<'b> {
                 into.copy_from_slice(bytes);
                 self.free = free;
             }
-            None => self.count(bytes.len()),
+            None => self.raw_beyond(bytes),
         }
+    }
+
+    /// As [`Encoder::raw`], where there is no room: in the next buffer, if there is one.
+    #[cold]
+    #[inline(never)]
+    fn raw_beyond(&mut self, bytes: &[u8]) {
+        let Some(next) = self.next.take() else { return self.count(bytes.len()) };
+        self.before = self.written();
+        self.elsewhere = self.before;
+        self.capacity = next.len();
+        self.free = next;
+        self.raw(bytes);
     }
 
     /// Counts bytes, and gives up those written: the buffer is too short.
     #[inline(never)]
     fn count(&mut self, len: usize) {
-        self.counted = self.written().saturating_add(len);
+        self.elsewhere = self.written().saturating_add(len);
         self.capacity = 0;
         self.free = &mut [];
     }
@@ -117,20 +142,46 @@ impl<'b> Encoder<'b> {
     /// Puts a tag and a varint in front.
     #[inline(always)]
     fn tagged(&mut self, tag: u32, value: u64) {
+        if tag >= 0x80 {
+            return self.tagged_long(Encoded::of(tag), value);
+        }
         // Most numbers are small, and so are most values.
-        if tag < 0x80 && value < 0x80 && self.free.len() >= 2 {
+        if value < 0x80 {
+            if self.free.len() < 2 {
+                return self.tagged_slow(tag as u8, value);
+            }
             let at = self.free.len() - 2;
             let (free, last) = core::mem::take(&mut self.free).split_at_mut(at);
             last.copy_from_slice(&[tag as u8, value as u8]);
             self.free = free;
             return;
         }
-        self.tagged_wide(tag, value);
+        self.tagged_wide(tag as u8, value);
+    }
+
+    /// As [`Encoder::tagged`], with a tag of two bytes or more.
+    #[inline(never)]
+    fn tagged_long(&mut self, tag: Encoded, value: u64) {
+        if value < 0x80 {
+            return self.word(value << (8 * tag.len) | tag.bytes, tag.len + 1);
+        }
+        self.bare_varint(value);
+        self.word(tag.bytes, tag.len);
+    }
+
+    /// As [`Encoder::tagged`], with a tag of one byte and a value of more.
+    #[inline(never)]
+    fn tagged_wide(&mut self, tag: u8, value: u64) {
+        if value >> 49 == 0 && self.free.len() >= 8 {
+            let (word, len) = varint::word_long(value);
+            return self.word(word << 8 | u64::from(tag), len + 1);
+        }
+        self.tagged_widest(tag, value);
     }
 
     #[inline(never)]
-    fn tagged_wide(&mut self, tag: u32, value: u64) {
-        if tag >= 0x80 || self.free.len() < 16 {
+    fn tagged_widest(&mut self, tag: u8, value: u64) {
+        if self.free.len() < 16 {
             return self.tagged_slow(tag, value);
         }
         let (word, len) = if value >> 56 == 0 {
@@ -151,12 +202,12 @@ impl<'b> Encoder<'b> {
     }
 
     #[inline(never)]
-    fn tagged_slow(&mut self, tag: u32, value: u64) {
+    fn tagged_slow(&mut self, tag: u8, value: u64) {
         if self.capacity == 0 {
-            return self.count(varint::len(value) + varint::len(u64::from(tag)));
+            return self.count(varint::len(value) + 1);
         }
         self.bare_varint(value);
-        self.bare_varint(u64::from(tag));
+        self.byte(tag);
     }
 
     /// Puts a varint in front.
@@ -179,7 +230,7 @@ impl<'b> Encoder<'b> {
                 *last = byte;
                 self.free = free;
             }
-            None => self.count(1),
+            None => self.raw_beyond(&[byte]),
         }
     }
 
@@ -300,6 +351,29 @@ pub(crate) fn fill(
         out.bare_varint(out.written() as u64);
     }
     out.finish()
+}
+
+/// Encodes `message` to the front of `buffer`; its length in bytes.
+///
+/// # Errors
+/// As [`fill`], and [`WriteError::Full`].
+pub(crate) fn to_front(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, WriteError> {
+    let mut scratch = [0; SCRATCH_LEN];
+    let mut out = Encoder::new(&mut scratch);
+    out.next = Some(&mut *buffer);
+    message.encode_fields(&mut out);
+    let tail = if out.next.is_some() { out.written() } else { out.before };
+    let len = out.finish()?;
+    let capacity = buffer.len();
+    if len > capacity {
+        return Err(WriteError::Full { capacity });
+    }
+    let head = len - tail;
+    if head > 0 {
+        buffer.copy_within(capacity - head.., 0);
+    }
+    buffer[head..len].copy_from_slice(&scratch[SCRATCH_LEN - tail..]);
+    Ok(len)
 }
 
 /// Hands the encoding of `message` to `then`.

@@ -28,7 +28,7 @@ pub use core::option::Option::{None, Some};
 pub use core::result::Result::Ok;
 
 pub use encoder::Encoder;
-pub(crate) use encoder::{count, encoded, fill, to_vec};
+pub(crate) use encoder::{count, encoded, to_front, to_vec};
 pub use map::{Map, merge_map, put_map};
 pub use merge::{
     forget, keep, merge_keeping, merge_known, merge_oneof, merge_optional, merge_packed,

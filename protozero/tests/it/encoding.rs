@@ -76,6 +76,25 @@ fn every_way_gives_the_same_bytes() {
     assert_eq!(full, Err(WriteError::Full { capacity: 4 }));
 }
 
+/// However much of it is put together elsewhere, and in whatever room.
+#[test]
+fn a_slice_is_filled_from_its_front() {
+    for len in (0..40).chain(440..560).chain([4000]) {
+        let names = vec!["y".repeat(len % 37), "x".repeat(len)];
+        let node = Node { value: Some(len as u32), names, ..chain(2, len % 2 == 0) };
+        let bytes = node.encode_to_vec();
+        for room in [0, 1, 2, 7, 8, 9, 15, 16, 17, 100, 600] {
+            let mut buffer = vec![7; bytes.len() + room];
+            assert_eq!(node.encode_to_slice(&mut buffer), Ok(bytes.len()));
+            assert_eq!(buffer[..bytes.len()], bytes);
+        }
+        for capacity in (0..bytes.len()).rev().step_by(7) {
+            let short = node.encode_to_slice(&mut vec![0; capacity]);
+            assert_eq!(short, Err(WriteError::Full { capacity }));
+        }
+    }
+}
+
 #[test]
 fn lengths_in_front() {
     let mut bytes = Vec::new();

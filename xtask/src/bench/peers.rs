@@ -21,12 +21,16 @@ const CALLGRIND_COUNT: u32 = 2000;
 // As `bench/src/rivals/mod.rs` has them.
 const US: &str = "protozero (Rust)";
 const US_OWNED: &str = "protozero (Rust), owned";
+const US_VIEWS: &str = "protozero (Rust), views";
 const CPP: &str = "protozero (C++), reused root";
 const CPP_FRESH: &str = "protozero (C++), fresh root";
 const SDK: &str = "perfetto-sdk 1.2.1";
 const QUICK: &str = "quick-protobuf 0.8.1";
 const MICRO: &str = "micropb 0.7.0";
 const FLOOR: &str = "memcpy / scan";
+
+/// Those whose values borrow their strings, so that our views are like them.
+const BORROWERS: [&str; 2] = [QUICK, "buffa 0.9.2, views"];
 
 /// A bar: ours must not take more than `ratio` of what the fastest of `of` takes.
 struct Aim {
@@ -187,7 +191,7 @@ fn verdict(text: &mut String, cells: &Cells, names: &[&str]) {
         for payload in PAYLOADS {
             let ns = |name: &str| find(cells, mode, op, name, payload).map(Cell::median);
             let Some(ours) = ns(US) else { continue };
-            let rivals = names.iter().filter(|n| ![US, US_OWNED, FLOOR].contains(n));
+            let rivals = names.iter().filter(|n| ![US, US_OWNED, US_VIEWS, FLOOR].contains(n));
             let fastest =
                 rivals.filter_map(|n| Some((ns(n)?, n))).min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((fastest, who)) = fastest else { continue };
@@ -205,25 +209,36 @@ fn verdict(text: &mut String, cells: &Cells, names: &[&str]) {
     }
 }
 
-/// Like for like: our owned messages where somebody who builds values too, or borrows them, is faster.
+/// Like for like: our owned messages where somebody who builds values too is faster, and our views where
+/// somebody is whose values borrow as well.
 fn owned(text: &mut String, cells: &Cells, names: &[&str]) {
-    let others = names.iter().filter(|n| ![US, US_OWNED, CPP, CPP_FRESH, SDK, FLOOR].contains(n));
     let _ = writeln!(
         text,
-        "\nOwned messages are beaten in these columns:\n\n| column | ours, ns | faster |\n|---|--:|---|"
+        "\nOwned messages and views are beaten in these columns by libraries that build, and borrow, alike:\n\n\
+         | column | ours, ns | faster |\n|---|--:|---|"
     );
-    for (op, mode) in ["encode", "decode"].into_iter().flat_map(|op| MODES.map(|mode| (op, mode))) {
-        for payload in PAYLOADS {
-            let ns = |name: &str| find(cells, mode, op, name, payload).map(Cell::median);
-            let Some(ours) = ns(US_OWNED) else { continue };
-            let faster = others.clone().filter_map(|n| Some((ns(n)?, n)));
-            let faster: Vec<String> = faster
-                .filter(|(theirs, _)| *theirs < ours)
-                .map(|(theirs, name)| format!("{name} {theirs:.1}"))
-                .collect();
-            if !faster.is_empty() {
-                let faster = faster.join(", ");
-                let _ = writeln!(text, "| {op} {payload}, {mode} | {ours:.1} | {faster} |");
+    let like = |who: &str, theirs: &str| {
+        let apart = [US, US_OWNED, US_VIEWS, CPP, CPP_FRESH, SDK, FLOOR].contains(&theirs);
+        !apart && BORROWERS.contains(&theirs) == (who == US_VIEWS)
+    };
+    for (who, short) in [(US_OWNED, "owned"), (US_VIEWS, "views")] {
+        for (op, mode) in ["encode", "decode"].into_iter().flat_map(|op| MODES.map(|m| (op, m))) {
+            for payload in PAYLOADS {
+                let ns = |name: &str| find(cells, mode, op, name, payload).map(Cell::median);
+                let Some(ours) = ns(who) else { continue };
+                let others = names.iter().filter(|name| like(who, name));
+                let faster: Vec<String> = others
+                    .filter_map(|name| Some((ns(name)?, name)))
+                    .filter(|(theirs, _)| *theirs < ours)
+                    .map(|(theirs, name)| format!("{name} {theirs:.1}"))
+                    .collect();
+                if !faster.is_empty() {
+                    let faster = faster.join(", ");
+                    let _ = writeln!(
+                        text,
+                        "| {short}: {op} {payload}, {mode} | {ours:.1} | {faster} |"
+                    );
+                }
             }
         }
     }
