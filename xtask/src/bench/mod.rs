@@ -1,11 +1,12 @@
 //! Time and instructions of the hot paths, in one table.
 //!
-//! With `--peers`, protobuf against its rivals instead: [`peers`]; with `--service`, our service beside the
-//! C++ one: [`service`].
+//! With `--peers`, protobuf against its rivals instead: [`peers`]; with `--buffer` and `--service`, our trace
+//! buffer and our service beside those of C++: [`buffer`], [`service`].
 //!
 //! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
 //! [`callgrind`]. Instructions compare between machines and runs; time is for people.
 
+mod buffer;
 mod callgrind;
 mod peers;
 mod service;
@@ -70,47 +71,32 @@ const ROWS: &[Row] = &[
     row("the same with a clock reading", "smb", "instant", 0, "packet", "60"),
     row("a slice: begin and end", "smb", "slice", 0, "slice", "120"),
     row("an instant with two arguments", "smb", "args", 0, "packet", "85"),
-    row("copy-in of a chunk, one writer", "buffer", "write-1", 20_000, "chunk", "308"),
-    row("copy-in of a chunk, 1000 writers", "buffer", "write-1000", 20_000, "chunk", "478"),
-    row("read-out of 64 MB", "buffer", "read", 1, "packet", "52"),
-    row("patch of a late chunk", "buffer", "patch", 20_000, "patch", "30"),
-    row("patch of a chunk that is not there", "buffer", "patch-absent", 20_000, "patch", "30"),
-    row("copy-in into 1 MB, always full", "buffer", "wrap", 20_000, "chunk", ""),
-    row("read-out of 64 MB of 1000 writers", "buffer", "read-1000", 1, "packet", "52"),
-    row("clone of 64 MB", "buffer", "clone", 0, "clone", ""),
-    row("V2: copy-in of a chunk, one writer", "buffer", "v2-write-1", 20_000, "chunk", "308"),
-    row("V2: copy-in of a chunk, 1000 writers", "buffer", "v2-write-1000", 20_000, "chunk", "473"),
-    row("V2: copy-in into 1 MB, always full", "buffer", "v2-wrap", 20_000, "chunk", ""),
-    row("V2: read-out of 64 MB", "buffer", "v2-read", 1, "packet", "51"),
-    row("V2: read-out of 64 MB of 1000 writers", "buffer", "v2-read-1000", 1, "packet", "51"),
-    row("V2: patch of a late chunk", "buffer", "v2-patch", 20_000, "patch", "30"),
-    row("V2: patch of a chunk not there", "buffer", "v2-patch-absent", 20_000, "patch", "30"),
-    row("V2: clone of 64 MB", "buffer", "v2-clone", 0, "clone", ""),
 ];
 
-const BENCHES: &[(&str, &str)] =
-    &[("protozero", "wire"), ("tracing-core", "smb"), ("tracing-core", "buffer")];
+const BENCHES: &[(&str, &str)] = &[("protozero", "wire"), ("tracing-core", "smb")];
 
 /// What stands above the table.
 const HOT_PATHS: &str = "\
 `cargo xtask bench --record`. Time is the median of several samples and is for people; instructions
 (callgrind, start-up subtracted) compare between runs. For shared memory they include the service's
-copy. *Must* is the bar the first version had to reach, from
-measurements of Perfetto's C++ and of its Rust SDK on a machine of this kind: half of C++ for writing,
-C++ itself for reading and for the buffer.
+copy. *Must* is the bar the first version had to reach, from measurements of Perfetto's C++ and of its Rust
+SDK on a machine of this kind: half of C++ for writing, C++ itself for reading.
 ";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut take =
         |word| words.iter().position(|w| *w == word).map(|at| words.remove(at)).is_some();
-    let (record, peers, service) = (take("--record"), take("--peers"), take("--service"));
-    match (peers, service, &words[..]) {
-        (true, false, []) => return peers::run(ctx, record),
-        (false, true, rest) => return service::run(ctx, record, rest),
-        (false, false, []) => {}
+    let (record, peers, buffer) = (take("--record"), take("--peers"), take("--buffer"));
+    let service = take("--service");
+    match (peers, buffer, service, &words[..]) {
+        (true, false, false, []) => return peers::run(ctx, record),
+        (false, true, false, []) => return buffer::run(ctx, record),
+        (false, false, true, rest) => return service::run(ctx, record, rest),
+        (false, false, false, []) => {}
         _ => {
-            let usage = "usage: bench [--peers | --service [--rounds N] [--only TEXT]] [--record]";
+            let usage = "usage: bench [--peers | --buffer | --service [--rounds N] [--only TEXT]] \
+                         [--record]";
             return Err(usage.to_owned());
         }
     }

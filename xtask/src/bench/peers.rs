@@ -229,7 +229,7 @@ fn owned(text: &mut String, cells: &Cells, names: &[&str]) {
                 let others = names.iter().filter(|name| like(who, name));
                 let faster: Vec<String> = others
                     .filter_map(|name| Some((ns(name)?, name)))
-                    .filter(|(theirs, _)| *theirs < ours)
+                    .filter(|(theirs, _)| theirs * TIE < ours)
                     .map(|(theirs, name)| format!("{name} {theirs:.1}"))
                     .collect();
                 if !faster.is_empty() {

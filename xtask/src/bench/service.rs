@@ -1,12 +1,11 @@
 //! Our service beside the C++ one: `tracing-core/benches/service` does the work, this fetches and builds
-//! what it needs. Below stands what the buffer by itself costs, for which there is no C++ program to run.
+//! what it needs.
 
-use super::{build, callgrind, inside, time_of};
+use super::build;
 use crate::Outcome;
 use crate::ctx::Ctx;
 use crate::interop::peer;
-use crate::{machine, report};
-use std::fmt::Write as _;
+use crate::report;
 use std::process::Stdio;
 
 const INTRODUCTION: &str = "\
@@ -20,45 +19,7 @@ that stopping and flushing are in it; *into a file* is `write_into_file`. *Must*
 the C++ column of this run where they have an x.
 ";
 
-const BUFFER: &str = "\
-The buffer alone: 64 MiB, chunks of 5 to 15 fragments of 50 to 500 bytes (2.7 KB), as upstream's
-`trace_buffer_benchmark.cc` has them. That program is in no package, so *C++ elsewhere* was measured on
-another day, on a machine of this kind with a memory up to two times as fast or as slow; what can be
-compared is the *floor*: the same bytes moved by `memcpy` alone, or the same lengths walked over, in this
-run. Instructions are those of the operation alone (callgrind).
-
-| what | ns | floor, ns | instructions | for each | C++ elsewhere, ns | aim |
-|---|--:|--:|--:|---|--:|---|
-";
-
-/// What, mode of the bench, mode of its floor, count for callgrind, unit, C++ V1 or V2, aim.
-type Row =
-    (&'static str, &'static str, &'static str, u32, &'static str, &'static str, &'static str);
-
-const ROWS: &[Row] = &[
-    ("copy-in, one writer", "write-1", "floor-write", 20_000, "chunk", "308", "<= 0.8x"),
-    ("copy-in, 1000 writers", "write-1000", "floor-write", 20_000, "chunk", "478", "<= 0.6x"),
-    ("read-out, one writer", "read", "floor-read", 1, "packet", "52", "<= 0.5x"),
-    ("read-out, 1000 writers", "read-1000", "floor-read", 1, "packet", "52", "<= 0.5x"),
-    ("patch of a late chunk", "patch", "", 20_000, "patch", "26 to 32", "<= 10 ns"),
-    ("patch of a chunk not there", "patch-absent", "", 20_000, "patch", "30", "<= 10 ns"),
-    ("V2: copy-in, one writer", "v2-write-1", "floor-write", 20_000, "chunk", "447", "<= 0.8x"),
-    (
-        "V2: copy-in, 1000 writers",
-        "v2-write-1000",
-        "floor-write",
-        20_000,
-        "chunk",
-        "473",
-        "<= 0.6x",
-    ),
-    ("V2: read-out, one writer", "v2-read", "floor-read", 1, "packet", "51", "<= 0.5x"),
-    ("V2: patch of a late chunk", "v2-patch", "", 20_000, "patch", "7 to 25", "<= 10 ns"),
-    ("V2: patch of a chunk not there", "v2-patch-absent", "", 20_000, "patch", "12011", "<= 10 ns"),
-];
-
 pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
-    machine::need(ctx, "valgrind", "valgrind")?;
     let theirs = peer::programs(ctx)?;
     ctx.say("building ours, in release");
     let mut cargo = ctx.cargo();
@@ -69,7 +30,6 @@ pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
     )?;
     let ours = ctx.root().join("target/release");
     let service = build(ctx, "tracing-core", "service")?;
-    let buffer = build(ctx, "tracing-core", "buffer")?;
 
     let mut command = ctx.command(&service);
     command.arg("--ours").arg(ours).arg("--peer").arg(theirs).args(rest);
@@ -77,18 +37,9 @@ pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
     let sides = ctx.output(command.stderr(Stdio::inherit()))?;
     ctx.say(&sides);
 
-    let mut text = format!("{INTRODUCTION}\n{sides}\n{BUFFER}");
-    ctx.say("the buffer alone");
-    let times = ctx.output(ctx.command(&buffer).arg("--bench"))?;
-    let time = |mode| time_of(&times, mode).unwrap_or_default();
-    for (what, mode, floor, count, per, theirs, aim) in ROWS {
-        let instructions = callgrind::instructions(ctx, &buffer, &[mode], *count, inside(mode))?;
-        let (ns, floor) = (time(mode), time(floor));
-        let line =
-            format!("| {what} | {ns} | {floor} | {instructions} | {per} | {theirs} | {aim} |");
-        ctx.say(&line);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{line}");
+    if record {
+        report::record(ctx, "Service", &format!("{INTRODUCTION}\n{sides}"))
+    } else {
+        Ok(())
     }
-    if record { report::record(ctx, "Service", &text) } else { Ok(()) }
 }
