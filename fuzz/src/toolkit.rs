@@ -29,7 +29,12 @@ pub fn reader(bytes: &[u8]) {
 
 /// Two decoders may differ in what an input may cost, in nothing else.
 fn costs(error: DecodeError) -> bool {
-    matches!(error.kind, DecodeErrorKind::TooLarge | DecodeErrorKind::TooManyElements)
+    matches!(
+        error.kind,
+        DecodeErrorKind::TooLarge
+            | DecodeErrorKind::TooManyElements
+            | DecodeErrorKind::TooMuchMemory
+    )
 }
 
 /// `bytes` as an owned message and as a dynamic one, which are of one opinion. They may write fields

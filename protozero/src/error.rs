@@ -41,6 +41,8 @@ pub enum DecodeErrorKind {
     TooDeep,
     /// More elements than the decoder's budget allows.
     TooManyElements,
+    /// Structs of more bytes than so short an input may ask for; see [`Message::decode`](crate::Message::decode).
+    TooMuchMemory,
     /// More input than the decoder's budget allows.
     TooLarge,
 }
@@ -66,6 +68,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::Utf8 => "string is not UTF-8",
             Self::TooDeep => "messages nested too deeply",
             Self::TooManyElements => "too many elements",
+            Self::TooMuchMemory => "the messages in so few bytes would take too much memory",
             Self::TooLarge => "message too large",
         })
     }

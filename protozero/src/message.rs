@@ -44,11 +44,12 @@ use crate::owned::{Encode, Merge, count, encoded, frame, merge_all, to_front, to
 /// What decoding may allocate for the structs of nested messages, in bytes per byte of input.
 ///
 /// An empty nested message takes two bytes on the wire and a whole struct in memory; without a
-/// bound a small request could ask for gigabytes. Honest messages stay far below it.
+/// bound a small request could ask for gigabytes.
 pub(crate) const GROWTH_MAX: usize = 512;
 
-/// What decoding may allocate for nested messages whatever the size of the input, in bytes.
-pub(crate) const GROWTH_FREE: usize = 4 << 20;
+/// What decoding may allocate for nested messages whatever the size of the input, in bytes: thousands of
+/// honest messages of hundreds of fields, few of which are set.
+pub(crate) const GROWTH_FREE: usize = 32 << 20;
 
 /// A place to append encoded messages to: a vector, a stream, and with the feature `bytes` every
 /// `bytes::BufMut`.
@@ -201,9 +202,13 @@ macro_rules! encoding {
 pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + Debug {
     /// The message encoded in `bytes`.
     ///
+    /// Structs of nested messages may take 32 MiB and 512 bytes for each byte of input, since an empty message
+    /// has two bytes and its struct may have thousands. For input that is trusted to ask for more, begin with
+    /// `default()` and [`merge_within`](Self::merge_within) a [`DecodeContext::new()`], which has no such bound.
+    ///
     /// # Errors
-    /// [`DecodeError`] if `bytes` is no message, is nested too deeply, or asks for far more memory
-    /// than its size warrants.
+    /// [`DecodeError`] if `bytes` is no message, is nested too deeply, or asks for more memory
+    /// ([`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory)).
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut message = Self::default();
         message.merge(bytes)?;

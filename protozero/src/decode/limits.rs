@@ -58,11 +58,11 @@ impl<'b> DecodeContext<'b> {
     /// Charges `bytes` of memory that the input did not pay for by its size.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::TooManyElements`] when the budget has less left.
+    /// [`DecodeErrorKind::TooMuchMemory`] when the budget has less left.
     #[inline]
     pub fn grow(self, bytes: usize) -> Result<(), DecodeErrorKind> {
         let Some(left) = self.growth_left else { return Ok(()) };
-        left.set(left.get().checked_sub(bytes).ok_or(DecodeErrorKind::TooManyElements)?);
+        left.set(left.get().checked_sub(bytes).ok_or(DecodeErrorKind::TooMuchMemory)?);
         Ok(())
     }
 }
