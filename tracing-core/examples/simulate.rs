@@ -8,6 +8,7 @@
 use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing_core::testing::{Report, simulate, simulate_with};
 
@@ -51,9 +52,12 @@ fn run(arguments: &[String]) -> Result<String, String> {
     let mut few_effects = Vec::new();
     let mut sum = Report::default();
     let (mut lives, mut failed) = (0, Vec::new());
-    for seed in (0..seeds).chain(invented) {
+    let all: Vec<u64> = (0..seeds).chain(invented).collect();
+    // At once, as a run may be long.
+    let tell = |seed| move |e| eprintln!("{e}\n  replay: cargo xtask sim --seed {seed}");
+    for (seed, lived) in at_a_time(&all, |seed| live(seed).map_err(tell(seed))) {
         lives += 1;
-        match live(seed) {
+        match lived {
             Ok(report) => {
                 sum.inputs += report.inputs;
                 sum.sessions += report.sessions;
@@ -67,18 +71,16 @@ fn run(arguments: &[String]) -> Result<String, String> {
                     few_effects.push(seed);
                 }
             }
-            Err(error) => {
-                eprintln!("{error}\n  replay: cargo xtask sim --seed {seed}");
-                failed.push(seed);
-            }
+            Err(()) => failed.push(seed),
         }
     }
     if !failed.is_empty() {
         return Err(format!("{} of {lives} lives broke a rule: seeds {failed:?}", failed.len()));
     }
+    few_effects.truncate(fail_each as usize);
     let mut failures = 0;
-    for seed in few_effects.into_iter().take(fail_each as usize) {
-        failures += fail_each_effect(seed)?;
+    for (_, failed) in at_a_time(&few_effects, fail_each_effect) {
+        failures += failed?;
     }
     let missing = sum.marks.missing();
     if lives >= LIVES_THAT_MEET_ALL && !missing.is_empty() {
@@ -97,6 +99,23 @@ fn run(arguments: &[String]) -> Result<String, String> {
         sum.agreed,
         sum.marks.len()
     ))
+}
+
+/// Does something with each seed, on every processor one at a time; what came of it in the order of the seeds.
+fn at_a_time<T: Send>(seeds: &[u64], work: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
+    let left = AtomicUsize::new(0);
+    let worker = || {
+        let next = || Some(left.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < seeds.len());
+        std::iter::from_fn(next).map(|at| (at, work(seeds[at]))).collect::<Vec<_>>()
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        // What panics in a life is caught there.
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(at, came)| (seeds[at], came)).collect()
 }
 
 fn one(seed: u64) -> Result<String, String> {

@@ -6,7 +6,7 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
-    no_panic, no_std, parity, sim, size, tidy,
+    no_panic, no_std, parity, pool, sim, size, tidy,
 };
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -169,19 +169,22 @@ fn doc(ctx: &Ctx) -> Outcome {
     ctx.run(command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
 }
 
-/// No area of the schema, each of them alone, some together, and all at once.
+/// No area of the schema, each of them alone, some together, and all at once. The schema is one crate, and to check
+/// it takes one processor: as many are checked at a time as there are, each in a folder of its own.
 fn areas(ctx: &Ctx) -> Outcome {
     let manifest = read(&ctx.root().join("protos/Cargo.toml"))?;
     let all = manifest.split_once("\nfull = [").and_then(|(_, rest)| rest.split_once(']'));
     let (all, _) = all.ok_or("protos/Cargo.toml has no feature `full`")?;
     let alone = all.split('"').skip(1).step_by(2);
-    for features in ["", "text", "chrome,text", "android,power"].into_iter().chain(alone) {
-        let mut command = ctx.cargo();
-        command.args(["check", "--package", "protos"]);
-        ctx.run(command.args(["--features", features]))?;
-    }
-    let mut command = ctx.cargo();
-    ctx.run(command.args(["test", "--package", "protos", "--features", "full,text,descriptor-set"]))
+    let some = ["", "text", "chrome,text", "android,power"];
+    let checks = some.into_iter().chain(alone).map(|features| ("check", features));
+    let jobs: Vec<_> = [("test", "full,text,descriptor-set")].into_iter().chain(checks).collect();
+    pool::all(jobs, |number, (command, features)| {
+        let target = ctx.target(&format!("areas/{number}"))?;
+        let mut cargo = ctx.cargo();
+        cargo.args([command, "--package", "protos", "--features", features]);
+        ctx.run(cargo.env("CARGO_TARGET_DIR", target))
+    })
 }
 
 fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {

@@ -2,12 +2,10 @@
 //! pass the compiler flags ourselves, because then one build serves all targets and a clean machine
 //! needs no further tool.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::Outcome;
 use crate::asan::TARGET;
 use crate::ctx::Ctx;
-use crate::machine;
+use crate::{machine, pool};
 
 /// Edge coverage with comparison tracing, and the address sanitizer, as cargo-fuzz does. Not its
 /// `link-dead-code`: it would compile all of the schema's code for the few messages we read.
@@ -39,29 +37,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let folder = ctx.target("fuzz")?;
     build(ctx, &folder)?;
     let chosen = targets.iter().filter(|t| only.as_ref().is_none_or(|o| o == *t));
-    all_at(chosen, |target| fuzz_one(ctx, &folder, target, &seconds))
-}
-
-/// Does `work` for each target, one on each processor at a time: a target keeps one busy and no more.
-fn all_at<'t>(
-    targets: impl Iterator<Item = &'t String> + Send,
-    work: impl Fn(&str) -> Outcome + Sync,
-) -> Outcome {
-    let left = Mutex::new(targets);
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let worker = || {
-        while let Some(target) = next() {
-            work(target)?;
-        }
-        Ok(())
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let ends = workers.into_iter().map(|w| w.join().map_err(|_| "a worker died".to_owned())?);
-        // All of them, so that what several targets find is told of the first and kept of each.
-        ends.fold(Ok(()), Outcome::and)
-    })
+    // A target keeps one processor busy and no more.
+    pool::all(chosen, |_, target| fuzz_one(ctx, &folder, target, &seconds))
 }
 
 /// The names of `fuzz/fuzz_targets/*.rs`, sorted.

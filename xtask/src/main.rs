@@ -22,6 +22,7 @@ mod miri;
 mod no_panic;
 mod no_std;
 mod parity;
+mod pool;
 mod report;
 mod sim;
 mod size;
