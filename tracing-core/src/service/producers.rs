@@ -105,7 +105,8 @@ impl Producer {
     pub(super) fn note_touched(&mut self, page: usize) {
         let Some(smb) = &self.smb else { return };
         let page_bytes = smb.page_size().bytes();
-        if page.saturating_mul(page_bytes) < limits::SMB_MAPPED_BYTES {
+        let adds_up = smb.bytes() > limits::SMB_MAPPED_BYTES + limits::SMB_MAPPED_AGAIN_BYTES;
+        if !adds_up || page.saturating_mul(page_bytes) < limits::SMB_MAPPED_BYTES {
             return;
         }
         self.smb_touched += page_bytes;
