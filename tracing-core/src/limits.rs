@@ -50,7 +50,11 @@ pub const READ_PASS_BYTES: usize = 32 * 1024;
 /// go into one packet as upstream's.
 pub const FILE_PASS_BYTES: usize = 1024 * 1024;
 /// The same for packets as they are, where nobody sees how many were written at a time.
-pub const FILE_PIECE_BYTES: usize = 256 * 1024;
+pub const FILE_PIECE_BYTES: usize = 128 * 1024;
+/// Writes of packets as they are that one file has on their way at a time: one is written, one is made.
+pub const FILE_PIECES_MAX: usize = 2;
+/// What is written to a file that is being completed before the disk is asked to begin with it, bytes.
+pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
 
 // ---------------------------------------------------------------- protocol: sessions
 

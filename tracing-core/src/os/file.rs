@@ -167,6 +167,14 @@ impl OutputFile {
         Ok(())
     }
 
+    /// Asks the system to begin with what [`sync`](Self::sync) will wait for. Waits only for room in the disk's
+    /// queue; where there is no disk, or no such request, nothing happens.
+    pub fn begin_sync(&self) {
+        if !self.may_block {
+            super::writeback::begin(&self.fd);
+        }
+    }
+
     /// Waits until all that was written is on the disk. A pipe or terminal has nothing to wait for.
     ///
     /// # Errors

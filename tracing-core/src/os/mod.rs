@@ -1,8 +1,8 @@
 //! Every system call this crate makes.
 //!
-//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for three files: [`shm`],
-//! which maps memory, [`memory`], which asks for it, and `tsc`, which reads a register. Descriptors are always
-//! owned values and always close on exec.
+//! Layer 4. Everything is `rustix`, `nix` or the standard library, safe and typed, but for four files: [`shm`],
+//! which maps memory, [`memory`], which asks for it, `tsc`, which reads a register, and `writeback`, which makes
+//! a call that none of them has. Descriptors are always owned values and always close on exec.
 //!
 //! | file | calls | for |
 //! |---|---|---|
@@ -20,6 +20,7 @@
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect`, `getsockname`, `getpeername` | virtual machines |
 //! | `timezone` | files of tzdata | the offset of local time |
 //! | `tsc` | none: an instruction | one more clock |
+//! | `writeback` | `sync_file_range` | ending traces sooner |
 //! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | sockets that were passed, and saying that we are ready |
 
 pub mod clock;
@@ -34,6 +35,7 @@ pub mod socket;
 pub mod systemd;
 pub mod timezone;
 mod tsc;
+mod writeback;
 
 use crate::error::OsError;
 

@@ -22,8 +22,8 @@
 //! 4. Replies to a peer that left are dropped silently; its `…Disconnected` follows once, and nothing
 //!    from it comes after that. A peer that does not read is the shell's to cut off.
 //! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each
-//!    answered by exactly one input. A write that came out short is retried by the shell; an error is final
-//!    for the file, which the shell then closes.
+//!    answered by exactly one input, those of one file in their order. A write that came out short is
+//!    retried by the shell; an error is final for the file, which the shell then closes: what follows fails.
 //!    [`Output::AbandonFile`] ends a file at once and is not answered.
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
@@ -84,7 +84,7 @@ pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
 pub use self::core::Footprint;
 pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
-pub use self::output::{Boost, LogLevel, Output, Rejected};
+pub use self::output::{Boost, FileSync, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
 pub use self::provenance::ExtensionSet;
 #[cfg(any(test, feature = "testing"))]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::output::{Boost, LogLevel, Output, Rejected};
+use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
 use super::spares::Spares;
 use crate::ids::{CallId, ClientId, FileId};
 use crate::limits;
@@ -112,7 +112,7 @@ impl Outbox {
         self.queue.push_back(Output::CreateFile { token, path });
     }
 
-    pub(super) fn write_file(&mut self, file: FileId, data: Bytes, sync: bool, close: bool) {
+    pub(super) fn write_file(&mut self, file: FileId, data: Bytes, sync: FileSync, close: bool) {
         self.queue.push_back(Output::WriteFile { file, data, sync, close });
     }
 
@@ -130,7 +130,7 @@ impl Outbox {
 
     /// Gives back a file that nobody needs.
     pub(super) fn close_file(&mut self, file: FileId) {
-        self.write_file(file, Bytes::new(), false, true);
+        self.write_file(file, Bytes::new(), FileSync::No, true);
     }
 
     pub(super) fn error(&mut self, text: impl Into<String>) {

@@ -29,6 +29,18 @@ pub enum Boost {
     Fifo(u32),
 }
 
+/// How durable what was written to a file is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSync {
+    /// As the system likes.
+    No,
+    /// The disk should begin with it (`sync_file_range`), for the rest of the file and then
+    /// [`Wait`](Self::Wait) follow. Nobody waits for it, and nobody minds if it is not done.
+    Begin,
+    /// All of it, before the answer (`fdatasync`).
+    Wait,
+}
+
 /// One effect. They must be carried out in order.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -67,8 +79,8 @@ pub enum Output {
         file: FileId,
         /// What to append; may be empty.
         data: Bytes,
-        /// Make all that was written durable (`fdatasync`).
-        sync: bool,
+        /// Whether to make all that was written durable.
+        sync: FileSync,
         /// Close it afterwards, whatever happened.
         close: bool,
     },

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use protos::GetAsyncCommandResponseCmd as Cmd;
 
 use crate::ipc::port::{ConsumerPort, Port, ProducerPort};
-use crate::service::{Input, Output};
+use crate::service::{FileSync, Input, Output};
 
 /// The kind of thing, and its name.
 pub type Mark = (&'static str, &'static str);
@@ -60,8 +60,8 @@ names!(output, OUTPUTS, Output {
     Output::Reply { result: Err(_), .. } => "Reply: rejected",
     Output::Disconnect { .. } => "Disconnect",
     Output::CreateFile { .. } => "CreateFile",
-    Output::WriteFile { sync: false, close: false, .. } => "WriteFile",
-    Output::WriteFile { sync: true, close: false, .. } => "WriteFile with sync",
+    Output::WriteFile { sync: FileSync::No | FileSync::Begin, close: false, .. } => "WriteFile",
+    Output::WriteFile { sync: FileSync::Wait, close: false, .. } => "WriteFile with sync",
     Output::WriteFile { close: true, .. } => "WriteFile and close",
     Output::CopyFile { .. } => "CopyFile",
     Output::AbandonFile { .. } => "AbandonFile",

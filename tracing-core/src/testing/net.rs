@@ -32,6 +32,8 @@ pub(super) struct Net {
     /// Latest delivery of each direction of each connection: bytes do not overtake each other.
     up: BTreeMap<ClientId, u64>,
     down: BTreeMap<ClientId, u64>,
+    /// And of each file: its writes are done in order.
+    files: BTreeMap<FileId, u64>,
     delay_ns_max: u64,
 }
 
@@ -44,6 +46,7 @@ impl Net {
             last: 0,
             up: BTreeMap::new(),
             down: BTreeMap::new(),
+            files: BTreeMap::new(),
             delay_ns_max,
         }
     }
@@ -65,6 +68,15 @@ impl Net {
     pub(super) fn soon(&mut self, now: u64, event: Event) {
         let at = now + self.rng.below(self.delay_ns_max);
         self.at(at, event);
+    }
+
+    /// A file operation is over soon, after those before it.
+    pub(super) fn file_done(&mut self, now: u64, file: FileId, result: Result<(), FileError>) {
+        let at = now + self.rng.below(self.delay_ns_max);
+        let latest = self.files.entry(file).or_default();
+        *latest = at.max(*latest);
+        let at = *latest;
+        self.at(at, Event::FileDone(file, result));
     }
 
     pub(super) fn send_up(&mut self, now: u64, client: ClientId, input: Input) {

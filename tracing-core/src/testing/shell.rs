@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::ids::{CallId, ClientId, FileId};
 use crate::service::{
-    Boost, ConsumerRequest, FileError, HostInfo, Input, LogLevel, Output, Peer, ProducerRequest,
-    RegionFactory, Service, ServiceConfig,
+    Boost, ConsumerRequest, FileError, FileSync, HostInfo, Input, LogLevel, Output, Peer,
+    ProducerRequest, RegionFactory, Service, ServiceConfig,
 };
 use crate::shm::Region;
 use crate::time::Now;
@@ -43,8 +43,12 @@ pub struct MemoryFile {
     pub bytes: Vec<u8>,
     /// How often it was made durable.
     pub syncs: usize,
+    /// How often the disk was asked to begin with that.
+    pub syncs_begun: usize,
     /// Whether the service let go of it.
     pub closed: bool,
+    /// A write failed: it was closed then.
+    pub failed: bool,
     /// Its path, if the service had it created.
     pub path: String,
 }
@@ -315,7 +319,7 @@ impl Shell {
                 }
                 Output::CopyFile { from, to } => {
                     let bytes = self.files.get(&from).map(|f| f.bytes.clone()).unwrap_or_default();
-                    let result = self.write(to, &bytes, false, false);
+                    let result = self.write(to, &bytes, FileSync::No, false);
                     self.service.handle(&self.now(), Input::FileWritten { file: to, result });
                 }
                 Output::AbandonFile { file } => {
@@ -347,16 +351,25 @@ impl Shell {
         (self.fail_file_op == Some(number)).then(|| format!("operation {number} fails"))
     }
 
-    fn write(&mut self, id: FileId, data: &[u8], sync: bool, close: bool) -> Result<(), FileError> {
-        let error = self.write_error.clone().or_else(|| self.file_op());
+    fn write(
+        &mut self,
+        id: FileId,
+        data: &[u8],
+        sync: FileSync,
+        close: bool,
+    ) -> Result<(), FileError> {
+        let failed = self.files.get(&id).is_some_and(|file| file.failed);
+        let closed = failed.then(|| "the file is closed".into());
+        let error = closed.or_else(|| self.write_error.clone()).or_else(|| self.file_op());
         let file = self.files.entry(id).or_default();
-        assert!(!file.closed, "written after it was closed");
+        assert!(file.failed || !file.closed, "written after it was closed");
         if let Some(text) = &error {
-            file.closed = true;
+            (file.closed, file.failed) = (true, true);
             return Err(FileError { text: text.clone() });
         }
         file.bytes.extend_from_slice(data);
-        file.syncs += usize::from(sync);
+        file.syncs += usize::from(sync == FileSync::Wait);
+        file.syncs_begun += usize::from(sync == FileSync::Begin);
         file.closed = close;
         Ok(())
     }

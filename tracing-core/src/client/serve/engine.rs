@@ -105,7 +105,8 @@ impl Engine {
             self.hear(client);
         }
         self.take_local();
-        while self.hear_of_files() {}
+        // Files with threads wake us for what comes meanwhile: others want to be heard in between.
+        while self.hear_of_files() && self.files.are_here() {}
         if self.service.poll_timeout().is_some_and(|due| due.0 <= clock::boot_ns()) {
             self.service.handle_timeout(&clock::now());
             self.carry_out();

@@ -12,7 +12,7 @@ use crate::error::OsError;
 use crate::ids::FileId;
 use crate::os::file::{CutShort, OutputFile, Unwanted};
 use crate::os::poll::Wake;
-use crate::service::{FileError, Input};
+use crate::service::{FileError, FileSync, Input};
 use crate::sync::{Arc, Mutex, lock, mpsc};
 
 /// How long the end of the daemon waits for what is still being written. A disk takes less; a pipe that
@@ -22,7 +22,7 @@ pub(super) const LAST_WRITES: Duration = Duration::from_secs(5);
 /// What a thread is to do with its file.
 enum Job {
     /// Append.
-    Write { data: Bytes, sync: bool, close: bool },
+    Write { data: Bytes, sync: FileSync, close: bool },
     /// Give what is in it by now to the thread of another file.
     Share(FileId, mpsc::Sender<Job>),
     /// Append the first so many bytes of another file, or fail as that one did.
@@ -139,7 +139,7 @@ impl Files {
     }
 
     /// Appends; the answer comes through [`take_done`](Self::take_done).
-    pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: bool, close: bool) {
+    pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: FileSync, close: bool) {
         let taken = self.send(id, Job::Write { data, sync, close });
         if close || !taken {
             // What was sent is still done.
@@ -162,6 +162,11 @@ impl Files {
         if !asked {
             self.outlet.put(to, Err(closed()));
         }
+    }
+
+    /// Whether jobs are done by whoever asks for what was done.
+    pub(super) fn are_here(&self) -> bool {
+        self.here.is_some()
     }
 
     /// Somebody has waited already: the end does not do it again.
@@ -253,7 +258,14 @@ impl Job {
             Self::Write { data, sync, close } => {
                 let written = open.and_then(|file| {
                     append_packets(file, &data)?;
-                    if sync { file.sync().map_err(failed) } else { Ok(()) }
+                    match sync {
+                        FileSync::No => Ok(()),
+                        FileSync::Begin => {
+                            file.begin_sync();
+                            Ok(())
+                        }
+                        FileSync::Wait => file.sync().map_err(failed),
+                    }
                 });
                 outlet.give_back(data);
                 (written, close)
@@ -327,7 +339,7 @@ mod tests {
         let mut files = Files::new(Wake::new().unwrap(), true);
         let id = files.adopt(writer);
         let data = Bytes::from(vec![0; 1 << 20]);
-        files.write(id, data.clone(), false, false);
+        files.write(id, data.clone(), FileSync::No, false);
         // As much as the pipe takes is there: the thread waits for room.
         let mut taken = vec![0; 4096];
         rustix::io::read(&reader, &mut taken).unwrap();
@@ -343,7 +355,7 @@ mod tests {
         let mut files = Files::new(Wake::new().unwrap(), true);
         let id = files.adopt(writer);
         let data: Vec<u8> = (0..1_000_003_u32).map(|i| (i % 251) as u8).collect();
-        files.write(id, data.clone().into(), true, true);
+        files.write(id, data.clone().into(), FileSync::Wait, true);
         let mut all = Vec::new();
         std::io::Read::read_to_end(&mut File::from(reader), &mut all).unwrap();
         assert!(all == data);

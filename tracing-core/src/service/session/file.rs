@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   timer ─> [flush] ─> pass ─> WriteFile ─> FileWritten ─> more? pass … : sleep until the next period
-//!                                                  └─ the last one of the session closes the file
+//!                       pass ─> WriteFile          └─ the last one of the session closes the file
 //! ```
 //!
-//! One write is on its way at a time, so memory is bounded by one pass whatever the disk does. Between
-//! writes the file is a valid trace. An error of the disk poisons the file: nothing more is written, and
-//! the session ends with that error for its consumer.
+//! Two writes are on their way at a time: while one is written the next is made, and memory is bounded whatever
+//! the disk does. Between writes the file is a valid trace. An error of the disk poisons the file: nothing
+//! more is written, and the session ends with that error for its consumer.
 
 use protos::TraceConfig;
 
@@ -17,6 +17,7 @@ use crate::ids::{FileId, SessionId};
 use crate::limits;
 use crate::service::FileError;
 use crate::service::core::Service;
+use crate::service::output::FileSync;
 use crate::service::timers::{Clock, TimerKind};
 
 /// The period of writes that a config asks for, ms.
@@ -34,10 +35,12 @@ pub(in crate::service) struct SessionFile {
     pub(in crate::service) period_ms: u64,
     /// Largest size, bytes; zero for any.
     bytes_max: u64,
-    bytes_written: u64,
+    bytes_sent: u64,
+    /// Since it was last asked to go to the disk.
+    bytes_unsynced: usize,
     sync: bool,
-    /// A `WriteFile` was sent and not answered yet, of so many bytes.
-    on_the_way: Option<u64>,
+    /// `WriteFile`s that were sent and not answered yet.
+    on_the_way: usize,
     /// Passes go on until the buffers are empty.
     draining: bool,
     /// After the current drain the file is complete.
@@ -52,9 +55,10 @@ impl SessionFile {
             id,
             period_ms: period_ms(config),
             bytes_max: config.max_file_size_bytes.unwrap_or(0),
-            bytes_written: 0,
+            bytes_sent: 0,
+            bytes_unsynced: 0,
             sync: config.fflush_post_write.is_some_and(|m| m.0 == 2),
-            on_the_way: None,
+            on_the_way: 0,
             draining: false,
             finishing: false,
             closing: false,
@@ -64,6 +68,21 @@ impl SessionFile {
     /// Whether nothing more can get into it.
     pub(in crate::service) fn is_closing(&self) -> bool {
         self.closing
+    }
+
+    /// What a piece asks of the disk, which is the last one of a drain if it is `over`.
+    fn sync_of(&mut self, piece: usize, over: bool) -> FileSync {
+        self.bytes_unsynced += piece;
+        if self.closing || (over && self.sync) {
+            self.bytes_unsynced = 0;
+            FileSync::Wait
+        } else if self.finishing && self.bytes_unsynced >= limits::FILE_SYNC_BYTES {
+            // A slow disk holds up only what it would hold up in the end: nothing is recorded any more.
+            self.bytes_unsynced = 0;
+            FileSync::Begin
+        } else {
+            FileSync::No
+        }
     }
 }
 
@@ -86,9 +105,7 @@ impl Service {
     pub(in crate::service) fn write_file(&mut self, id: SessionId) {
         let Some(file) = self.sessions.get_mut(&id).and_then(|s| s.file.as_mut()) else { return };
         file.draining = true;
-        if file.on_the_way.is_none() && !file.closing {
-            self.file_pass(id);
-        }
+        self.file_passes(id);
     }
 
     /// Writes all that is left, with the final statistics, and closes the file.
@@ -102,21 +119,29 @@ impl Service {
 
     /// Goes on with what was put off for a clone.
     pub(in crate::service) fn resume_file(&mut self, id: SessionId) {
-        let file = self.sessions.get(&id).and_then(|s| s.file.as_ref());
-        if file.is_some_and(|f| f.draining && f.on_the_way.is_none() && !f.closing) {
+        self.file_passes(id);
+    }
+
+    /// Passes until enough is on the way.
+    fn file_passes(&mut self, id: SessionId) {
+        while self.wants_pass(id) && !self.file_holds_still(id) {
             self.file_pass(id);
         }
     }
 
+    fn wants_pass(&self, id: SessionId) -> bool {
+        let Some(session) = self.sessions.get(&id) else { return false };
+        // Compressing takes longer than writing, and more at a time.
+        let window = if session.compression.is_some() { 1 } else { limits::FILE_PIECES_MAX };
+        session.file.as_ref().is_some_and(|f| f.draining && !f.closing && f.on_the_way < window)
+    }
+
     fn file_pass(&mut self, id: SessionId) {
-        if self.file_holds_still(id) {
-            return;
-        }
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(file) = session.file.as_mut() else { return };
         let room = match file.bytes_max {
             0 => u64::MAX,
-            max => max.saturating_sub(file.bytes_written),
+            max => max.saturating_sub(file.bytes_sent),
         };
         // Nobody fired its trigger: the file stays empty.
         let waits = session.waits_for_trigger();
@@ -138,10 +163,11 @@ impl Service {
         if over && !file.closing {
             self.timers.set_aligned(&now, file.period_ms, TimerKind::FileWrite, id.0);
         }
-        let sync = file.closing || (over && file.sync);
+        let sync = file.sync_of(bytes.len(), over);
         // A pass whose packets were all kept back writes nothing, too: the answer leads to the next one.
-        if !bytes.is_empty() || sync || !over {
-            file.on_the_way = Some(bytes.len() as u64);
+        if !bytes.is_empty() || sync == FileSync::Wait || !over {
+            file.on_the_way += 1;
+            file.bytes_sent += bytes.len() as u64;
             self.out.write_file(file.id, bytes, sync, file.closing);
         }
         if full && started {
@@ -155,7 +181,7 @@ impl Service {
             return;
         }
         let of_file = |s: &&mut super::state::Session| {
-            s.file.as_ref().is_some_and(|f| f.id == file && f.on_the_way.is_some())
+            s.file.as_ref().is_some_and(|f| f.id == file && f.on_the_way > 0)
         };
         let Some(session) = self.sessions.values_mut().find(of_file) else { return };
         let id = session.id;
@@ -164,13 +190,11 @@ impl Service {
             self.timers.set_in(&self.now, Clock::Monotonic, wait_ns, TimerKind::FileStall, id.0);
         }
         let Some(state) = session.file.as_mut() else { return };
-        state.bytes_written += state.on_the_way.take().unwrap_or(0);
-        let closed = state.closing;
-        let draining = state.draining;
+        state.on_the_way -= 1;
+        let closed = state.closing && state.on_the_way == 0;
         match result {
             Ok(()) if closed => self.file_closed(id),
-            Ok(()) if draining => self.file_pass(id),
-            Ok(()) => {}
+            Ok(()) => self.file_passes(id),
             Err(error) => {
                 let path = session.config.output_path.as_deref().unwrap_or("the trace file");
                 let text = format!("writing {path} failed: {}", error.text);

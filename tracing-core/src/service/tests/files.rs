@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::FileId;
+use crate::limits;
 use crate::service::{Input, Output};
 use crate::testing::mock::decode_file;
 use crate::testing::shell::MemoryFile;
@@ -233,6 +234,60 @@ fn large_buffers_are_written_in_passes() {
     consumer.disable(&mut shell);
     assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
     assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)).len(), 1000);
+}
+
+/// The disk has most of it when the end waits for the disk.
+#[test]
+fn a_disk_begins_before_a_large_file_is_complete() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(32_768)], ..into_file(&["ds"]) };
+    let (mut producer, consumer, id) = started(&mut shell, config);
+    for _ in 0..3500 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&"x".repeat(3000))]);
+    }
+    shell.advance_ms(100);
+    assert_eq!(file(&shell, id).syncs_begun, 0, "while it is recorded it goes as the system likes");
+    consumer.disable(&mut shell);
+    let file = file(&shell, id);
+    let times = file.bytes.len() / (limits::FILE_SYNC_BYTES + limits::FILE_PIECE_BYTES);
+    assert_eq!((file.syncs_begun, file.syncs), (times, 1));
+    assert!(times >= 2);
+}
+
+/// Two pieces are on their way and a third is there: what becomes of the answers, and the end that is said.
+fn answered(answers: &[Result<(), &str>]) -> Vec<Option<String>> {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(8192)], ..into_file(&["ds"]) };
+    let (mut producer, mut consumer, file) = started(&mut shell, config);
+    for _ in 0..100 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&"x".repeat(3000))]);
+    }
+    shell.stuck.insert(file);
+    consumer.disable(&mut shell);
+    let answer = |result: &Result<(), &str>| {
+        let result = result.map_err(|text| crate::service::FileError { text: text.into() });
+        shell.input(Input::FileWritten { file, result });
+        consumer.ended(&mut shell)
+    };
+    let ends = answers.iter().map(answer).collect();
+    consumer.disconnect(&mut shell);
+    assert!(shell.service.is_idle());
+    ends
+}
+
+#[test]
+fn a_file_is_complete_when_all_pieces_are_answered() {
+    let end = Some(String::new());
+    assert_eq!(answered(&[Ok(()), Ok(()), Ok(())]), [None, None, end]);
+}
+
+#[test]
+fn the_first_failure_is_told_and_the_next_is_not() {
+    let no_space = "writing the trace file failed: No space left".to_owned();
+    let fails = [Err("No space left"), Err("the file is closed")];
+    assert_eq!(answered(&fails), [Some(no_space.clone()), None]);
+    let fails = [Ok(()), Err("No space left"), Err("the file is closed")];
+    assert_eq!(answered(&fails), [None, Some(no_space), None]);
 }
 
 #[test]

@@ -50,14 +50,14 @@ impl World {
                     let mut known = known!(self);
                     self.model.file(&mut known, session, &data)?;
                     let result = self.write(file, &data, close)?;
-                    self.net.soon(now, Event::FileDone(file, result));
+                    self.net.file_done(now, file, result);
                 }
                 Output::CopyFile { from, to } => {
                     let result = self.copy(from, to)?;
                     // A large file, or a slow disk: some do not wait for the end.
                     let slow_ns =
                         if self.rng.chance(30) { self.rng.below(20_000_000_000) } else { 0 };
-                    self.net.soon(now + slow_ns, Event::FileDone(to, result));
+                    self.net.file_done(now + slow_ns, to, result);
                 }
                 Output::AbandonFile { file } => {
                     let Some(file) = self.files.get_mut(&file) else {

@@ -12,6 +12,8 @@ use crate::testing::check::Reader;
 pub(super) struct SimFile {
     pub(super) bytes: Vec<u8>,
     pub(super) closed: bool,
+    /// By a write that failed: what is on its way fails, too.
+    failed: bool,
     /// The service wants to hear nothing more of it.
     pub(super) abandoned: bool,
     /// The service got it; until then it dies with the message it is in.
@@ -35,6 +37,7 @@ impl World {
         let file = SimFile {
             bytes: Vec::new(),
             closed: false,
+            failed: false,
             abandoned: false,
             arrived: consumer.is_none(),
             checked: 0,
@@ -69,11 +72,14 @@ impl World {
     ) -> Result<Result<(), FileError>, String> {
         let fails = self.effect_fails(10);
         let Some(file) = self.files.get_mut(&id) else { return Err("unknown file".into()) };
+        if file.failed {
+            return Ok(Err(FileError { text: "the file is closed".into() }));
+        }
         if file.closed {
             return Err(format!("{id:?} is written after its end"));
         }
         if fails {
-            file.closed = true;
+            (file.closed, file.failed) = (true, true);
             return Ok(Err(FileError { text: "No space left on device".into() }));
         }
         file.bytes.extend_from_slice(data);
