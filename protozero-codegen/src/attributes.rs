@@ -33,14 +33,18 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     let types = config.message_attributes.iter().chain(&config.enum_attributes);
     let lost = types.clone().find(|(name, _)| !any(schema, name, false));
     let lost = lost.or_else(|| config.field_attributes.iter().find(|(n, _)| !any(schema, n, true)));
-    match lost {
+    let nothing = |name: &String, what: &str| Error {
+        file: name.clone(),
+        line: 0,
+        column: 0,
+        message: format!("nothing in the schema has this name, to {what}"),
+    };
+    if let Some((name, _)) = lost {
+        return Err(nothing(name, "stand attributes at"));
+    }
+    match config.bytes.iter().find(|name| !any(schema, name, true)) {
         None => Ok(()),
-        Some((name, _)) => Err(Error {
-            file: name.clone(),
-            line: 0,
-            column: 0,
-            message: "nothing in the schema has this name, to stand attributes at".into(),
-        }),
+        Some(name) => Err(nothing(name, "hold as Bytes")),
     }
 }
 
@@ -61,7 +65,7 @@ fn any(schema: &Schema, name: &str, fields: bool) -> bool {
 }
 
 /// Whether `full` is what `name` says, or in it.
-fn inside(name: &str, full: &str) -> bool {
+pub(crate) fn inside(name: &str, full: &str) -> bool {
     let name = name.trim_start_matches('.');
     let rest = full.strip_prefix(name);
     name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

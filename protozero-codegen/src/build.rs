@@ -136,6 +136,13 @@ impl Build {
         self
     }
 
+    /// Holds `bytes` as `bytes::Bytes` in all that has one of these names: see [`Config::bytes`].
+    #[must_use]
+    pub fn bytes(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.config.bytes.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
     /// Attributes of messages, their oneofs and enums: [`Self::message_attribute`] and
     /// [`Self::enum_attribute`] at once.
     #[must_use]

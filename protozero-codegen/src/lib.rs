@@ -21,8 +21,9 @@
 //! proto2, proto3 and edition 2023, all of them: presence, closed and open enums, packed and expanded
 //! runs, oneofs, maps, groups and delimited messages, extensions of own and foreign messages,
 //! defaults, reserved names and numbers, public imports, services that stream both ways. What the
-//! schema must not do is an [`Error`] with file, line, column and reason. Custom options are read
-//! over. `required` is a field that may be absent: nothing here fails for want of it.
+//! schema must not do is an [`Error`] with file, line, column and reason. Custom options change nothing
+//! in the code; a [`descriptor_set`] has them. `required` is a field that may be absent: nothing here
+//! fails for want of it.
 //!
 //! `google/protobuf/*.proto` need not be among the sources: `any`, `api`, `compiler/plugin`,
 //! `cpp_features`, `descriptor`, `duration`, `empty`, `field_mask`, `java_features`, `source_context`,
@@ -152,6 +153,12 @@ pub struct Config {
     /// Where generated code finds this crate's runtime, as a path: `::my_sdk::protozero`. Empty:
     /// `protozero` is a dependency of the receiving crate, under that name.
     pub runtime: String,
+    /// What of the schema holds `bytes` as `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`:
+    /// full names, as those of attributes below. `pkg.Blob.data` is one field (or member of a oneof, or
+    /// map, whose values they are then), `pkg.Blob` all of a message, `pkg` of a package, `.` of the schema.
+    /// The receiving crate's `protozero` needs its feature `bytes`. Decoding copies them, once, out of
+    /// whatever it reads; extensions are read as `Vec<u8>`.
+    pub bytes: Vec<String>,
     /// Attributes of messages: a full name in the schema to attributes as one writes them. `pkg.Order` is the
     /// struct, those of the messages inside it and the enums of its oneofs (one alone:
     /// `pkg.Order.paid`); `pkg` is the package, `.` all. They stand behind the derives that are there
@@ -195,13 +202,12 @@ pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
 }
 
 /// The schema as an encoded `google.protobuf.FileDescriptorSet`: what `protoc --include_imports
-/// --descriptor_set_out` writes, but for comments, places and options: of these it has what encoding
-/// depends on, `deprecated` and what editions call features, but no custom ones, and none of those that
-/// concern other languages alone (`java_package`, `ctype`, `idempotency_level`, ...). Who reads these out
-/// of a set has `protoc` make it.
+/// --descriptor_set_out` writes, options and custom options included, but for comments and places. As there,
+/// options with `retention = RETENTION_SOURCE` are left out.
 ///
 /// # Errors
-/// As [`generate`].
+/// As [`generate`], and an option that `google/protobuf/descriptor.proto` and the sources do not know, or whose
+/// value is none of its type.
 pub fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
     parse::descriptor_set(sources)
 }

@@ -9,21 +9,24 @@
 //! protobuf-parse makes the descriptors of all that it can read, which is proto2 and proto3. It
 //! knows no editions, keeps no comments, and names no places past the syntax; so each file is read
 //! by [`syntax`] first, which finds all that is wrong and where. For what only that can read its
-//! descriptors are taken, and so they are where the two differ ([`facts`]).
+//! descriptors are taken, and so they are where the two differ ([`facts`]). A descriptor set is of its
+//! descriptors alone: only they have all options.
 
 mod build;
 mod check;
 mod default;
 mod facts;
 mod features;
+mod fill;
 mod imports;
 mod link;
+mod options;
 mod set;
 
 use std::collections::BTreeMap;
 
 use protobuf::Message as _;
-use protobuf::descriptor::{FileDescriptorProto, FileDescriptorSet};
+use protobuf::descriptor::FileDescriptorProto;
 use protobuf_parse::Parser;
 
 use crate::error::Error;
@@ -37,6 +40,8 @@ pub(crate) struct Parsed {
     pub path: String,
     pub descriptor: FileDescriptorProto,
     pub notes: Notes,
+    /// See [`syntax::WRITTEN`].
+    pub options: Vec<syntax::Written>,
     /// Code is to be made for it.
     pub emitted: bool,
 }
@@ -61,32 +66,60 @@ pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Erro
 /// `sources` and the well-known files they need as a `FileDescriptorSet`, a file behind those that
 /// it imports.
 pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
-    let files = linked(sources)?;
+    let Read { mut files, .. } = read(sources)?;
+    let listed = files.len();
+    // It says what options there are, whether or not anybody imports it.
+    let known = files.iter().any(|f| f.path == options::DESCRIPTOR);
+    if !known && let Some(source) = wellknown::source(options::DESCRIPTOR) {
+        files.push(own(&source, false)?.0);
+    }
+    resolve(&mut files)?;
     // Some mistakes show in values only, which nothing here looks at.
-    build::schema(&files, true)?;
-    let mut set = FileDescriptorSet::new();
-    let mut open: BTreeMap<&str, &FileDescriptorProto> =
-        files.iter().map(|f| (f.path.as_str(), &f.descriptor)).collect();
+    let schema = build::whole(&files, true)?;
+    let options = options::Options::new(&files, &schema);
+    let mut open: BTreeMap<&str, usize> =
+        files[..listed].iter().enumerate().map(|(at, f)| (f.path.as_str(), at)).collect();
+    let mut set = Vec::new();
     while !open.is_empty() {
         // Imports in a circle were refused, so each round finds some.
-        let ready: Vec<&str> = open
-            .iter()
-            .filter(|(_, d)| !d.dependency.iter().any(|path| open.contains_key(path.as_str())))
-            .map(|(path, _)| *path)
-            .collect();
+        let imports = |at: usize| &files[at].descriptor.dependency;
+        let ready = |at: usize| !imports(at).iter().any(|path| open.contains_key(path.as_str()));
+        let ready: Vec<usize> = open.values().copied().filter(|at| ready(*at)).collect();
         assert!(!ready.is_empty(), "imports are checked");
-        set.file.extend(ready.into_iter().filter_map(|path| open.remove(path).cloned()));
+        for at in ready {
+            let mut descriptor = files[at].descriptor.clone();
+            default::rewrite(&mut descriptor);
+            // What says nothing is proto2.
+            if descriptor.syntax() == "proto2" {
+                descriptor.clear_syntax();
+            }
+            let bytes = descriptor.write_to_bytes().map_err(|e| Error {
+                file: files[at].path.clone(),
+                line: 0,
+                column: 0,
+                message: format!("descriptor set: {e}"),
+            })?;
+            let bytes = fill::fill(&bytes, &options.of_file(at)?);
+            // Field 1 of the set.
+            set.push(0x0a);
+            options::varint(&mut set, bytes.len() as u64);
+            set.extend(bytes);
+            open.remove(files[at].path.as_str());
+        }
     }
-    set.file.iter_mut().for_each(default::rewrite);
-    set.write_to_bytes().map_err(|e| Error {
-        file: String::new(),
-        line: 0,
-        column: 0,
-        message: format!("descriptor set: {e}"),
-    })
+    Ok(set)
 }
 
-fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
+/// What was read, not linked.
+struct Read {
+    /// The sources, and those brought along.
+    files: Vec<Parsed>,
+    brought: Vec<Source>,
+    /// There is something that protobuf-parse cannot read.
+    beyond: bool,
+}
+
+fn read(sources: &[Source]) -> Result<Read, Error> {
     let (mut files, mut beyond) = (Vec::new(), false);
     for source in sources {
         let (file, more) = own(source, true)?;
@@ -97,9 +130,19 @@ fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
     for source in &brought {
         files.push(own(source, false)?.0);
     }
-    imports::check(&files)?;
-    link::link(&mut files)?;
-    check::check(&files)?;
+    Ok(Read { files, brought, beyond })
+}
+
+/// Resolves all names, and finds what is wrong.
+fn resolve(files: &mut [Parsed]) -> Result<(), Error> {
+    imports::check(files)?;
+    link::link(files)?;
+    check::check(files)
+}
+
+fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
+    let Read { mut files, brought, beyond } = read(sources)?;
+    resolve(&mut files)?;
     if !beyond && let Some(descriptors) = pure(sources.iter().chain(&brought)) {
         for (file, descriptor) in files.iter_mut().zip(descriptors) {
             // It has mistakes of its own: it looks for names in fewer places than it should, and
@@ -115,8 +158,8 @@ fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
 /// By our own reading, not linked; and whether protobuf-parse cannot read it.
 fn own(source: &Source, emitted: bool) -> Result<(Parsed, bool), Error> {
     let read = syntax::read(&source.path, &source.text)?;
-    let (path, descriptor, notes) = (source.path.clone(), read.descriptor, read.notes);
-    Ok((Parsed { path, descriptor, notes, emitted }, read.beyond))
+    let syntax::Syntax { descriptor, notes, options, beyond } = read;
+    Ok((Parsed { path: source.path.clone(), descriptor, notes, options, emitted }, beyond))
 }
 
 /// Descriptors by somebody else; `emitted` tells for which files code is to be made.
@@ -133,9 +176,7 @@ pub(crate) fn descriptors(
     for source in wellknown::missing(&files) {
         files.push(own(&source, false)?.0);
     }
-    imports::check(&files)?;
-    link::link(&mut files)?;
-    check::check(&files)?;
+    resolve(&mut files)?;
     build::schema(&files, open_enums)
 }
 

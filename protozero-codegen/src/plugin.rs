@@ -8,8 +8,9 @@
 //! `service`, `descriptor`; `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
 //! `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`, as often as needed: the files below
 //! PREFIX (none: all) are behind the cargo feature NAME (none: always there), and of several prefixes the
-//! longest counts; `extern=PREFIX:MODULE`, `runtime=PATH`, and `message_attribute=NAME:#[..]`,
-//! `enum_attribute` and `field_attribute` as in [`Config`]. A comma is always the end of an option, so an attribute
+//! longest counts; `extern=PREFIX:MODULE`, `runtime=PATH`, `bytes=NAME`, and
+//! `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in [`Config`]. A comma is always
+//! the end of an option, so an attribute
 //! with one in it is for the command line and build scripts.
 //!
 //! Code is made for the files that are named, and for what they use of `google/protobuf`. Other imports
@@ -136,6 +137,10 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "runtime" => {
             return Err(format!("runtime is a path such as ::sdk::protozero, not {value:?}"));
         }
+        "bytes" if value.is_empty() => {
+            return Err("bytes wants a name of the schema, or `.`".into());
+        }
+        "bytes" => config.bytes.push(value.into()),
         "message_attribute" => config.message_attributes.push(attribute(name, value)?),
         "enum_attribute" => config.enum_attributes.push(attribute(name, value)?),
         "field_attribute" => config.field_attributes.push(attribute(name, value)?),

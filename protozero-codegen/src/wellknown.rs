@@ -24,6 +24,12 @@ const FILES: &[(&str, &str)] = files! {
     "struct.proto" "timestamp.proto" "type.proto" "wrappers.proto"
 };
 
+/// The file of that path, if it comes along.
+pub(crate) fn source(path: &str) -> Option<Source> {
+    let (path, text) = FILES.iter().find(|(known, _)| *known == path)?;
+    Some(Source { path: (*path).into(), text: (*text).into() })
+}
+
 /// The well-known files that `files` import, and do not have.
 pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
     let given: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();

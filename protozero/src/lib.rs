@@ -79,6 +79,9 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+/// The crate of that name: generated fields may be of its type `Bytes`.
+#[cfg(feature = "bytes")]
+pub extern crate bytes;
 // What the derive macros write names the crate from outside.
 #[cfg(feature = "dynamic")]
 extern crate self as protozero;

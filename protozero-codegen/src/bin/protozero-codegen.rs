@@ -24,6 +24,8 @@ usage: protozero-codegen [options] FILE.proto...
       --extern PREFIX:M   files below PREFIX have their code in module M, such as
                           ::common::schema, and none is made; repeatable
       --runtime PATH      where code finds protozero, such as ::my_sdk::protozero
+      --bytes NAME        hold the bytes of what has this name in the schema (. is all
+                          of it) as bytes::Bytes, not Vec<u8>; repeatable
       --message-attribute NAME:#[..], --enum-attribute, --field-attribute
                           on one of the schema, or all in a package; repeatable
   -h, --help              this text
@@ -66,6 +68,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
             Arg::Long("feature") => format!("feature={}", args.value()?.string()?),
             Arg::Long("extern") => format!("extern={}", args.value()?.string()?),
             Arg::Long("runtime") => format!("runtime={}", args.value()?.string()?),
+            Arg::Long("bytes") => format!("bytes={}", args.value()?.string()?),
             Arg::Long(name @ ("message-attribute" | "enum-attribute" | "field-attribute")) => {
                 let name = name.replace('-', "_");
                 format!("{name}={}", args.value()?.string()?)

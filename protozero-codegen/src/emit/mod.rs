@@ -284,6 +284,11 @@ impl Context<'_> {
         attributes::of(&self.config.field_attributes, full)
     }
 
+    /// Whether somebody wants the `bytes` of a field as `bytes::Bytes`.
+    pub fn shares_bytes(&self, full: &str) -> bool {
+        self.config.bytes.iter().any(|name| attributes::inside(name, full))
+    }
+
     /// Brings the runtime into a module, if it is not where it usually is.
     pub fn runtime(&self) -> TokenStream {
         if self.config.runtime.is_empty() {

@@ -30,7 +30,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
                 let name = raw(&taken.take(f.name.clone()));
                 fields.extend(field(cx, &full, f, &name));
                 held.push((f, name.clone()));
-                lines.push(line(cx, f, &name));
+                lines.push(line(cx, &full, f, &name));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
                 let oneof = &message.oneofs[at];
@@ -89,14 +89,15 @@ fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) -> TokenStr
 
 fn field(cx: &Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
     let doc = docs(&f.comment, f.deprecated);
-    let attributes = cx.field_attributes(&format!("{full}.{}", f.name));
+    let full = format!("{full}.{}", f.name);
+    let attributes = cx.field_attributes(&full);
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let gate = cx.gate(value);
-        let (key, value) = (cx.scalar(key.kind), cx.scalar(value.kind));
+        let (key, value) = (cx.scalar(key.kind), held(cx, &full, value));
         return quote! { #doc #gate #attributes pub #name: rt::heap::BTreeMap<#key, #value>, };
     }
     let gate = cx.gate(f);
-    let scalar = cx.scalar(f.kind);
+    let scalar = held(cx, &full, f);
     let ty = match f.label {
         Label::Repeated => quote! { Vec<#scalar> },
         _ if implicit(f) => quote! { #scalar },
@@ -106,16 +107,25 @@ fn field(cx: &Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> 
     quote! { #doc #gate #attributes pub #name: #ty, }
 }
 
+/// Rust type of one value of `f`, whose full name is `full`: of a map it is the map's.
+fn held(cx: &Context<'_>, full: &str, f: &Field) -> TokenStream {
+    match f.kind {
+        Kind::Bytes if cx.shares_bytes(full) => quote! { protozero::bytes::Bytes },
+        kind => cx.scalar(kind),
+    }
+}
+
 /// A message is there or it is not, whatever the schema's presence.
 fn implicit(f: &Field) -> bool {
     f.label == Label::Implicit && !matches!(f.kind, Kind::Message(_))
 }
 
 /// The line of a field in `rt::owned!`.
-fn line<'a>(cx: &'a Context<'_>, f: &Field, name: &proc_macro2::Ident) -> Line<'a> {
+fn line<'a>(cx: &'a Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> Line<'a> {
     let number = f.number;
+    let full = format!("{full}.{}", f.name);
     if let Some((key, value)) = cx.schema.map_entry(f) {
-        let (key, of) = (kind(cx, key), kind(cx, value));
+        let (key, of) = (kind(cx, &full, key), kind(cx, &full, value));
         return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of};"));
     }
     let enums = matches!(f.kind, Kind::Enum(_));
@@ -129,16 +139,17 @@ fn line<'a>(cx: &'a Context<'_>, f: &Field, name: &proc_macro2::Ident) -> Line<'
         _ => "optional",
     };
     let keeper = if shape.ends_with("enums") { " + unknown_fields" } else { "" };
-    let text = format!("{shape} {name}{keeper} = {number} as {};", kind(cx, f));
+    let text = format!("{shape} {name}{keeper} = {number} as {};", kind(cx, &full, f));
     (cx.gate_feature(f), text)
 }
 
-/// The type in `protozero::rt::owned`, with what it is of.
-fn kind(cx: &Context<'_>, f: &Field) -> String {
+/// The type in `protozero::rt::owned`, with what it is of; `full` as for [`held`].
+fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
     let of = || spaceless(cx.scalar(f.kind));
     match f.kind {
         Kind::String if f.utf8 => "Utf8".to_owned(),
         Kind::String => "Text".to_owned(),
+        Kind::Bytes if cx.shares_bytes(full) => format!("Bytes({})", spaceless(held(cx, full, f))),
         Kind::Enum(_) => format!("Enum({})", of()),
         Kind::Message(_) => {
             let kind = if f.delimited { "Group" } else { "Nested" };
@@ -160,17 +171,18 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let mut lines = Vec::new();
     let variants: TokenStream = members
         .map(|(f, variant)| {
-            let text = format!("{variant} = {} as {};", f.number, kind(cx, f));
+            let full = format!("{outer}.{}", f.name);
+            let text = format!("{variant} = {} as {};", f.number, kind(cx, &full, f));
             lines.push((f.number, (cx.gate_feature(f), text)));
             let doc = docs(&f.comment, f.deprecated);
-            let scalar = cx.scalar(f.kind);
+            let scalar = held(cx, &full, f);
             let ty = if f.boxed {
                 quote! { Box<#scalar> }
             } else {
                 scalar
             };
             let gate = cx.gate(f);
-            let attributes = cx.field_attributes(&format!("{outer}.{}", f.name));
+            let attributes = cx.field_attributes(&full);
             quote! { #doc #gate #attributes #variant(#ty), }
         })
         .collect();

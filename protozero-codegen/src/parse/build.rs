@@ -19,8 +19,16 @@ use crate::model::{
 use crate::names;
 use crate::notes::{self, Note};
 
-/// All files as one schema; they keep their order.
+/// All files as one schema; they keep their order. What no code is made of may be left out.
 pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
+    let mut schema = whole(files, open_enums)?;
+    cycles::mark(&mut schema);
+    reach::mark(&mut schema, crate::wellknown::is);
+    Ok(schema)
+}
+
+/// The same with all there is, and nothing worked out.
+pub(super) fn whole(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
     let mut builder =
         Builder { files, open_enums, kinds: BTreeMap::new(), schema: Schema::default() };
     let mut features = Vec::new();
@@ -33,8 +41,6 @@ pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error
     for ((at, file), features) in files.iter().enumerate().zip(features) {
         builder.fill_file(at, features, &file.descriptor)?;
     }
-    cycles::mark(&mut builder.schema);
-    reach::mark(&mut builder.schema, crate::wellknown::is);
     Ok(builder.schema)
 }
 

@@ -72,7 +72,14 @@ fn rewrite_field(d: &mut FieldDescriptorProto) {
     let Some(text) = &d.default_value else { return };
     let new = match d.type_() {
         Type::TYPE_BYTES => unescape(text).map(|bytes| escape(&bytes)),
-        Type::TYPE_FLOAT | Type::TYPE_DOUBLE => text.parse().ok().map(float),
+        Type::TYPE_FLOAT => text.parse().ok().map(|x: f32| {
+            // What has less than its usual digits is not read back there (`ERANGE`).
+            let is = |text: &str| !x.is_subnormal() && text.parse() == Ok(x);
+            shortest(x.into(), [6, 9], is)
+        }),
+        Type::TYPE_DOUBLE => {
+            text.parse().ok().map(|x: f64| shortest(x, [15, 17], |text| text.parse() == Ok(x)))
+        }
         _ => None,
     };
     if new.is_some() {
@@ -90,19 +97,21 @@ fn escape(bytes: &[u8]) -> String {
     bytes.iter().map(one).collect()
 }
 
-/// As C's `%.15g`, or `%.17g` where that would be another number (`strtod.cc`, `SimpleDtoa`).
-fn float(x: f64) -> String {
+/// As C's `%.15g`, or `%.17g` where the former `is` another number, and of a float 6 digits or 9
+/// (`strtod.cc`, `SimpleDtoa` and `SimpleFtoa`).
+fn shortest(x: f64, [few, many]: [usize; 2], is: impl Fn(&str) -> bool) -> String {
     if x.is_nan() {
         return "nan".into();
     }
     if x.is_infinite() {
         return x.to_string();
     }
-    let short = format!("{x:.14e}");
-    let (text, digits) = match short.parse() == Ok(x) {
-        true => (short, 15),
-        false => (format!("{x:.16e}"), 17),
+    let written = |digits: usize| format!("{x:.*e}", digits - 1);
+    let (text, digits) = match is(&written(few)) {
+        true => (written(few), few),
+        false => (written(many), many),
     };
+    let digits = i32::try_from(digits).unwrap_or(0);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let cut = |text: &str| match text.contains('.') {

@@ -49,7 +49,7 @@ pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
 }
 
 /// A file sees itself, its imports, and what those import publicly.
-fn visible(files: &[Parsed]) -> Vec<BTreeSet<usize>> {
+pub(super) fn visible(files: &[Parsed]) -> Vec<BTreeSet<usize>> {
     let by_path: BTreeMap<&str, usize> =
         files.iter().enumerate().map(|(at, f)| (f.path.as_str(), at)).collect();
     let import = |d: &FileDescriptorProto, n: usize| {

@@ -19,7 +19,8 @@ pub(super) fn parsed(mut descriptor: FileDescriptorProto, emitted: bool) -> Pars
     let locations = info.location.iter().map(|l| (l.path.as_slice(), l)).collect();
     let mut reader = Reader { locations, notes: Notes::new() };
     reader.file(&descriptor);
-    Parsed { path: descriptor.name().to_owned(), descriptor, notes: reader.notes, emitted }
+    let (path, notes) = (descriptor.name().to_owned(), reader.notes);
+    Parsed { path, descriptor, notes, options: Vec::new(), emitted }
 }
 
 /// Not every compiler says what everybody can tell: the names in JSON.

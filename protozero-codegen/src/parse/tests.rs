@@ -184,6 +184,14 @@ fn defaults_in_a_set_are_written_as_protoc_does() {
         ("double", "-nan", "nan"),
         ("float", "1.5", "1.5"),
         ("float", "3.4e38", "3.4e+38"),
+        ("float", "0.1", "0.1"),
+        ("float", "16777217", "16777216"),
+        ("float", "3.40282347e38", "3.40282347e+38"),
+        ("float", "0.333333333333", "0.333333343"),
+        ("float", "1e-45", "1.40129846e-45"),
+        ("float", "1000000", "1e+06"),
+        ("float", "-1e300", "-inf"),
+        ("float", "1e-300", "0"),
         ("int64", "-5", "-5"),
         ("bool", "true", "true"),
     ];
@@ -195,6 +203,41 @@ fn defaults_in_a_set_are_written_as_protoc_does() {
             assert_eq!(set.file[0].message_type[0].field[0].default_value(), written, "{text}");
         }
     }
+}
+
+/// The whole of it is held against protoc's by the differential tests.
+#[test]
+fn options_of_a_set_are_known_and_fit() {
+    let error = |options: &str| {
+        let text = format!(
+            "syntax = \"proto2\"; package p; import \"google/protobuf/descriptor.proto\";\n\
+             message O {{ optional int32 i = 1; repeated O os = 2; optional E e = 3; enum E {{ A = 1; }} }}\n\
+             extend google.protobuf.FieldOptions {{ optional O o = 50000; optional uint32 u = 50001; }}\n\
+             message M {{ optional int32 x = 1 [{options}]; }}"
+        );
+        // Code does not ask for them.
+        assert!(super::parse(&sources(&[("a.proto", &text)]), false).is_ok());
+        super::descriptor_set(&sources(&[("a.proto", &text)])).err().map(|e| e.to_string())
+    };
+    let errors = [
+        "(p.o).i = 1, (o) = { os { e: A } os: [{}, {}] }, (.p.u) = 4294967295",
+        "(nobody) = 1",
+        "(p.M) = 1",
+        "(u).x = 1",
+        "(o).z = 1",
+        "(o).os.i = 1",
+        "(u) = -1",
+        "(u) = 4294967296",
+        "(u) = \"1\"",
+        "(o) = 1",
+        "(o) = { i: A }",
+        "(o) = { e: B }",
+        "(o) = { [p.u]: 1 }",
+        "(o) = { [x.com/p.O] { i: 1 } }",
+        "ctype = NONE",
+    ];
+    let errors = errors.map(|options| error(options).unwrap_or_else(|| "fine".into()));
+    insta::assert_snapshot!(errors.join("\n"));
 }
 
 #[test]

@@ -110,6 +110,10 @@ fn options_and_errors_reach_protoc() {
     assert_eq!(error("colour"), "option colour is not known");
     assert!(error("faces=owned+all+x").starts_with("\"x\" is no face; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
+    assert_eq!(error("bytes"), "bytes wants a name of the schema, or `.`");
+    let nothing = "p.B.none:0:0: nothing in the schema has this name, to hold as Bytes";
+    assert_eq!(error("root=x,bytes=p.B.none"), nothing);
+    assert_eq!(error("root=x,bytes=.,bytes=p.B"), "");
     assert_eq!(error("open_enums=no"), "open_enums is true or false, not \"no\"");
     for root in ["1", "a b", "crate::", "x;y"] {
         assert!(error(&format!("root={root}")).starts_with("root is a module such as"), "{root}");

@@ -1,16 +1,16 @@
 //! Files, messages, enums and services.
 
-use protobuf::EnumOrUnknown;
 use protobuf::descriptor::descriptor_proto::{ExtensionRange, ReservedRange};
 use protobuf::descriptor::enum_descriptor_proto::EnumReservedRange;
 use protobuf::descriptor::{
     DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FileDescriptorProto,
     MethodDescriptorProto, ServiceDescriptorProto,
 };
+use protobuf::{EnumOrUnknown, MessageField};
 
 use super::Syntax;
 use super::lexer::{Comment, Spot, Token, Wrong};
-use super::option::On;
+use super::option::{On, Written};
 use crate::notes::{Note, Notes, PACKAGE, Place};
 
 pub(super) type Done<T = ()> = Result<T, Wrong>;
@@ -34,6 +34,7 @@ pub(super) struct Grammar<'a> {
     /// Comments before this one are dealt with.
     pub comments_seen: usize,
     pub notes: Notes,
+    pub options: Vec<Written>,
     pub beyond: bool,
     pub speech: Speech,
     /// Path of the declaration we are in.
@@ -54,6 +55,7 @@ impl<'a> Grammar<'a> {
             comments,
             comments_seen: 0,
             notes: Notes::new(),
+            options: Vec::new(),
             beyond: false,
             speech: Speech::Proto2,
             scope: String::new(),
@@ -77,7 +79,8 @@ impl<'a> Grammar<'a> {
             }
             self.file_statement(&mut d)?;
         }
-        Ok(Syntax { descriptor: d, notes: self.notes, beyond: self.beyond })
+        let Self { notes, options, beyond, .. } = self;
+        Ok(Syntax { descriptor: d, notes, options, beyond })
     }
 
     fn speech(&mut self, d: &mut FileDescriptorProto) -> Done {
@@ -214,6 +217,7 @@ impl<'a> Grammar<'a> {
 
     fn extension_ranges(&mut self, d: &mut DescriptorProto) -> Done {
         self.bump();
+        let first = d.extension_range.len();
         loop {
             self.counted("extensions", d.extension_range.len(), self.place());
             let (start, end) = self.range(i64::from(i32::MAX - 1))?;
@@ -227,7 +231,9 @@ impl<'a> Grammar<'a> {
         }
         if self.is('[') {
             self.beyond = true;
-            self.options(&mut On::Nothing)?;
+            let mut options = MessageField::none();
+            self.options(&mut On::Range(&mut options))?;
+            d.extension_range[first..].iter_mut().for_each(|r| r.options = options.clone());
         }
         self.expect(';')?;
         self.end(None);
@@ -377,6 +383,8 @@ impl<'a> Grammar<'a> {
         }
         let path = self.note(name, Note { at, type_at, number_at, ..Note::default() });
         if self.is('{') {
+            // Empty braces are options, too.
+            d.options.mut_or_insert_default();
             self.block(path, |g| match g.is_word("option") {
                 true => g.option_statement(On::Method(&mut d.options)),
                 false => g.fail("`option`"),

@@ -20,10 +20,14 @@ use protobuf::descriptor::FileDescriptorProto;
 
 use crate::notes::Notes;
 
+pub(crate) use option::{Constant, WRITTEN, Written};
+
 /// One file, read but not linked.
 pub(crate) struct Syntax {
     pub descriptor: FileDescriptorProto,
     pub notes: Notes,
+    /// What descriptors are to have in field [`WRITTEN`] of the options, by the index there.
+    pub options: Vec<Written>,
     /// It has something that protobuf-parse cannot read.
     pub beyond: bool,
 }

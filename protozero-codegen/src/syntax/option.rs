@@ -1,15 +1,15 @@
-//! Options: those that concern the encoding are kept, custom ones only read over.
+//! Options: those that concern the encoding are understood, all others are kept as they were written.
 
 use protobuf::descriptor::field_descriptor_proto::Type;
 use protobuf::descriptor::{
-    EnumOptions, EnumValueOptions, FieldDescriptorProto, FileOptions, MessageOptions,
-    MethodOptions, OneofOptions, ServiceOptions,
+    EnumOptions, EnumValueOptions, ExtensionRangeOptions, FieldDescriptorProto, FileOptions,
+    MessageOptions, MethodOptions, OneofOptions, ServiceOptions,
 };
-use protobuf::{Message, MessageField};
+use protobuf::{Message, MessageField, UnknownValue};
 
 use super::grammar::{Done, Grammar, Speech};
 use super::lexer::Token;
-use crate::notes::Place;
+use crate::notes::{Place, join};
 
 /// What an option is of.
 pub(super) enum On<'d> {
@@ -21,19 +21,54 @@ pub(super) enum On<'d> {
     Value(&'d mut MessageField<EnumValueOptions>),
     Service(&'d mut MessageField<ServiceOptions>),
     Method(&'d mut MessageField<MethodOptions>),
-    /// Of an extension range: nothing of it is ours.
-    Nothing,
+    Range(&'d mut MessageField<ExtensionRangeOptions>),
+}
+
+/// Field of options that holds the index of a [`Written`]: that of options not interpreted.
+pub(crate) const WRITTEN: u32 = 999;
+
+/// An option as it was written, that changes nothing in the bytes.
+pub(crate) struct Written {
+    /// What it is an option of, as the message that has it: `FieldOptions`.
+    pub of: &'static str,
+    /// Where its names are looked for first, below the package.
+    pub scope: String,
+    /// Path of the declaration it is at.
+    pub element: String,
+    /// Its name; true for what stands in parentheses.
+    pub name: Vec<(String, bool)>,
+    pub value: Constant,
+    pub at: Place,
+    pub value_at: Place,
+}
+
+impl Written {
+    /// Whether what it is at, a field of options, is for compilers alone.
+    pub fn hides(&self) -> bool {
+        let source = matches!(&self.value, Constant::Word(word) if word == "RETENTION_SOURCE");
+        source && matches!(&self.name[..], [(name, false)] if name == "retention")
+    }
+
+    /// Its name as it was written.
+    pub fn shown(&self) -> String {
+        let part = |(name, custom): &(String, bool)| match custom {
+            true => format!("({name})"),
+            false => name.clone(),
+        };
+        self.name.iter().map(part).collect::<Vec<_>>().join(".")
+    }
 }
 
 /// The value of an option.
-enum Constant {
+pub(crate) enum Constant {
     /// A name, or a signed `inf` or `nan`.
     Word(String),
     Int(bool, u64),
     Float(f64),
     Text(Vec<u8>),
+    /// Fields by name; extensions, and types with what stands before them, in brackets.
     Message(Vec<(String, Constant)>),
-    List,
+    List(Vec<Constant>),
 }
 
 /// Options that change nothing in the bytes, by what they are of.
@@ -48,7 +83,6 @@ const FILE: &[&str] = &[
     "cc_generic_services",
     "java_generic_services",
     "py_generic_services",
-    "php_generic_services",
     "cc_enable_arenas",
     "objc_class_prefix",
     "csharp_namespace",
@@ -77,8 +111,26 @@ const ENUM: &[&str] = &["deprecated_legacy_json_field_conflicts"];
 const VALUE: &[&str] = &["debug_redact", "feature_support"];
 const METHOD: &[&str] = &["idempotency_level"];
 
+/// An option of files that is no more.
+const GONE: &str = "php_generic_services";
+
 impl On<'_> {
-    /// What it is called, what it ignores, and where its features go in its options.
+    /// The message of its options.
+    fn options(&self) -> &'static str {
+        match self {
+            Self::File(_) => "FileOptions",
+            Self::Message(_) => "MessageOptions",
+            Self::Field(_) => "FieldOptions",
+            Self::Oneof(_) => "OneofOptions",
+            Self::Enum(_) => "EnumOptions",
+            Self::Value(_) => "EnumValueOptions",
+            Self::Service(_) => "ServiceOptions",
+            Self::Method(_) => "MethodOptions",
+            Self::Range(_) => "ExtensionRangeOptions",
+        }
+    }
+
+    /// What it is called, what of its options changes no bytes, and where its features go in its options.
     fn facts(&self) -> (&'static str, &'static [&'static str], u32) {
         match self {
             Self::File(_) => ("file", FILE, 50),
@@ -89,27 +141,26 @@ impl On<'_> {
             Self::Value(_) => ("enum value", VALUE, 2),
             Self::Service(_) => ("service", &[], 34),
             Self::Method(_) => ("method", METHOD, 35),
-            Self::Nothing => ("extension range", &["declaration", "verification"], 50),
+            Self::Range(_) => ("extension range", &["declaration", "verification"], 50),
         }
     }
 
-    /// Adds one `FeatureSet` to the options.
-    fn add_features(&mut self, set: Vec<u8>) {
-        let number = self.facts().2;
-        fn add<O: Message>(options: &mut MessageField<O>, number: u32, set: Vec<u8>) {
+    /// Adds a field to the options.
+    fn add(&mut self, number: u32, value: UnknownValue) {
+        fn add<O: Message>(options: &mut MessageField<O>, number: u32, value: UnknownValue) {
             let options = options.mut_or_insert_default();
-            options.mut_special_fields().mut_unknown_fields().add_length_delimited(number, set);
+            options.mut_special_fields().mut_unknown_fields().add_value(number, value);
         }
         match self {
-            Self::File(o) => add(o, number, set),
-            Self::Message(o) => add(o, number, set),
-            Self::Field(d) => add(&mut d.options, number, set),
-            Self::Oneof(o) => add(o, number, set),
-            Self::Enum(o) => add(o, number, set),
-            Self::Value(o) => add(o, number, set),
-            Self::Service(o) => add(o, number, set),
-            Self::Method(o) => add(o, number, set),
-            Self::Nothing => {}
+            Self::File(o) => add(o, number, value),
+            Self::Message(o) => add(o, number, value),
+            Self::Field(d) => add(&mut d.options, number, value),
+            Self::Oneof(o) => add(o, number, value),
+            Self::Enum(o) => add(o, number, value),
+            Self::Value(o) => add(o, number, value),
+            Self::Service(o) => add(o, number, value),
+            Self::Method(o) => add(o, number, value),
+            Self::Range(o) => add(o, number, value),
         }
     }
 }
@@ -168,10 +219,10 @@ impl Grammar<'_> {
         loop {
             if self.eat('(') {
                 custom = true;
-                self.dotted("an option's name")?;
+                path.push((self.dotted("an option's name")?, true));
                 self.expect(')')?;
             } else {
-                path.push(self.word("an option's name")?.to_owned());
+                path.push((self.word("an option's name")?.to_owned(), false));
             }
             if !self.eat('.') {
                 break;
@@ -181,21 +232,51 @@ impl Grammar<'_> {
         let value_at = self.place();
         let value = self.constant()?;
         if custom {
+            self.keep(on, path, value, at, value_at);
             return Ok(());
         }
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (path.as_slice(), value) {
+        let parts: Vec<&str> = path.iter().map(|(part, _)| part.as_str()).collect();
+        match (parts.as_slice(), value) {
             (["features", ..], _) if self.speech != Speech::Edition => {
                 Err((at, "features need an edition".into()))
             }
             (["features"], Constant::Message(fields)) => {
                 let set = fields.iter().map(|(name, value)| (name.as_str(), value));
-                Self::features(on, at, set)
+                Self::features(on, at, set)?;
+                // Of another language, such as `[pb.cpp]`.
+                let others = |(name, _): &(String, Constant)| name.starts_with('[');
+                let others: Vec<_> = fields.into_iter().filter(others).collect();
+                if !others.is_empty() {
+                    self.keep(on, path, Constant::Message(others), at, value_at);
+                }
+                Ok(())
             }
             (["features", name], value) => Self::features(on, at, [(*name, &value)].into_iter()),
+            ([GONE], _) if matches!(on, On::File(_)) => Ok(()),
             ([name], value) => self.plain(on, name, value, at, value_at),
-            _ => Err((at, format!("option {} is not known", path.join(".")))),
+            _ => Err((at, format!("option {} is not known", parts.join(".")))),
         }
+    }
+
+    /// Keeps an option for those who make descriptors.
+    fn keep(
+        &mut self,
+        on: &mut On<'_>,
+        name: Vec<(String, bool)>,
+        value: Constant,
+        at: Place,
+        value_at: Place,
+    ) {
+        let index = self.options.len() as u64;
+        let (scope, element) = match on {
+            On::Field(d) => (self.scope.clone(), join(&self.scope, d.name())),
+            _ => {
+                let outer = self.scope.rsplit_once('.').map_or("", |(outer, _)| outer);
+                (outer.to_owned(), self.scope.clone())
+            }
+        };
+        self.options.push(Written { of: on.options(), scope, element, name, value, at, value_at });
+        on.add(WRITTEN, UnknownValue::Varint(index));
     }
 
     fn features<'f>(
@@ -207,7 +288,6 @@ impl Grammar<'_> {
         let of = on.facts().0;
         for (name, value) in set {
             let Constant::Word(value) = value else {
-                // Of another language, such as `[pb.cpp]`.
                 if name.starts_with('[') {
                     continue;
                 }
@@ -231,7 +311,7 @@ impl Grammar<'_> {
             }
             bytes.extend([number << 3, value]);
         }
-        on.add_features(bytes);
+        on.add(on.facts().2, UnknownValue::LengthDelimited(bytes));
         Ok(())
     }
 
@@ -245,6 +325,7 @@ impl Grammar<'_> {
     ) -> Done {
         let (of, ignored, _) = on.facts();
         if ignored.contains(&name) {
+            self.keep(on, vec![(name.to_owned(), false)], value, at, value_at);
             return Ok(());
         }
         let flag = match &value {
@@ -311,7 +392,7 @@ impl Grammar<'_> {
             return self.literal('}').map(Constant::Message);
         }
         if self.eat('[') {
-            return self.list();
+            return self.list().map(Constant::List);
         }
         let minus = self.eat('-');
         if !minus {
@@ -328,21 +409,21 @@ impl Grammar<'_> {
         Ok(value)
     }
 
-    /// `[a, b]`, of which only the syntax counts.
-    fn list(&mut self) -> Done<Constant> {
+    /// `[a, b]`, behind its opening bracket.
+    fn list(&mut self) -> Done<Vec<Constant>> {
         self.deeper()?;
+        let mut values = Vec::new();
         while !self.eat(']') {
-            if self.eat('<') {
-                self.literal('>')?;
-            } else {
-                self.constant()?;
-            }
+            values.push(match self.eat('<') {
+                true => Constant::Message(self.literal('>')?),
+                false => self.constant()?,
+            });
             if !self.eat(',') && !self.is(']') {
                 return self.fail("`]`");
             }
         }
         self.depth -= 1;
-        Ok(Constant::List)
+        Ok(values)
     }
 
     /// A message in text format, behind its opening bracket.
@@ -353,7 +434,7 @@ impl Grammar<'_> {
             let name = if self.eat('[') {
                 let mut name = self.dotted("a name")?;
                 if self.eat('/') {
-                    name = self.dotted("a name")?;
+                    name = format!("{name}/{}", self.dotted("a name")?);
                 }
                 self.expect(']')?;
                 format!("[{name}]")

@@ -7,6 +7,7 @@ fn main() -> Result<(), BuildError> {
         .extern_path("three.proto", "::outside::plain")
         .extern_path("google/protobuf/", "::outside::plain")
         .runtime("::outside::protozero")
+        .bytes(["second.Blob"])
         .message_attribute("second.Order", "#[derive(Eq, Hash)]")
         .type_attribute(".", "#[must_use]")
         .field_attribute("second.Order.price", "#[doc(alias = \"cost\")]")

@@ -43,7 +43,7 @@ pub enum Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::schema::{Book, Order, OrderKind, OrderPaid};
+    use super::schema::{Blob, BlobBody, Book, Plainer, Order, OrderKind, OrderPaid};
     use super::{Kind, Paid, Trade, protozero};
     use outside::plain::Plain;
     use protozero::Message;
@@ -69,6 +69,26 @@ mod tests {
     fn attributes_are_where_they_were_wanted() {
         let orders = std::collections::HashSet::from([order(), order(), Order::default()]);
         assert_eq!(orders.len(), 2);
+    }
+
+    #[test]
+    fn bytes_are_held_as_wanted() {
+        use protozero::bytes::Bytes;
+        let part = Bytes::from_static(b"part");
+        let blob = Blob {
+            data: Bytes::from_static(b"data"),
+            more: Some(Bytes::new()),
+            parts: vec![part.clone(), part.clone()],
+            named: [("name".to_owned(), part)].into(),
+            body: Some(BlobBody::Whole(Bytes::from_static(b"\xff"))),
+            ..Blob::default()
+        };
+        let plainer =
+            Plainer { data: b"vector".to_vec(), blob: Some(blob), ..Plainer::default() };
+        let bytes = plainer.encode_to_vec();
+        let blob = b"\x0a\x04data\x12\x00\x1a\x04part\x1a\x04part\x22\x0c\x0a\x04name\x12\x04part\x2a\x01\xff";
+        assert_eq!(bytes, [b"\x0a\x06vector\x12\x25", &blob[..]].concat());
+        assert_eq!(Plainer::decode(&bytes), Ok(plainer));
     }
 
     #[test]

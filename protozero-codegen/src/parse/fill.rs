@@ -1,0 +1,119 @@
+//! Encoded options into encoded descriptors: see [`super::options`].
+
+use super::options::varint;
+use crate::syntax::WRITTEN;
+
+/// What a message of a descriptor is, as far as options are concerned.
+#[derive(Clone, Copy)]
+enum Part {
+    File,
+    Message,
+    Field,
+    Enum,
+    Service,
+    /// Has nothing but options in it, in this field: of a oneof, a range, a value, a method.
+    Leaf(u64),
+    Options,
+}
+
+impl Part {
+    /// What field `number` is; none if there are no options in it (numbers: `descriptor.proto`).
+    fn inner(self, number: u64) -> Option<Self> {
+        Some(match (self, number) {
+            (Self::File, 4) | (Self::Message, 3) => Self::Message,
+            (Self::File, 5) | (Self::Message, 4) => Self::Enum,
+            (Self::File, 6) => Self::Service,
+            (Self::File, 7) | (Self::Message, 2 | 6) => Self::Field,
+            (Self::Message, 5) | (Self::Enum, 2) => Self::Leaf(3),
+            (Self::Message, 8) => Self::Leaf(2),
+            (Self::Service, 2) => Self::Leaf(4),
+            (Self::File | Self::Field, 8) | (Self::Message, 7) => Self::Options,
+            (Self::Enum | Self::Service, 3) => Self::Options,
+            (Self::Leaf(at), number) if at == number => Self::Options,
+            _ => return None,
+        })
+    }
+}
+
+/// An encoded `FileDescriptorProto` with `options` where their indices were. Fields of options come
+/// in the order of their numbers, and of one number as they were written.
+pub(super) fn fill(file: &[u8], options: &[Vec<u8>]) -> Vec<u8> {
+    fill_part(Part::File, file, options)
+}
+
+fn fill_part(part: Part, bytes: &[u8], options: &[Vec<u8>]) -> Vec<u8> {
+    let mut fields = Vec::new();
+    split(bytes, |number, whole, value| match (part, part.inner(number), value) {
+        (Part::Options, _, Value::Varint(at)) if number == u64::from(WRITTEN) => {
+            let option = usize::try_from(at).ok().and_then(|at| options.get(at));
+            let option = option.cloned().unwrap_or_default();
+            let mut tag = 0;
+            split(&option, |number, _, _| tag = number);
+            fields.push((tag, option));
+        }
+        (_, Some(inner), Value::Len(body)) => {
+            let filled = fill_part(inner, body, options);
+            // Of options that nobody is told of, nobody is told that there were some.
+            if filled.is_empty() && !body.is_empty() {
+                return;
+            }
+            let mut field = Vec::new();
+            varint(&mut field, number << 3 | 2);
+            varint(&mut field, filled.len() as u64);
+            field.extend(filled);
+            fields.push((number, field));
+        }
+        _ => fields.push((number, whole.to_vec())),
+    });
+    if matches!(part, Part::Options) {
+        fields.sort_by_key(|(number, _)| *number);
+    }
+    fields.into_iter().flat_map(|(_, field)| field).collect()
+}
+
+enum Value<'a> {
+    Varint(u64),
+    Len(&'a [u8]),
+    Other,
+}
+
+/// Tells of each field its number, all of its bytes, and its value. What we have written ourselves is
+/// well formed; a group ends it, and stands alone in an option.
+fn split<'a>(bytes: &'a [u8], mut tell: impl FnMut(u64, &'a [u8], Value<'a>)) {
+    let mut rest = bytes;
+    while let Some((tag, mut behind)) = read(rest) {
+        let value = match tag & 7 {
+            0 => read(behind).map(|(value, rest)| {
+                behind = rest;
+                Value::Varint(value)
+            }),
+            2 => read(behind).and_then(|(len, rest)| {
+                let (body, rest) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+                behind = rest;
+                Some(Value::Len(body))
+            }),
+            1 | 5 => {
+                let len = if tag & 7 == 1 { 8 } else { 4 };
+                behind.split_at_checked(len).map(|(_, rest)| {
+                    behind = rest;
+                    Value::Other
+                })
+            }
+            _ => None,
+        };
+        let Some(value) = value else { return tell(tag >> 3, rest, Value::Other) };
+        tell(tag >> 3, &rest[..rest.len() - behind.len()], value);
+        rest = behind;
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (at, byte) in bytes.iter().enumerate().take(10) {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((value, bytes.get(at + 1..)?));
+        }
+    }
+    None
+}
