@@ -99,6 +99,7 @@ const EVENTS: &[&str] = &[
     "commits and memory forged",
     "data sources were slow to flush",
     "something came while a clone was copied",
+    "a config says what memory a producer gets",
     "the machine slept",
     "the machine slept for hours",
     "the wall clock was set",

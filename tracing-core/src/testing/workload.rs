@@ -63,6 +63,8 @@ pub(super) struct Producer {
     pub(super) commands: Option<CallId>,
     arbiter: Option<Arbiter>,
     region: Option<Region>,
+    /// What it asked for when it came: sizes of shared memory and of its pages, bytes.
+    pub(super) smb_hints: (u32, u32),
     writers: BTreeMap<u64, (Tag, TraceWriter)>,
     /// Never acknowledges anything.
     silent: bool,
@@ -103,6 +105,7 @@ impl Producer {
             commands: None,
             arbiter: None,
             region: None,
+            smb_hints: (0, 0),
             writers: BTreeMap::new(),
             silent: rng.chance(15),
             scraped: rng.chance(30),
@@ -115,7 +118,7 @@ impl Producer {
         }
     }
 
-    fn hostile(&self) -> bool {
+    pub(super) fn hostile(&self) -> bool {
         self.uid >= HOSTILE_UID
     }
 
@@ -126,10 +129,11 @@ impl Producer {
         if let Some(region) = &region {
             self.adopt(region.clone(), page as usize);
         }
+        self.smb_hints = (self.rng.pick(&[0, 32768, 65536, 12345]), page);
         let init = protos::InitializeConnectionRequest {
             producer_name: Some(producer_name(self.uid.cast_unsigned())),
             shared_memory_page_size_hint_bytes: Some(page),
-            shared_memory_size_hint_bytes: Some(self.rng.pick(&[0, 32768, 65536, 12345])),
+            shared_memory_size_hint_bytes: Some(self.smb_hints.0),
             smb_scraping_mode: Some(protos::InitializeConnectionRequestProducerSMBScrapingMode(
                 if self.scraped { 1 } else { 2 },
             )),

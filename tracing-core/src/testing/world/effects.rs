@@ -1,12 +1,17 @@
 //! What the service asks for is done, or fails; everything that leaves it is looked at.
 
-use super::World;
+use protos::{GetAsyncCommandResponse, GetAsyncCommandResponseCmd as Cmd};
+use protozero::Message as _;
+
 use super::model::Known;
+use super::sessions::Facts;
+use super::{Actor, World};
 use crate::ids::ClientId;
 use crate::limits;
 use crate::service::{FileError, Input, Output};
 use crate::testing::net::Event;
 use crate::testing::shell::Reply;
+use crate::testing::workload::producer_name;
 
 /// What the model looks at, while it is changed itself.
 macro_rules! known {
@@ -78,6 +83,7 @@ impl World {
 
     /// A reply leaves the service.
     fn answer(&mut self, client: ClientId, reply: Reply) -> Result<(), String> {
+        self.check_memory_given(client, &reply)?;
         let (call, last) = (reply.call, !reply.has_more);
         let bytes = reply.response.as_deref().unwrap_or_default();
         let session = self.sessions.of_client(&self.service, client);
@@ -96,6 +102,34 @@ impl World {
             return Err(format!("{} bytes on the way", connection.on_the_way));
         }
         self.net.send_down(self.clock.boot_ns(), client, reply);
+        Ok(())
+    }
+
+    /// An honest producer gets memory as a session there is, or it itself, asks for.
+    fn check_memory_given(&mut self, client: ClientId, reply: &Reply) -> Result<(), String> {
+        let (Some(region), Some(bytes)) = (&reply.region, &reply.response) else { return Ok(()) };
+        let Some(connection) = self.connections.get(&client) else { return Ok(()) };
+        let Some(Actor::Producer(producer)) = self.actors.get(connection.actor) else {
+            return Ok(());
+        };
+        if producer.hostile() {
+            return Ok(());
+        }
+        let response = GetAsyncCommandResponse::decode(bytes).map_err(|e| e.to_string())?;
+        let Some(Cmd::SetupTracing(setup)) = response.cmd else {
+            return Err(format!("memory with {response:?}"));
+        };
+        let page = u64::from(setup.shared_buffer_page_size_kb.unwrap_or(0)) * 1024;
+        let got = (region.len() as u64, page);
+        let name = producer_name(producer.uid.cast_unsigned());
+        let hints = producer.smb_hints;
+        let asks = |session: &Facts| session.smb_of(&name, hints);
+        if !self.sessions.all().any(|session| asks(session) == got) {
+            return Err(format!("{name} got {got:?}, its hints are {hints:?}"));
+        }
+        if Facts::smb_for(None, hints) != got {
+            self.report.marks.event("a config says what memory a producer gets");
+        }
         Ok(())
     }
 

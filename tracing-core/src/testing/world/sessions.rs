@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protos::consumer_port::Request;
-use protos::{TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
+use protos::{
+    TraceConfig, TraceConfigLockdownModeOperation as Lockdown, TraceConfigProducerConfig,
+};
 
 use crate::ids::{BufferId, ClientId, FileId, SessionId};
 use crate::service::{Input, Service};
@@ -28,6 +30,30 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn is_clone(&self) -> bool {
         self.id != self.origin
+    }
+
+    /// What shared memory a producer that it sets up gets, and pages of which size, bytes: what the config asks
+    /// for that producer by name, or else the producer itself; nothing of it if it does not fit together.
+    pub(super) fn smb_of(&self, name: &str, hints: (u32, u32)) -> (u64, u64) {
+        let mut wishes = self.config.producers.iter();
+        Self::smb_for(wishes.find(|wish| wish.producer_name.as_deref() == Some(name)), hints)
+    }
+
+    /// The same with the wish of that config, if it has one.
+    pub(super) fn smb_for(
+        wish: Option<&TraceConfigProducerConfig>,
+        hints: (u32, u32),
+    ) -> (u64, u64) {
+        let asked = |kb: Option<u32>, hint: u32| match kb {
+            Some(kb @ 1..) => u64::from(kb) * 1024,
+            _ => hint.into(),
+        };
+        let smb = asked(wish.and_then(|wish| wish.shm_size_kb), hints.0);
+        let page = asked(wish.and_then(|wish| wish.page_size_kb), hints.1);
+        let smb = if smb == 0 { 256 << 10 } else { smb.min(32 << 20) };
+        let page = if page == 0 { 4 << 10 } else { page.min(32 << 10) };
+        let legal = [4 << 10, 8 << 10, 16 << 10, 32 << 10].contains(&page) && smb >= page;
+        if legal && smb.is_multiple_of(page) { (smb, page) } else { (256 << 10, 4 << 10) }
     }
 
     /// Whether its packets go into a file that has room for some only.
