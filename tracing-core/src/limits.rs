@@ -126,7 +126,8 @@ pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
 pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
 /// Sequences numbered in one session. When reached, numbering goes on but older sequences forget theirs.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
-/// Bytes of replies to one `ReadBuffers` that may wait in the transport, until it says that they left.
+/// Bytes of replies to one `ReadBuffers` that may wait in the transport, until it says that they left; the packet
+/// with which they come to that is given whole, so it may be a packet more: at most what its buffer holds.
 ///
 /// About what a socket holds: while its reader works on that, we make the next, and it is still in the cache
 /// when it goes there.
@@ -205,7 +206,7 @@ pub const PRODUCER_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of replies waiting for one consumer from which on its further requests are left unread.
 pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * 1024 * 1024;
 /// Bytes of replies that may wait for one consumer before it is cut. One request already read can add
-/// many replies, so this is far above the pause.
+/// many replies, so this is far above the pause. Packets do not count: [`READ_WINDOW_BYTES`] bounds them.
 pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Connections accepted in one turn of the daemon's loop, so that a flood of them delays the others
 /// by that much only.

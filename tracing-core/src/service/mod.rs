@@ -28,7 +28,9 @@
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
 //!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on
-//!    only then; this bounds memory, whatever the speed of the reader. Said without need it
+//!    only then; this bounds memory, whatever the speed of the reader. A packet is never cut by a pause, so
+//!    what waits is a window and one packet at most, which is as long as its buffer lets it be: replies
+//!    with packets are `paced`, and no reason to cut off their reader. Said without need it
 //!    does no harm; said when it is not true it doubles what may be waiting.
 //! 7. A file that comes with a request belongs to the service from then on; a `WriteFile` with `close`
 //!    gives it back, also when it was not wanted.

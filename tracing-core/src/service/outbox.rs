@@ -84,8 +84,20 @@ impl Outbox {
         response: Bytes,
         has_more: bool,
     ) {
-        let result = Ok(response);
-        self.queue.push_back(Output::Reply { client, call, result, has_more, region: None });
+        let (result, region, paced) = (Ok(response), None, false);
+        self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
+    }
+
+    /// The same for packets, which pause by themselves.
+    pub(super) fn packets(
+        &mut self,
+        client: ClientId,
+        call: CallId,
+        response: Bytes,
+        has_more: bool,
+    ) {
+        let (result, region, paced) = (Ok(response), None, true);
+        self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
     }
 
     /// One command of a producer's stream, with the shared memory it speaks of.
@@ -96,15 +108,15 @@ impl Outbox {
         response: Bytes,
         region: Option<Region>,
     ) {
-        let result = Ok(response);
-        self.queue.push_back(Output::Reply { client, call, result, has_more: true, region });
+        let (result, has_more, paced) = (Ok(response), true, false);
+        self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
     }
 
     pub(super) fn reject(&mut self, client: ClientId, call: Option<CallId>) {
         if let Some(call) = call {
             let result = Err(Rejected);
-            let (has_more, region) = (false, None);
-            self.queue.push_back(Output::Reply { client, call, result, has_more, region });
+            let (has_more, region, paced) = (false, None, false);
+            self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
         }
     }
 

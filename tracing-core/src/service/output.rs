@@ -57,6 +57,9 @@ pub enum Output {
         has_more: bool,
         /// Shared memory whose descriptor goes with the reply.
         region: Option<Region>,
+        /// It has packets: their stream pauses by itself, whether its reader is slow or not, so they do not
+        /// count against a peer that does not read.
+        paced: bool,
     },
     /// Close the connection; the service has already forgotten it.
     Disconnect {

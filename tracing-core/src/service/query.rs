@@ -203,13 +203,16 @@ fn wrap(state: &[u8]) -> Vec<u8> {
     stream.finish().unwrap_or_else(|_| QueryServiceStateResponse::default().encode_to_vec())
 }
 
+/// What a producer has that did not say who it is (`base::kInvalidPid`).
+const PID_UNKNOWN: i32 = -1;
+
 fn describe_producer(producer: &Producer) -> TracingServiceStateProducer {
     let machine_id = producer.machine_id();
     TracingServiceStateProducer {
         id: Some(producer.id.0.into()),
         name: Some(producer.name.clone()),
         uid: Some(producer.peer.uid as i32),
-        pid: producer.peer.pid,
+        pid: Some(producer.peer.pid.unwrap_or(PID_UNKNOWN)),
         sdk_version: Some(producer.sdk_version.clone()),
         frozen: Some(false),
         machine_id: (machine_id != 0).then_some(machine_id),

@@ -289,7 +289,7 @@ impl Shell {
     fn carry_out(&mut self) {
         while let Some(output) = self.service.poll_output() {
             match output {
-                Output::Reply { client, call, result, has_more, region } => {
+                Output::Reply { client, call, result, has_more, region, .. } => {
                     let reply = Reply { call, response: result.ok(), has_more, region };
                     self.inboxes.entry(client).or_default().push_back(reply);
                     if !self.undrained.contains(&client) {

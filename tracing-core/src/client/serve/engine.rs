@@ -347,11 +347,14 @@ impl Engine {
 
     fn perform(&mut self, output: Output) {
         match output {
-            Output::Reply { client, call, result, has_more, region } => {
+            Output::Reply { client, call, result, has_more, region, paced } => {
                 let Some(peer) = self.peers.get_mut(&client) else {
                     return;
                 };
                 let result = result.map_err(|_| Rejected);
+                if paced && let (Some(host), Ok(response)) = (peer.link.host(), &result) {
+                    host.expect_paced(response.len());
+                }
                 let queued = peer.reply(call, result, has_more, region);
                 self.dirty.insert(client);
                 if let Err(error) = queued {

@@ -9,7 +9,7 @@
 //! One thread, one loop, no decision about tracing: what happens is told to the
 //! [`Service`](crate::service::Service), and what it asks for is done. The loop never waits for a
 //! peer. Replies queue up per connection, and a peer that does not read is cut when its queue is
-//! full; a consumer that reads a trace slowly just makes the service pause.
+//! full; a consumer that reads a trace slowly just makes the service pause, and packets do not count.
 
 mod daemon;
 mod engine;

@@ -73,6 +73,9 @@ pub(in crate::client) struct HostLink {
     host: AnyHost,
     /// The queue was not empty, and the service has not been told that it is now.
     undrained: bool,
+    /// Bytes of packets queued since it was last empty. The service gives no more than a window and one packet
+    /// of them until it is told that it is empty again; how long a packet is, is up to the buffers.
+    paced: usize,
     /// The peer is gone: what it said last still counts, but nobody takes the answers.
     pub(super) deaf: bool,
 }
@@ -133,7 +136,7 @@ impl HostLink {
             Side::Producer => AnyHost::Producer(Host::default()),
             Side::Consumer => AnyHost::Consumer(Host::default()),
         };
-        Self { host, undrained: false, deaf: false }
+        Self { host, undrained: false, paced: 0, deaf: false }
     }
 
     /// Takes bytes, and the descriptor that came with them.
@@ -180,6 +183,7 @@ impl HostLink {
             let mut parts = Vec::new();
             let outbox = self.outbox();
             if outbox.is_empty() {
+                self.paced = 0;
                 return Ok(());
             }
             let fd = outbox.next(&mut parts).map(AsFd::as_fd);
@@ -192,12 +196,21 @@ impl HostLink {
         self.check_queue()
     }
 
-    /// Whether the peer still reads its replies.
+    /// The next reply has packets, of so many bytes.
+    pub(super) fn expect_paced(&mut self, bytes: usize) {
+        if !self.deaf {
+            self.paced = self.paced.saturating_add(bytes);
+        }
+    }
+
+    /// Whether the peer still reads its replies. Packets are not counted: of those there are never more than
+    /// the service lets there be.
     pub(in crate::client) fn check_queue(&mut self) -> Result<(), Over> {
         let max = match self.host {
             AnyHost::Producer(_) => PRODUCER_QUEUE_BYTES_MAX,
             AnyHost::Consumer(_) => CONSUMER_QUEUE_BYTES_MAX,
         };
+        let max = max.saturating_add(self.paced);
         if self.outbox().len() > max { Err(Over::Slow) } else { Ok(()) }
     }
 

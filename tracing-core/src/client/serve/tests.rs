@@ -12,12 +12,18 @@ use protos::{
     TraceConfigDataSource,
 };
 
+use protozero::Message as _;
+
+use super::peer::Peer;
 use super::*;
 use crate::client::connection::{Attachment, Received, SocketConnection};
 use crate::client::consumer::{ConsumerError, Waited};
 use crate::client::in_process::InProcessService;
+use crate::ids::{CallId, ChunkId, WriterId};
 use crate::ipc::port::ConsumerPort;
+use crate::limits::CONSUMER_QUEUE_BYTES_MAX;
 use crate::os::socket::{Received as Raw, Stream};
+use crate::shm::{ChunkFlags, ChunkHeader, Packets};
 
 /// Far beyond what anything here takes: a test that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -394,6 +400,97 @@ fn a_consumer_that_does_not_read_waits_with_its_questions() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Writes one packet with `len` bytes of text into the first buffer there is, in fragments.
+fn write_large(producer: &mut dyn Connection<ProducerPort>, len: usize) {
+    let event = protos::TestEvent { str: Some("x".repeat(len)), ..Default::default() };
+    let data = Some(protos::TracePacketData::ForTesting(event));
+    let packet = protos::TracePacket { data, ..Default::default() }.encode_to_vec();
+    let pieces: Vec<&[u8]> = packet.chunks(60_000).collect();
+    for (index, piece) in pieces.iter().enumerate() {
+        let mut flags = ChunkFlags::default();
+        if index > 0 {
+            flags = flags.with(ChunkFlags::CONTINUES_FROM_PREV);
+        }
+        if index + 1 < pieces.len() {
+            flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
+        }
+        let (chunk, packets) = (ChunkId(index as u32), Packets::new(1, flags));
+        let mut data = ChunkHeader { chunk, writer: WriterId(1), packets }.to_bytes().to_vec();
+        let len = piece.len() as u32;
+        data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8]);
+        data.extend_from_slice(piece);
+        let chunk = protos::CommitDataRequestChunksToMove {
+            target_buffer: Some(1),
+            data: Some(data),
+            ..Default::default()
+        };
+        let commit =
+            protos::CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() };
+        producer.send(ProducerRequest::CommitData(commit), false, Attachment::None).unwrap();
+    }
+    call(producer, ProducerRequest::Sync(SyncRequest::default()));
+}
+
+/// All of it waits for its reader at once, who reads and is not cut.
+#[test]
+fn a_packet_longer_than_what_may_wait_for_a_consumer() {
+    for kind in 0..2 {
+        let daemon = Daemon::start(&format!("long-{kind}"));
+        let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).unwrap();
+        call(&mut producer, initialize());
+        call(&mut producer, register("long"));
+        let mut consumer = daemon.consumers().into_iter().nth(kind).unwrap();
+        let source = DataSourceConfig { name: Some("long".into()), ..Default::default() };
+        let source = TraceConfigDataSource { config: Some(source), ..Default::default() };
+        let buffer = TraceConfigBufferConfig { size_kb: Some(96 * 1024), ..Default::default() };
+        let (buffers, data_sources) = (vec![buffer], vec![source]);
+        let config = TraceConfig { buffers, data_sources, ..TraceConfig::default() };
+        consumer.enable_tracing(&config, None).unwrap();
+        consumer.query_capabilities().unwrap();
+        let len = CONSUMER_QUEUE_BYTES_MAX * 5 / 4;
+        write_large(&mut producer, len);
+        let mut longest = 0;
+        let read = consumer.read_buffers(PATIENCE, |packet| {
+            longest = longest.max(packet.bytes().len());
+            Ok(())
+        });
+        assert!(read.is_ok() && longest > len, "{read:?}, {longest}");
+        // The session is there, and can be read again.
+        assert!(consumer.read_buffers(PATIENCE, |_| Ok(())).unwrap().bytes < 10_000);
+        assert_eq!(daemon.service.as_ref().unwrap().handle().stats().faults, 0);
+    }
+}
+
+#[test]
+fn packets_do_not_count_against_a_consumer_and_all_else_does() {
+    let mut host = HostLink::new(Side::Consumer);
+    let queue = |host: &mut HostLink, bytes: usize, paced: bool| {
+        if paced {
+            host.expect_paced(bytes);
+        }
+        let mut peer = Peer {
+            side: Side::Consumer,
+            link: Link::Custom(Box::new(std::mem::replace(host, HostLink::new(Side::Consumer)))),
+            announced: true,
+        };
+        for _ in 0..bytes / 100_000 {
+            peer.reply(CallId(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
+        }
+        let Link::Custom(link) = peer.link else { return };
+        *host = *link;
+    };
+    let many = CONSUMER_QUEUE_BYTES_MAX / 100_000 * 100_000;
+    queue(&mut host, 2 * many, true);
+    assert_eq!(host.check_queue(), Ok(()));
+    assert!(host.is_paused());
+    queue(&mut host, many + 200_000, false);
+    assert_eq!(host.check_queue(), Err(Over::Slow));
+    // All has left: what comes now is counted from the beginning.
+    host.transmit(|parts, _| Ok(parts.iter().map(|part| part.len()).sum()), drop).unwrap();
+    queue(&mut host, many + 200_000, false);
+    assert_eq!(host.check_queue(), Err(Over::Slow));
 }
 
 /// Idle connections cost nothing when another one has something to say: the loop looks at those that are

@@ -222,7 +222,7 @@ impl<'a> ReplySink<'a> {
         let bytes = self.batch.take();
         self.sent += bytes.len();
         self.counted = 0;
-        self.out.stream(self.client, self.call, bytes, has_more);
+        self.out.packets(self.client, self.call, bytes, has_more);
     }
 
     /// Writes `slices { data: <len bytes> last_slice_for_packet: last }` but for the bytes, which `fill`

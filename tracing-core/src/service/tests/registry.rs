@@ -313,6 +313,14 @@ fn host_producer_keeps_service_packets_on_host() {
     }
 }
 
+/// On TCP, before it says so, or if it never does.
+#[test]
+fn a_producer_that_does_not_say_who_it_is_has_no_pid() {
+    let mut shell = Shell::new();
+    let _one = MockProducer::connect(&mut shell, "one", Peer { pid: None, ..peer(1) });
+    assert_eq!(query(&mut shell, 0).producers[0].pid, Some(-1));
+}
+
 #[test]
 fn query_service_state() {
     let mut shell = Shell::new();

@@ -32,7 +32,7 @@ impl World {
             self.report.marks.output(&output);
             self.digest(&output);
             match output {
-                Output::Reply { client, call, result, has_more, region } => {
+                Output::Reply { client, call, result, has_more, region, .. } => {
                     let reply = Reply { call, response: result.ok(), has_more, region };
                     self.answer(client, reply)?;
                 }
