@@ -1,6 +1,8 @@
 //! Where a trace goes. What was there before stays until there is something to replace it with, and
 //! what was begun and not filled goes away again.
 
+mod fifo;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -8,6 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use self::fifo::Fifo;
 use crate::failure::{Context, Failure};
 use crate::gaps::Gaps;
 
@@ -42,6 +45,8 @@ enum To {
         /// What it becomes once there is something in it.
         replaces: Option<PathBuf>,
     },
+    /// A named pipe.
+    Fifo(PathBuf, Fifo),
     /// The service opens it.
     Service(PathBuf),
 }
@@ -53,6 +58,18 @@ impl Output {
     /// # Errors
     /// When it cannot be opened, exists although `no_clobber`, or is a terminal.
     pub fn open(path: &OsStr, no_clobber: bool) -> Result<Self, Failure> {
+        Self::open_as(path, no_clobber, false)
+    }
+
+    /// The same for somebody who lends it to the service and leaves.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_to_leave(path: &OsStr, no_clobber: bool) -> Result<Self, Failure> {
+        Self::open_as(path, no_clobber, true)
+    }
+
+    fn open_as(path: &OsStr, no_clobber: bool, leaves: bool) -> Result<Self, Failure> {
         if path == "-" {
             let stdout = io::stdout();
             if stdout.is_terminal() {
@@ -62,14 +79,17 @@ impl Output {
             return Ok(Self::to(To::Stdout(BufWriter::with_capacity(BUFFER_BYTES, stdout))));
         }
         let path = Path::new(path);
-        let opened = match create(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {
-                options().open(path).map(|file| (file, false))
-            }
-            created => created.map(|file| (file, true)),
-        };
-        let (file, created) = opened.context(format_args!("cannot write {}", path.display()))?;
-        Self::file(file, path, path, created, None)
+        let cannot = || format!("cannot write {}", path.display());
+        match create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {}
+            created => return Self::file(created.context(cannot())?, path, path, true, None),
+        }
+        // Who leaves cannot wait for a reader: opened for both, as all else is, it has one for ever.
+        if !leaves && Fifo::is_at(path) {
+            let fifo = Fifo::open(path).context(cannot())?;
+            return Ok(Self::to(To::Fifo(path.to_owned(), fifo)));
+        }
+        Self::file(options().open(path).context(cannot())?, path, path, false, None)
     }
 
     /// The same for something that may fail late or comes from elsewhere: an existing file is replaced
@@ -142,14 +162,28 @@ impl Output {
     pub fn name(&self) -> String {
         match &self.to {
             To::Stdout(_) => "stdout".into(),
-            To::File { name: path, .. } | To::Service(path) => path.display().to_string(),
+            To::File { name: path, .. } | To::Fifo(path, _) | To::Service(path) => {
+                path.display().to_string()
+            }
         }
     }
 
     /// Is it a file that can be opened again?
     #[must_use]
     pub fn is_file(&self) -> bool {
-        !matches!(self.to, To::Stdout(_))
+        !matches!(self.to, To::Stdout(_) | To::Fifo(..))
+    }
+
+    /// Is it a named pipe?
+    #[must_use]
+    pub fn is_fifo(&self) -> bool {
+        matches!(self.to, To::Fifo(..))
+    }
+
+    /// Is it a named pipe that nobody has opened for reading so far?
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        matches!(&self.to, To::Fifo(_, fifo) if fifo.is_unread())
     }
 
     /// A descriptor for the service to write to, emptied. None if it opens the file by itself.
@@ -163,6 +197,7 @@ impl Output {
             To::File { writer, emptied, .. } => empty(writer.get_ref(), emptied)
                 .and_then(|()| writer.get_ref().try_clone())
                 .map(|file| Some(file.into())),
+            To::Fifo(_, fifo) => fifo.lend().map(Some),
             To::Service(_) => Ok(None),
         };
         lent.context(format_args!("cannot write {name}"))
@@ -181,6 +216,7 @@ impl Output {
                 }
                 append(writer, framed)?;
             }
+            To::Fifo(_, fifo) => append(fifo.writer()?, framed)?,
             To::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
         }
         self.packets += 1;
@@ -199,6 +235,7 @@ impl Output {
         }
         self.flush()?;
         self.put_in_place()?;
+        self.close()?;
         Ok(Written { bytes: self.bytes, packets: Some(self.packets) })
     }
 
@@ -206,8 +243,17 @@ impl Output {
         match &mut self.to {
             To::Stdout(writer) => writer.flush(),
             To::File { writer, .. } => writer.flush(),
+            To::Fifo(_, fifo) => fifo.writer()?.flush(),
             To::Service(_) => Ok(()),
         }
+    }
+
+    /// Nothing more will come, also from a service it was lent to: waits until a named pipe was read.
+    ///
+    /// # Errors
+    /// When its reader has left.
+    pub fn close(&mut self) -> io::Result<()> {
+        if let To::Fifo(_, fifo) = &mut self.to { fifo.close() } else { Ok(()) }
     }
 
     /// Gives it the name it was meant for.
@@ -232,7 +278,7 @@ impl Output {
             Some(Written { bytes, packets: count_packets(file, bytes) })
         };
         match &self.to {
-            To::Stdout(_) => None,
+            To::Stdout(_) | To::Fifo(..) => None,
             To::File { writer, .. } => count(writer.get_ref()),
             To::Service(path) => count(&File::open(path).ok()?),
         }
@@ -243,7 +289,7 @@ impl Output {
     pub fn gaps(&self) -> Option<u64> {
         let mut gaps = Gaps::new(true);
         match &self.to {
-            To::Stdout(_) => return None,
+            To::Stdout(_) | To::Fifo(..) => return None,
             To::File { writer, .. } => gaps.look_through(writer.get_ref()).ok()?,
             To::Service(path) => gaps.look_through(&File::open(path).ok()?).ok()?,
         }
@@ -253,6 +299,10 @@ impl Output {
     /// Something failed. Keeps the whole packets that were written; a file without any goes away if
     /// it is ours. Returns how much is kept.
     pub fn abandon(mut self) -> u64 {
+        if let To::Fifo(_, fifo) = self.to {
+            fifo.abandon();
+            return self.bytes;
+        }
         let flushed = self.flush().is_ok();
         if let To::File { writer, emptied, .. } = &mut self.to
             && *emptied

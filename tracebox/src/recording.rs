@@ -77,6 +77,9 @@ pub struct Recording<'c> {
     /// When a service that says nothing is stuck.
     deadline: Option<Instant>,
     stopping: bool,
+    /// How long producers have for the flush before the end; zero: what the config says.
+    flush_timeout: Duration,
+    flush_failed: bool,
     waits_for_triggers: bool,
     snapshots: Option<Snapshots>,
     taken: Option<Taken>,
@@ -118,6 +121,7 @@ impl<'c> Recording<'c> {
             into_file,
             duration: config.duration_ms.filter(|&ms| ms != 0).map(u64::from).map(ms),
             deadline: longest_ms(config).map(|longest| begun + ms(longest + slack)),
+            flush_timeout: ms(config.flush_timeout_ms.unwrap_or(0).into()),
             waits_for_triggers: waits_for_triggers(config),
             snapshots,
             ..Self::attached(consumer)
@@ -134,6 +138,8 @@ impl<'c> Recording<'c> {
             duration: None,
             deadline: None,
             stopping: false,
+            flush_timeout: Duration::ZERO,
+            flush_failed: false,
             waits_for_triggers: false,
             snapshots: None,
             taken: None,
@@ -274,12 +280,20 @@ impl<'c> Recording<'c> {
         if std::mem::replace(&mut self.stopping, true) {
             return Ok(());
         }
-        // Zero is the timeout of the config. Who does not answer in time is told by the stats.
-        match self.consumer.flush(Duration::ZERO) {
-            Ok(()) | Err(ConsumerError::Rejected(_) | ConsumerError::TimedOut(_)) => {}
+        match self.consumer.flush(self.flush_timeout) {
+            Ok(()) => {}
+            Err(ConsumerError::Rejected(_) | ConsumerError::TimedOut(_)) => {
+                self.flush_failed = true;
+            }
             Err(error) => return Err(lost(error)),
         }
         self.consumer.disable_tracing().map_err(lost)
+    }
+
+    /// Somebody did not answer when [`stop`](Self::stop) asked for the last data.
+    #[must_use]
+    pub fn flush_failed(&self) -> bool {
+        self.flush_failed
     }
 
     /// Takes the trace out of the service. With `strict` all of it is looked through for gaps, also what
@@ -297,6 +311,9 @@ impl<'c> Recording<'c> {
     ) -> Result<Outcome, Failure> {
         let name = output.name();
         let failed = |error| Failure::new(format_args!("cannot write {name}: {error}"));
+        if output.is_unread() {
+            console::say(&format!("Nobody reads {name} yet: the trace waits for a reader"));
+        }
         let mut gaps = None;
         let written = if self.into_file {
             output.put_in_place().map_err(failed)?;
@@ -310,6 +327,11 @@ impl<'c> Recording<'c> {
         };
         // Some losses are found, and counted, only while the buffers are read.
         let stats = self.consumer.get_trace_stats().ok();
+        if output.is_fifo() {
+            // The service writes no more, and closes it if it has not yet. If it is gone it has.
+            let _ = self.consumer.free_buffers();
+            output.close().map_err(failed)?;
+        }
         Ok(Outcome {
             name: output.name(),
             is_file: output.is_file(),
@@ -317,6 +339,7 @@ impl<'c> Recording<'c> {
             written,
             gaps,
             stats,
+            flush_failed: self.flush_failed,
             waited_for_triggers: self.waits_for_triggers,
             snapshots: self.taken,
         })

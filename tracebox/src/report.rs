@@ -24,11 +24,16 @@ pub struct Outcome {
     pub gaps: Option<u64>,
     /// The service's counters, if it told them.
     pub stats: Option<TraceStats>,
+    /// Not everybody answered when we asked for the last data.
+    pub flush_failed: bool,
     /// Without a trigger there is nothing in it.
     pub waited_for_triggers: bool,
     /// What triggers left, if that is what the session was for.
     pub snapshots: Option<Taken>,
 }
+
+/// The last flush failed.
+const UNANSWERED: &str = "the last data of a producer that did not answer in time";
 
 /// Data the trace does not have although somebody wrote it, by reason; in the words of people. The
 /// counters of the whole service are left out: what they count may be another session's, long ago.
@@ -60,7 +65,7 @@ pub fn losses(stats: &TraceStats) -> Vec<String> {
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
     if stats.final_flush_outcome == Some(TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED) {
-        lines.push("the last data of a producer that did not answer in time".into());
+        lines.push(UNANSWERED.into());
     }
     lines
 }
@@ -136,10 +141,22 @@ impl Outcome {
 
     fn losses(&self) -> Vec<String> {
         let mut lost = self.stats.as_ref().map(losses).unwrap_or_default();
+        if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
+            lost.push(UNANSWERED.into());
+        }
         if let Some(gaps @ 1..) = self.gaps {
             lost.push(format!("packets that follow a gap in their sequence: {gaps}"));
         }
         lost
+    }
+
+    /// Has our flush lost something that the service says nothing of? Not if its own was the last after
+    /// all, nor if it knows of none: then it is too old to have been asked.
+    fn own_flush_lost(&self, stats: &TraceStats) -> bool {
+        let of_service = stats.final_flush_outcome.unwrap_or_default();
+        self.flush_failed
+            && of_service == TraceStatsFinalFlushOutcome::FINAL_FLUSH_UNSPECIFIED
+            && stats.flushes_requested.is_some_and(|count| count != 0)
     }
 
     fn lost(&self) -> String {
@@ -172,6 +189,7 @@ mod tests {
             written: Some(Written { bytes: 12, packets: Some(3) }),
             gaps: Some(0),
             stats,
+            flush_failed: false,
             waited_for_triggers: false,
             snapshots: None,
         }
@@ -223,6 +241,28 @@ mod tests {
     fn gaps_are_losses() {
         let outcome = Outcome { gaps: Some(5), ..outcome(Some(TraceStats::default())) };
         assert_eq!(outcome.lines()[1], "Lost: packets that follow a gap in their sequence: 5");
+    }
+
+    #[test]
+    fn a_flush_of_ours_that_failed() {
+        let lost = |failed, of_service, flushes| {
+            let stats = TraceStats {
+                final_flush_outcome: of_service,
+                flushes_requested: flushes,
+                ..TraceStats::default()
+            };
+            Outcome { flush_failed: failed, ..outcome(Some(stats)) }.losses()
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(lost(true, None, Some(1)), [UNANSWERED]);
+        assert_eq!(lost(false, None, Some(1)), none);
+        assert_eq!(lost(true, None, None), none, "a service without flushes");
+        let (good, bad) = (
+            TraceStatsFinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
+            TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED,
+        );
+        assert_eq!(lost(true, Some(good), Some(2)), none, "that of the service came after it");
+        assert_eq!(lost(true, Some(bad), Some(2)), [UNANSWERED], "once");
     }
 
     #[test]

@@ -101,6 +101,13 @@ fn complete(config: &mut TraceConfig, record: &Record) -> Result<(), Failure> {
             }
         }
     }
+    // For the service a relative path would begin in its own directory.
+    if let Some(path) = config.output_path.as_mut().filter(|path| !path.is_empty()) {
+        let absolute = std::path::absolute(&*path).context("no working directory")?;
+        *path = absolute.into_os_string().into_string().map_err(|absolute| {
+            Failure::new(format_args!("output_path {absolute:?} is not UTF-8"))
+        })?;
+    }
     let into_file = config.write_into_file == Some(true);
     match (&config.output_path, &record.out) {
         (Some(path), Some(_)) => {

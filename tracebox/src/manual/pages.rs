@@ -147,7 +147,12 @@ const PERFETTO: &[Block] = &[
         "An existing _FILE_ keeps its content until there is a packet to write, so a start that fails \
          costs nobody an older trace; a copy replaces it in one step when it is whole. A new file \
          without any packet is removed if the recording fails. With write_into_file in the config the \
-         service writes the file itself, and with output_path it opens it, too.",
+         service writes the file itself, and with output_path it opens it, too; a relative one begins in \
+         the directory of this program.",
+    ),
+    Text(
+        "A named pipe may get its reader later: the recording goes on, and its trace waits. A reader that \
+         leaves before the end is a failure.",
     ),
 ];
 

@@ -67,6 +67,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         recording.stop()?;
     }
     recording.wait(&nudges, &mut Foreground::new())?;
+    let flush_failed = recording.flush_failed();
     let outcome = Outcome {
         name: "the output file".into(),
         is_file: false,
@@ -74,6 +75,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         written: None,
         gaps: None,
         stats: consumer.get_trace_stats().ok(),
+        flush_failed,
         waited_for_triggers: false,
         snapshots: None,
     };

@@ -100,6 +100,7 @@ fn activate(plan: &Record, names: Vec<String>, system: bool) -> Ending {
 /// When it cannot be opened.
 pub fn open(plan: &Record, config: &TraceConfig) -> Result<Output, Failure> {
     match (&plan.out, &config.output_path) {
+        (Some(path), _) if plan.detach.is_some() => Output::open_to_leave(path, plan.no_clobber),
         (Some(path), _) => Output::open(path, plan.no_clobber),
         (None, path) => Ok(Output::of_service(Path::new(path.as_deref().unwrap_or_default()))),
     }

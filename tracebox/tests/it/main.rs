@@ -6,6 +6,7 @@ mod daemon;
 mod documents;
 mod examples;
 mod failures;
+mod outputs;
 mod record;
 mod scenario;
 mod sessions;

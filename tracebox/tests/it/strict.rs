@@ -1,7 +1,8 @@
 //! `--strict`: a loss is an exit code.
 
 use protos::DataSourceDescriptor;
-use tracing_core::client::data_source::{Ack, DataSource, Instance};
+use rustix::process::Signal;
+use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::os::socket::Address;
 use tracing_core::producer::BufferExhaustedPolicy;
@@ -33,6 +34,19 @@ impl DataSource for Gap {
         // TracePacket.previous_packet_dropped (42): 1
         writer.write_raw(b"\xd0\x02\x01");
         writer.flush();
+    }
+
+    fn stop(&mut self, _instance: &Instance, _done: Ack) {}
+}
+
+/// Never says that it has flushed.
+struct Mute(Vec<Ack>);
+
+impl DataSource for Mute {
+    fn start(&mut self, _instance: &Instance) {}
+
+    fn flush(&mut self, _instance: &Instance, _flush: &FlushRequest, done: Ack) {
+        self.0.push(done);
     }
 
     fn stop(&mut self, _instance: &Instance, _done: Ack) {}
@@ -92,4 +106,35 @@ fn said_by_the_trace_alone() {
             ran.failed(3, "data was lost, and --strict was asked for");
         }
     }
+}
+
+/// The flush of `perfetto` itself, before it stops a session, may lose as much as that of the service.
+#[test]
+fn a_producer_that_did_not_answer() {
+    const LOST: &str = "Lost: the last data of a producer that did not answer in time";
+    let world = World::new();
+    let _traced = world.traced();
+    let _producer = producer(&world, Mute(Vec::new()));
+    let config = CONFIG.replace("duration_ms: 300", "flush_timeout_ms: 100");
+    world.write("c", &config);
+    for strict in ["", " --strict"] {
+        let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
+        perfetto.read_until("starting tracing");
+        world.wait_for(|state| {
+            state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
+        });
+        perfetto.signal(Signal::INT);
+        let ran = perfetto.end();
+        assert!(ran.stderr.contains(LOST), "{ran:?}");
+        match strict {
+            "" => ran.good(),
+            _ => ran.failed(3, "data was lost, and --strict was asked for"),
+        };
+        assert!(!world.packets("trace").is_empty(), "the trace is there all the same");
+    }
+    world.write("c", &format!("{config} write_into_file: true"));
+    world.run("perfetto --detach=k -c c --txt -o trace").good();
+    let ran = world.run("perfetto --attach=k --stop --strict");
+    assert!(ran.stderr.contains(LOST), "{ran:?}");
+    ran.failed(3, "data was lost, and --strict was asked for");
 }

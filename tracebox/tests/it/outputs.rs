@@ -1,0 +1,103 @@
+//! Where traces go that do not go into a file of ours.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+
+use protos::TracePacketData;
+use rustix::fs::OFlags;
+use rustix::process::Signal;
+
+use crate::world::{Daemon, Ran, World, has, packets};
+
+const ENDLESS: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
+const INTO_FILE: &str = "write_into_file: true file_write_period_ms: 100";
+
+fn is_config(data: &TracePacketData) -> bool {
+    matches!(data, TracePacketData::TraceConfig(_))
+}
+
+/// `perfetto` that records into the pipe `fifo`, read back or written by the service.
+fn into_pipe(world: &World, config: &str) -> Daemon {
+    world.write("c", config);
+    let mut perfetto = world.start("perfetto -c c --txt -o fifo");
+    perfetto.read_until("Connected");
+    world.wait_for_sessions(1);
+    perfetto
+}
+
+/// The path belongs to whoever wrote the command line, wherever the service lives.
+#[test]
+fn a_relative_output_path() {
+    let world = World::new();
+    let _traced = world.traced();
+    std::fs::create_dir(world.path("sub")).unwrap();
+    let run = |line: &str| {
+        let mut command = world.command(line);
+        Ran::from(command.current_dir(world.path("sub")).output().unwrap())
+    };
+    world.write("c", &format!("{ENDLESS} duration_ms: 100 {INTO_FILE} output_path: 'a'"));
+    let ran = run("perfetto -c ../c --txt").good();
+    assert!(has(&world.packets("sub/a"), is_config));
+    let path = world.path("sub").canonicalize().unwrap().join("a");
+    assert!(ran.stderr.contains(&format!("into {}", path.display())), "{ran:?}");
+    run("perfetto -c ../c --txt").failed(1, "exists already");
+    assert!(!world.path("a").exists());
+
+    world.write("c", &format!("{ENDLESS} {INTO_FILE} output_path: '../b'"));
+    run("perfetto --detach=k -c ../c --txt").good();
+    world.run("perfetto --attach=k --stop").good();
+    assert!(has(&world.packets("b"), is_config));
+}
+
+/// What is written to nobody is lost, and waiting for room would take for ever.
+#[test]
+fn a_pipe_whose_reader_left() {
+    for output in ["", INTO_FILE] {
+        // One who came late, and one who was there before.
+        for late in [true, false] {
+            let world = World::new();
+            let _traced = world.traced();
+            let fifo = world.fifo("fifo");
+            let mut options = File::options();
+            options.read(true);
+            let early = (!late).then(|| {
+                let flags = OFlags::NONBLOCK.bits().cast_signed();
+                options.clone().custom_flags(flags).open(&fifo).unwrap()
+            });
+            let perfetto = into_pipe(&world, &format!("{ENDLESS} {output}"));
+            drop(early.unwrap_or_else(|| options.open(&fifo).unwrap()));
+            perfetto.signal(Signal::INT);
+            perfetto.end().failed(1, "Broken pipe");
+        }
+    }
+}
+
+/// A recording does not wait for its reader; its trace does.
+#[test]
+fn a_pipe_whose_reader_comes_late() {
+    let world = World::new();
+    let _traced = world.traced();
+    let fifo = world.fifo("fifo");
+    for output in ["", INTO_FILE] {
+        let mut perfetto = into_pipe(&world, &format!("{ENDLESS} duration_ms: 100 {output}"));
+        perfetto.read_until("Nobody reads fifo yet");
+        let trace = std::fs::read(&fifo).unwrap();
+        assert!(has(&packets(&trace), is_config));
+        perfetto.end().good();
+    }
+    world.write("c", &ENDLESS.replace("name: 'none'", "target_buffer: 9"));
+    world.run("perfetto -c c --txt -o fifo").failed(1, "service error: ");
+}
+
+/// Who has left cannot wait for a reader: the service does.
+#[test]
+fn a_pipe_of_a_session_that_is_left() {
+    let world = World::new();
+    let _traced = world.traced();
+    let fifo = world.fifo("fifo");
+    world.write("c", &format!("{ENDLESS} {INTO_FILE}"));
+    world.run("perfetto --detach=k -c c --txt -o fifo").good();
+    let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
+    world.run("perfetto --attach=k --stop").good();
+    assert!(has(&packets(&reader.join().unwrap()), is_config));
+}
