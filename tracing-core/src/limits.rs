@@ -252,8 +252,22 @@ pub const FILTER_DEPTH_MAX: usize = 1000;
 pub const STRING_RULES_MAX: usize = 1024;
 /// Matches of one repeated-search rule in one string. What is behind them is redacted as a whole.
 pub const STRING_MATCHES_MAX: usize = 1024;
-/// What one expression may remember of its automaton to be faster, bytes.
-pub const REGEX_CACHE_BYTES_MAX: usize = 1024 * 1024;
+/// Sum of the compiled sizes of the expressions of one filter, bytes. A normal one has some KiB.
+pub const FILTER_REGEX_BYTES_PER_SESSION_MAX: usize = 4 * 1024 * 1024;
+/// Automata of the expressions of one filter, which make them faster, bytes. Those that come later go without.
+pub const FILTER_AUTOMATA_BYTES_PER_SESSION_MAX: usize = 2 * 1024 * 1024;
+/// One of them, bytes. An expression that needs more goes without.
+pub const REGEX_AUTOMATON_BYTES_MAX: usize = 64 * 1024;
+/// What searching for one expression may need, bytes. A filter has it once, for all of them.
+pub const REGEX_SEARCH_BYTES_MAX: usize = 1024 * 1024;
+/// Steps of the rules for the strings of one packet, of a nanosecond or two each: bytes of the string for each rule
+/// tried; with an expression that has no automaton, times eight times its states and more with groups. A packet
+/// that needs more comes out empty. The packets of the service in one pass share as much.
+pub const FILTER_STEPS_PER_PACKET_MAX: u64 = 64 * 1024 * 1024;
+/// The same after which reading makes a break until the next turn: some 50 ms.
+pub const FILTER_STEPS_PER_TURN: u64 = 32 * 1024 * 1024;
+/// Steps that count as much as reading a byte does against what is read in one turn.
+pub const FILTER_STEPS_PER_BYTE: u64 = FILTER_STEPS_PER_TURN / READ_WINDOW_BYTES as u64;
 
 // ---------------------------------------------------------------- protocol: packets of the service
 

@@ -13,6 +13,7 @@ use core::fmt;
 use super::bytes::{Cut, fill_varint, put_varint, varint, varint_len};
 use super::program::{Program, Rule};
 use super::strings::StringFilter;
+use super::work::Work;
 use crate::limits;
 
 /// Largest length of a field: what four bytes of varint hold.
@@ -56,6 +57,11 @@ pub enum FilterError {
         /// Offset of the field.
         offset: usize,
     },
+    /// The rules for its strings take more steps than [`limits::FILTER_STEPS_PER_PACKET_MAX`].
+    Work {
+        /// Offset of the string they came to.
+        offset: usize,
+    },
 }
 
 impl fmt::Display for FilterError {
@@ -68,6 +74,9 @@ impl fmt::Display for FilterError {
             Self::Truncated { offset } => write!(f, "a field is cut off at byte {offset}"),
             Self::FieldZero { offset } => write!(f, "field 0 at byte {offset}"),
             Self::Depth { offset } => write!(f, "nested too deep at byte {offset}"),
+            Self::Work { offset } => {
+                write!(f, "rules take too long for the string at byte {offset}")
+            }
         }
     }
 }
@@ -167,13 +176,14 @@ impl MessageFilter {
         &mut self,
         program: &Program,
         strings: &StringFilter,
+        work: &mut Work,
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         self.stack.clear();
         let before = out.len();
         out.reserve(input.len());
-        let result = self.walk(program, strings, input, out);
+        let result = self.walk(program, strings, work, input, out);
         if result.is_err() {
             out.truncate(before);
         }
@@ -184,6 +194,7 @@ impl MessageFilter {
         &mut self,
         program: &Program,
         strings: &StringFilter,
+        work: &mut Work,
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
@@ -235,9 +246,8 @@ impl MessageFilter {
                     put_varint(out, len as u64);
                     let text_at = out.len();
                     out.extend_from_slice(value);
-                    if let Rule::String(kind) = rule {
-                        strings.apply(kind, out.get_mut(text_at..).unwrap_or_default());
-                    }
+                    let text = out.get_mut(text_at..).unwrap_or_default();
+                    redact(strings, rule, text, work).ok_or(FilterError::Work { offset })?;
                 }
                 // Only plain fields may be numbers.
                 (_, Rule::Pass) => {
@@ -248,6 +258,14 @@ impl MessageFilter {
             }
         }
     }
+}
+
+/// Lets the rules for strings do their work if the field is one; none if that is too much.
+fn redact(strings: &StringFilter, rule: Rule, text: &mut [u8], work: &mut Work) -> Option<()> {
+    if let Rule::String(kind) = rule {
+        strings.apply(kind, text, work).ok()?;
+    }
+    Some(())
 }
 
 /// Fills in the length of a message that is over.

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Layer 2. A consumer gives the filter with its config; its author wants certain data never to be in a
-//! trace, so whatever is not understood is denied: a packet that does not parse comes out empty. The
+//! trace, so whatever is not understood is denied: a packet that does not parse comes out empty, as does one
+//! whose strings take rules too long. The
 //! bytes filtered come from producers and are hostile; bytecode and expressions come from consumers, are
 //! checked once, and must not be able to stop the service either. Every bound is in [`crate::limits`].
 #![cfg_attr(
@@ -26,9 +27,15 @@
 )]
 
 mod bytes;
+#[cfg(any(test, feature = "string-filter"))]
+mod engine;
+#[cfg(not(any(test, feature = "string-filter")))]
+#[path = "no_engine.rs"]
+mod engine;
 mod message;
 mod program;
 mod strings;
+mod work;
 
 #[cfg(any(test, fuzzing, feature = "testing"))]
 pub mod testing;
@@ -43,6 +50,9 @@ use protos::{TraceConfigTraceFilter, TraceConfigTraceFilterStringFilterRule};
 pub use self::message::{FilterError, MessageFilter};
 pub use self::program::{Program, ProgramError, Rule};
 pub use self::strings::{Policy, RuleError, StringFilter, StringRule};
+pub use self::work::{TooMuch, Work};
+#[cfg(doc)]
+use crate::limits;
 use crate::sync::Arc;
 
 /// What a filter did, as `TraceStats.FilterStats` tells it.
@@ -54,7 +64,7 @@ pub struct FilterStats {
     pub input_bytes: u64,
     /// Bytes that came out.
     pub output_bytes: u64,
-    /// Packets that did not parse and came out empty.
+    /// Packets that came out empty: they did not parse, or their strings cost too much.
     pub errors: u64,
     /// Bytes taken away, for each buffer of the session that lost some.
     pub bytes_discarded_per_buffer: Vec<u64>,
@@ -66,6 +76,7 @@ pub struct TraceFilter {
     program: Arc<Program>,
     strings: Arc<StringFilter>,
     filter: MessageFilter,
+    work: Work,
     stats: FilterStats,
 }
 
@@ -103,6 +114,7 @@ impl TraceFilter {
             program: Arc::new(program),
             strings: Arc::new(strings),
             filter,
+            work: Work::default(),
             stats: FilterStats::default(),
         })
     }
@@ -114,17 +126,33 @@ impl TraceFilter {
             program: Arc::clone(&self.program),
             strings: Arc::clone(&self.strings),
             filter: self.filter.fork(),
+            work: Work::default(),
             stats: FilterStats::default(),
         }
+    }
+
+    /// Says that a pass of reading begins.
+    pub fn begin_pass(&mut self) {
+        self.work.begin_pass();
+    }
+
+    /// What was done for strings in this pass, steps of a nanosecond or two: a reader is to make a break when
+    /// they are [`limits::FILTER_STEPS_PER_TURN`].
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.work.spent()
     }
 
     /// Appends to `out` what `packet` may show. `buffer` is the one it comes from, by its index in the
     /// config; none for packets of the service.
     ///
-    /// A packet that does not parse adds nothing, and is counted: the number of packets never changes.
+    /// A packet that does not parse, or whose strings cost too much, adds nothing, and is counted: the number of
+    /// packets never changes.
     pub fn apply(&mut self, packet: &[u8], buffer: Option<usize>, out: &mut Vec<u8>) {
         let before = out.len();
-        if self.filter.apply(&self.program, &self.strings, packet, out).is_err() {
+        let Self { program, strings, filter, work, .. } = self;
+        work.begin_packet(buffer.is_none());
+        if filter.apply(program, strings, work, packet, out).is_err() {
             self.stats.errors = self.stats.errors.saturating_add(1);
         }
         let kept = out.len().saturating_sub(before);

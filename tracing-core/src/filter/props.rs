@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::engine::Regex;
 use super::testing::{Generator, Target, encode};
-use super::{MessageFilter, Program, Rule, StringFilter};
+use super::{MessageFilter, Policy, Program, Rule, StringFilter, Work};
 
 /// Bytes that are often fields within fields.
 fn messages() -> impl Strategy<Value = Vec<u8>> {
@@ -72,13 +73,13 @@ proptest! {
         let program = Program::parse(&generator.finish().0, None).expect("valid");
         let mut filter = MessageFilter::rooted(&program, &[]).expect("the root itself");
         let mut out = Vec::new();
-        if filter.apply(&program, &StringFilter::default(), &input, &mut out).is_ok() {
+        if filter.apply(&program, &StringFilter::default(), &mut Work::default(), &input, &mut out).is_ok() {
             prop_assert!(out.len() <= input.len());
             walk(&program, 0, &out)?;
             // What passed passes again, unchanged but for redundant lengths.
             let mut again = Vec::new();
             if !out.is_empty() {
-                prop_assert!(filter.apply(&program, &StringFilter::default(), &out, &mut again).is_ok());
+                prop_assert!(filter.apply(&program, &StringFilter::default(), &mut Work::default(), &out, &mut again).is_ok());
             }
         } else {
             prop_assert!(out.is_empty());
@@ -92,5 +93,27 @@ proptest! {
         let code = encode(&words);
         let _ = Program::parse(&code, Some(&code));
         let _ = Program::parse(&code[..code.len() / 2], None);
+    }
+
+    /// Automata are only faster than the machine: what they find is the same.
+    #[test]
+    fn automata_and_the_machine_agree(
+        pattern in r"(\(|\)|[ab|*?]|\\b|\[ab\]|a\{2\}|\(\?:){0,12}",
+        texts in proptest::collection::vec("[ab ]{0,12}", 8),
+    ) {
+        for whole in [false, true] {
+            let Ok(fast) = Regex::new(&pattern, whole, &mut (1 << 20)) else { continue };
+            let slow = Regex::new(&pattern, whole, &mut 0).expect("the same");
+            for text in &texts {
+                for policy in [Policy::MatchBreak, Policy::MatchRedactGroups, Policy::AtraceRepeatedSearchRedactGroups] {
+                    let run = |regex: &Regex| {
+                        let mut bytes = text.as_bytes().to_vec();
+                        let found = regex.redact_or_match(&mut bytes, policy, &mut Work::default());
+                        (found, bytes)
+                    };
+                    prop_assert_eq!(run(&fast), run(&slow), "{} {:?}", pattern, text);
+                }
+            }
+        }
     }
 }

@@ -12,7 +12,8 @@
 
 use core::fmt;
 
-use super::strings::engine::Regex;
+use super::engine::Regex;
+use super::work::{TooMuch, Work};
 use crate::limits;
 
 /// What a rule does with a string that it applies to.
@@ -86,6 +87,8 @@ pub enum RuleError {
     },
     /// More rules than [`limits::STRING_RULES_MAX`].
     TooMany,
+    /// All expressions together take more than [`limits::FILTER_REGEX_BYTES_PER_SESSION_MAX`].
+    TooLarge,
 }
 
 impl fmt::Display for RuleError {
@@ -95,6 +98,12 @@ impl fmt::Display for RuleError {
             Self::SemanticType(number) => write!(f, "semantic type {number} is not in 0..=127"),
             Self::Regex { pattern, reason } => write!(f, "regex {pattern:?}: {reason}"),
             Self::TooMany => write!(f, "more than {} rules", limits::STRING_RULES_MAX),
+            Self::TooLarge => write!(
+                f,
+                "the expressions are too large: at most {} KiB, compiled, are allowed in all; use fewer \
+                 rules or shorter expressions (`x{{400}}` is as long as 400 of them)",
+                limits::FILTER_REGEX_BYTES_PER_SESSION_MAX / 1024
+            ),
         }
     }
 }
@@ -112,9 +121,9 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new(rule: &StringRule<'_>) -> Result<Self, RuleError> {
+    fn new(rule: &StringRule<'_>, automata: &mut usize) -> Result<Self, RuleError> {
         let whole = rule.policy != Policy::AtraceRepeatedSearchRedactGroups;
-        let regex = Regex::new(rule.regex, whole)
+        let regex = Regex::new(rule.regex, whole, automata)
             .map_err(|reason| RuleError::Regex { pattern: rule.regex.to_owned(), reason })?;
         let mut types = 0u128;
         for &kind in &rule.types {
@@ -134,27 +143,35 @@ impl Compiled {
     fn wants_type(&self, kind: u32) -> bool {
         1u128.checked_shl(kind).is_none_or(|bit| self.types & bit != 0)
     }
-
-    fn wants_payload(&self, text: &[u8]) -> bool {
-        !self.policy.is_atrace()
-            || atrace_payload(text).is_some_and(|payload| payload.starts_with(&self.atrace_prefix))
-    }
 }
 
-/// What of an atrace line is its user's: `B|1234|payload`. Ends of slices have none.
-fn atrace_payload(text: &[u8]) -> Option<&[u8]> {
+/// Where that begins of an atrace line which is its user's: `B|1234|payload`. Ends of slices have none.
+fn atrace_payload(text: &[u8]) -> Option<usize> {
     if text.len() <= 2 || text.first() == Some(&b'E') {
         return None;
     }
     let after_kind = text.get(2..)?;
     let bar = after_kind.iter().position(|byte| *byte == b'|')?;
-    after_kind.get(bar.saturating_add(1)..)
+    Some(bar.saturating_add(3))
 }
 
 /// A chain of rules.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StringFilter {
     rules: Vec<Compiled>,
+    /// What programs of expressions may still take, and automata that make them faster, bytes.
+    programs: usize,
+    automata: usize,
+}
+
+impl Default for StringFilter {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            programs: limits::FILTER_REGEX_BYTES_PER_SESSION_MAX,
+            automata: limits::FILTER_AUTOMATA_BYTES_PER_SESSION_MAX,
+        }
+    }
 }
 
 impl StringFilter {
@@ -166,7 +183,8 @@ impl StringFilter {
         if self.rules.len() >= limits::STRING_RULES_MAX {
             return Err(RuleError::TooMany);
         }
-        self.rules.push(Compiled::new(&rule)?);
+        let made = self.compile(&rule)?;
+        self.rules.push(made);
         Ok(())
     }
 
@@ -175,142 +193,53 @@ impl StringFilter {
     /// # Errors
     /// As [`add`](Self::add).
     pub fn replace_or_add(&mut self, rule: StringRule<'_>) -> Result<(), RuleError> {
-        let same = |old: &&mut Compiled| !rule.name.is_empty() && old.name == rule.name;
-        match self.rules.iter_mut().find(same) {
-            Some(old) => {
-                *old = Compiled::new(&rule)?;
-                Ok(())
-            }
-            None => self.add(rule),
+        let same = |old: &Compiled| !rule.name.is_empty() && old.name == rule.name;
+        let Some(index) = self.rules.iter().position(same) else { return self.add(rule) };
+        let made = self.compile(&rule)?;
+        if let Some(old) = self.rules.get_mut(index) {
+            *old = made;
         }
+        Ok(())
+    }
+
+    fn compile(&mut self, rule: &StringRule<'_>) -> Result<Compiled, RuleError> {
+        let made = Compiled::new(rule, &mut self.automata)?;
+        let left = self.programs.checked_sub(made.regex.bytes());
+        self.programs = left.ok_or(RuleError::TooLarge)?;
+        Ok(made)
     }
 
     /// Lets the first rule that applies to `text`, a string of semantic type `kind`, do its work. Returns
     /// whether something was to be redacted; the length never changes.
-    pub fn apply(&self, kind: u32, text: &mut [u8]) -> bool {
+    ///
+    /// # Errors
+    /// When that is more than `work` has left. What is in `text` may be redacted only in part then.
+    pub fn apply(&self, kind: u32, text: &mut [u8], work: &mut Work) -> Result<bool, TooMuch> {
+        work.spend(self.rules.len() as u64)?;
+        let mut payload = None;
         for rule in self.rules.iter().filter(|rule| rule.wants_type(kind)) {
-            if !rule.wants_payload(text) {
-                continue;
+            if rule.policy.is_atrace() {
+                // Where it begins is looked for once, whatever the number of rules.
+                let begin = match payload {
+                    Some(begin) => begin,
+                    None => {
+                        work.spend(text.len() as u64)?;
+                        *payload.insert(atrace_payload(text))
+                    }
+                };
+                work.spend(rule.atrace_prefix.len().div_ceil(16) as u64)?;
+                let payload = begin.and_then(|begin| text.get(begin..));
+                if !payload.is_some_and(|payload| payload.starts_with(&rule.atrace_prefix)) {
+                    continue;
+                }
             }
-            let matched = rule.regex.redact_or_match(text, rule.policy);
+            let matched = rule.regex.redact_or_match(text, rule.policy, work)?;
             match rule.policy {
-                Policy::MatchBreak | Policy::AtraceMatchBreak if matched => return false,
-                _ if matched => return true,
+                Policy::MatchBreak | Policy::AtraceMatchBreak if matched => return Ok(false),
+                _ if matched => return Ok(true),
                 _ => {}
             }
         }
-        false
-    }
-}
-
-#[cfg(any(test, feature = "string-filter"))]
-mod engine {
-    //! Expressions over bytes.
-
-    use regex::bytes::{Regex as Bytes, RegexBuilder};
-
-    use super::Policy;
-    use crate::limits;
-
-    /// What is written over a group.
-    const REDACTED: &[u8] = b"P60REDACTED";
-
-    /// Overwrites a group, whatever its length.
-    fn redact(group: &mut [u8]) {
-        let mut word = REDACTED.iter();
-        group.iter_mut().for_each(|byte| *byte = word.next().copied().unwrap_or(b'-'));
-    }
-
-    /// A compiled expression; one for whole strings is anchored at both ends.
-    #[derive(Debug)]
-    pub(super) struct Regex(Bytes);
-
-    impl Regex {
-        pub(super) fn new(pattern: &str, whole: bool) -> Result<Self, String> {
-            let build = |pattern: &str| {
-                RegexBuilder::new(pattern)
-                    .unicode(false)
-                    .size_limit(limits::REGEX_BYTES_MAX)
-                    .dfa_size_limit(limits::REGEX_CACHE_BYTES_MAX)
-                    .build()
-                    .map_err(|error| one_line(&error))
-            };
-            // By itself first: it must not close the group that is put around it.
-            let alone = build(pattern)?;
-            if !whole {
-                return Ok(Self(alone));
-            }
-            build(&format!(r"\A(?:{pattern})\z")).map(Self)
-        }
-
-        /// Redacts the groups of a match, or of all; or only tells whether there is one.
-        pub(super) fn redact_or_match(&self, text: &mut [u8], policy: Policy) -> bool {
-            match policy {
-                Policy::MatchBreak | Policy::AtraceMatchBreak => self.0.is_match(text),
-                Policy::MatchRedactGroups | Policy::AtraceMatchRedactGroups => {
-                    self.redact_from(text, 0).is_some()
-                }
-                Policy::AtraceRepeatedSearchRedactGroups => self.redact_all(text),
-            }
-        }
-
-        /// Redacts the groups of the first match from `at` on; returns where it is.
-        fn redact_from(&self, text: &mut [u8], at: usize) -> Option<(usize, usize)> {
-            let mut places = self.0.capture_locations();
-            let whole = self.0.captures_read_at(&mut places, text, at)?;
-            let found = (whole.start(), whole.end());
-            for group in 1..places.len() {
-                if let Some((from, to)) = places.get(group)
-                    && let Some(bytes) = text.get_mut(from..to)
-                {
-                    redact(bytes);
-                }
-            }
-            Some(found)
-        }
-
-        fn redact_all(&self, text: &mut [u8]) -> bool {
-            let (mut at, mut matches) = (0usize, 0usize);
-            while at <= text.len() {
-                if matches >= limits::STRING_MATCHES_MAX {
-                    // Each search may look at all that is left: going on would take quadratic time,
-                    // and leaving the rest as it is might show what was to be hidden.
-                    redact(text.get_mut(at..).unwrap_or_default());
-                    break;
-                }
-                let Some((from, to)) = self.redact_from(text, at) else { break };
-                matches = matches.saturating_add(1);
-                // An empty match would be found again for ever.
-                at = if from == to { to.saturating_add(1) } else { to };
-            }
-            matches > 0
-        }
-    }
-
-    /// Errors of this crate draw where in the expression they are.
-    fn one_line(error: &regex::Error) -> String {
-        let text = error.to_string();
-        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        last.trim().trim_start_matches("error: ").to_owned()
-    }
-}
-
-#[cfg(not(any(test, feature = "string-filter")))]
-mod engine {
-    //! None: this build has no expressions over bytes.
-
-    use super::Policy;
-
-    #[derive(Debug)]
-    pub(super) enum Regex {}
-
-    impl Regex {
-        pub(super) fn new(_: &str, _: bool) -> Result<Self, String> {
-            Err("this build cannot filter strings (feature `string-filter`)".into())
-        }
-
-        pub(super) fn redact_or_match(&self, _: &mut [u8], _: Policy) -> bool {
-            match *self {}
-        }
+        Ok(false)
     }
 }

@@ -4,6 +4,7 @@ mod bytecode;
 mod message;
 mod strings;
 mod tokens;
+mod work;
 
 use super::*;
 use protos::{

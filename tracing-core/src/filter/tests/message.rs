@@ -10,7 +10,8 @@ use super::*;
 fn filtered(program: &Program, input: &[u8]) -> Result<Vec<u8>, FilterError> {
     let mut out = vec![0xaa];
     let mut filter = MessageFilter::rooted(program, &[]).unwrap();
-    let result = filter.apply(program, &StringFilter::default(), input, &mut out);
+    let result =
+        filter.apply(program, &StringFilter::default(), &mut Work::default(), input, &mut out);
     assert_eq!(out[0], 0xaa);
     assert!(out.len() <= input.len() + 1, "output is never longer");
     result.map(|()| out[1..].to_vec())
@@ -98,7 +99,9 @@ fn change_root() {
     let mut filter = MessageFilter::rooted(&program, &[2]).unwrap();
     let mut out = Vec::new();
     let input = [0x08, 1, 0x1a, 1, b'x'];
-    filter.apply(&program, &StringFilter::default(), &input, &mut out).unwrap();
+    filter
+        .apply(&program, &StringFilter::default(), &mut Work::default(), &input, &mut out)
+        .unwrap();
     assert_eq!(out, [0x08, 1]);
 }
 
@@ -111,7 +114,7 @@ fn string_filter() {
     let mut filter = MessageFilter::rooted(&program, &[]).unwrap();
     let mut out = Vec::new();
     let input = [&[0x12, 4, 0x12, 2, 0x08, 1, 0x1a, 10][..], b"secret abc"].concat();
-    filter.apply(&program, &strings, &input, &mut out).unwrap();
+    filter.apply(&program, &strings, &mut Work::default(), &input, &mut out).unwrap();
     assert_eq!(out, [&[0x12, 4, 0x12, 2, 0x08, 1, 0x1a, 10][..], b"secret P60"].concat());
 }
 
@@ -131,10 +134,16 @@ fn malformed_input() {
         (&[0x12, 2, 0x22, 1, 0], FilterError::Length { offset: 3 }),
     ];
     for (input, error) in bad {
-        assert_eq!(filter.apply(&program, &strings, input, &mut out), Err(error), "{input:x?}");
+        assert_eq!(
+            filter.apply(&program, &strings, &mut Work::default(), input, &mut out),
+            Err(error),
+            "{input:x?}"
+        );
         assert!(out.is_empty(), "{out:?}");
         // And it is as good as new.
-        filter.apply(&program, &strings, &[0x12, 2, 0x08, 1], &mut out).unwrap();
+        filter
+            .apply(&program, &strings, &mut Work::default(), &[0x12, 2, 0x08, 1], &mut out)
+            .unwrap();
         assert_eq!(std::mem::take(&mut out), [0x12, 2, 0x08, 1]);
     }
 }
@@ -189,7 +198,7 @@ fn semantic_type_end_to_end() {
     ] {
         let mut out = Vec::new();
         let input = [&[field << 3 | 2, 2], &text[..]].concat();
-        filter.apply(&program, &strings, &input, &mut out).unwrap();
+        filter.apply(&program, &strings, &mut Work::default(), &input, &mut out).unwrap();
         assert_eq!(out[2..], *expected);
     }
 }

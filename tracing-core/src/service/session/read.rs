@@ -109,6 +109,7 @@ impl Service {
         }
         let mut shaper = Shaper::new(sink, session.filter.take(), session.compression);
         let Pass { mut has_more, walked } = self.gather(id, threshold, &mut shaper);
+        let walked = walked.max(shaper.worked());
         if let Some(session) = self.sessions.get_mut(&id) {
             session.filter = shaper.take_filter();
         }
@@ -189,7 +190,7 @@ const EMPTY_COSTS_BYTES: usize = 4;
 pub(in crate::service) struct Pass {
     /// There may be more to read.
     pub(in crate::service) has_more: bool,
-    /// Bytes of packets looked at, whatever became of them.
+    /// Bytes of packets looked at, whatever became of them; more if filtering them took longer.
     pub(in crate::service) walked: usize,
 }
 
@@ -228,7 +229,9 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
             [one] => self.sink.put_one(one, suffix),
             several => self.sink.put(several, suffix),
         };
-        self.stopped = room == Room::Full || self.sum >= self.threshold;
+        self.stopped = room == Room::Full
+            || self.sum >= self.threshold
+            || self.sink.worked() >= self.threshold.min(limits::READ_WINDOW_BYTES);
         !self.stopped
     }
 

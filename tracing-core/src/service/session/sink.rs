@@ -32,6 +32,12 @@ pub(in crate::service) trait PacketSink {
     /// What follows comes from this buffer of the session, by index; none for the service itself.
     fn comes_from(&mut self, _buffer: Option<usize>) {}
 
+    /// What it did so far beside taking bytes, as bytes of about the same time.
+    #[inline(always)]
+    fn worked(&self) -> usize {
+        0
+    }
+
     /// Takes one packet: the bytes of `slices`, then `suffix`.
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> Room;
 
@@ -411,9 +417,12 @@ pub(in crate::service) struct Shaper<'a, S> {
 impl<'a, S: PacketSink> Shaper<'a, S> {
     pub(in crate::service) fn new(
         sink: &'a mut S,
-        filter: Option<TraceFilter>,
+        mut filter: Option<TraceFilter>,
         codec: Option<Codec>,
     ) -> Self {
+        if let Some(filter) = &mut filter {
+            filter.begin_pass();
+        }
         let (whole, kept, stream) = (Vec::new(), Vec::new(), Vec::new());
         Self { sink, filter, codec, buffer: None, whole, kept, stream }
     }
@@ -464,6 +473,11 @@ impl<'a, S: PacketSink> Shaper<'a, S> {
 impl<S: PacketSink> PacketSink for Shaper<'_, S> {
     fn comes_from(&mut self, buffer: Option<usize>) {
         self.buffer = buffer;
+    }
+
+    fn worked(&self) -> usize {
+        let steps = self.filter.as_ref().map_or(0, TraceFilter::steps);
+        (steps / limits::FILTER_STEPS_PER_BYTE) as usize
     }
 
     fn put(&mut self, slices: &[&[u8]], suffix: &Suffix) -> Room {

@@ -9,7 +9,9 @@ use protos::{
 use super::*;
 use crate::filter::Rule as FieldRule;
 use crate::filter::testing::{Generator, Target};
-use crate::testing::mock::decode_file;
+use crate::service::ConsumerRequest;
+use crate::testing::mock::{decode_file, decode_replies};
+use crate::testing::shell::Reply;
 
 const FOR_TESTING: u32 = 900;
 const ATRACE: SemanticType = SemanticType::SEMANTIC_TYPE_ATRACE;
@@ -197,4 +199,86 @@ fn write_into_file_filter_multiple_chunks() {
     let filtered = stats.filter_stats.as_ref().unwrap();
     assert_eq!(filtered.output_bytes, Some(lens.iter().sum()));
     assert_eq!(filtered.input_packets, Some(lens.len() as u64));
+}
+
+/// A filter for the text of packets; `costly` ones have expressions that no automaton is small enough for.
+fn text_filter(costly: bool) -> Filter {
+    let (code, _) = program(Target::V54, FieldRule::String(0));
+    let regex = if costly { "[ab]*a[ab]{30}(N)" } else { "x(.*)" };
+    let rule = Rule {
+        policy: Some(Policy::SFP_MATCH_REDACT_GROUPS),
+        regex_pattern: Some(regex.into()),
+        ..Rule::default()
+    };
+    let string_filter_chain = rules(vec![rule]);
+    Filter { bytecode_v2: Some(code), string_filter_chain, ..Filter::default() }
+}
+
+fn write_texts(shell: &mut Shell, producer: &mut MockProducer) {
+    for _ in 0..60 {
+        producer.write(shell, WRITER, BUFFER, &[payload(&"b".repeat(3000))]);
+    }
+}
+
+#[test]
+fn costly_filters_take_several_turns() {
+    let turns = [false, true].map(|costly| {
+        let mut shell = Shell::new();
+        let config =
+            TraceConfig { buffers: vec![buffer(1024)], ..with_filter(text_filter(costly)) };
+        let (mut producer, consumer) = recording(&mut shell, config);
+        write_texts(&mut shell, &mut producer);
+        shell.consumers_are_slow = true;
+        let request = ConsumerRequest::ReadBuffers(Default::default());
+        let call = shell.call_consumer(consumer.client, request, None);
+        let (mut turns, mut all) = (0, Vec::new());
+        while all.last().is_none_or(|reply: &Reply| reply.has_more) {
+            all.extend(shell.take_replies_to(consumer.client, call));
+            shell.drain_consumers();
+            turns += 1;
+        }
+        let packets = decode_replies(&all);
+        assert_eq!(payloads(&packets).len(), 60);
+        turns
+    });
+    assert_eq!(turns[0], 1);
+    assert!(turns[1] >= 3, "{turns:?}");
+}
+
+#[test]
+fn costly_filters_write_small_pieces() {
+    let pieces = [false, true].map(|costly| {
+        let mut shell = Shell::new();
+        let config = TraceConfig {
+            write_into_file: Some(true),
+            output_path: Some("/x".into()),
+            buffers: vec![buffer(1024)],
+            ..with_filter(text_filter(costly))
+        };
+        let (mut producer, consumer) = recording(&mut shell, config);
+        write_texts(&mut shell, &mut producer);
+        let before = shell.file_ops;
+        consumer.disable(&mut shell);
+        let file = shell.files.values().next().unwrap();
+        assert_eq!(payloads(&decode_file(&file.bytes)).len(), 60);
+        shell.file_ops - before
+    });
+    assert!(pieces[1] >= pieces[0] + 2, "{pieces:?}");
+}
+
+/// What cannot be filtered is not shown, and the statistics tell of it.
+#[test]
+fn a_packet_too_costly_to_filter_is_empty() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(4096)], ..with_filter(text_filter(true)) };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("short")]);
+    let mut other = self::producer(&mut shell, "other");
+    other.register_name(&mut shell, "ds");
+    other.commands(&mut shell);
+    write_large(&mut shell, &other, &payload(&"b".repeat(200_000)));
+    let packets = consumer.read(&mut shell);
+    assert_eq!(payloads(&packets), ["short"]);
+    let Some(TracePacketData::TraceStats(stats)) = &packets.last().unwrap().data else { panic!() };
+    assert_eq!(stats.filter_stats.as_ref().unwrap().errors, Some(1));
 }
