@@ -46,7 +46,7 @@ pub(super) struct Scratch {
 #[derive(Debug)]
 enum Finder {
     /// All of a text matches, or it does not.
-    Whole(dense::DFA<Vec<u32>>),
+    Whole(Box<dense::DFA<Vec<u32>>>),
     Within(Box<regex::Regex>),
 }
 
@@ -112,7 +112,7 @@ impl Regex {
             finder = if whole {
                 let config = config.start_kind(StartKind::Anchored);
                 let built = dense::Builder::new().configure(config).build_from_nfa(&nfa);
-                built.ok().map(Finder::Whole)
+                built.ok().map(|dfa| Finder::Whole(Box::new(dfa)))
             } else {
                 let mut builder = regex::Builder::new();
                 builder.dense(config).syntax(dialect).thompson(machine);
