@@ -1,7 +1,7 @@
 //! Comments of a schema as text that rustdoc shows and does nothing else with.
 //!
 //! A schema's author did not write for rustdoc: brackets are no links, angles are no tags, indented
-//! or fenced lines are no doc-tests.
+//! or fenced lines are no doc-tests. Marks of the direction of text, which rustc refuses, are left out.
 
 /// `lines` made safe; as many or more of them.
 pub(crate) fn safe(lines: &[String]) -> Vec<String> {
@@ -10,7 +10,10 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
     let mut indented = false;
     let mut blank = true;
     for line in lines {
-        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let shown = line
+            .chars()
+            .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+        let line: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
         let line = line.trim_end();
         let text = line.trim_start();
         let mark = mark(text);

@@ -137,7 +137,11 @@ fn read(sources: &[Source]) -> Result<Read, Error> {
 fn resolve(files: &mut [Parsed]) -> Result<(), Error> {
     imports::check(files)?;
     link::link(files)?;
-    check::check(files)
+    check::check(files)?;
+    for file in files {
+        features::pass_to_entries(&mut file.descriptor.message_type);
+    }
+    Ok(())
 }
 
 fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {

@@ -13,6 +13,7 @@ fn text_stays_text() {
     check("(http://x.y).", "(<http://x.y>).");
     check("one ` tick, \\[done\\]", "one \\` tick, \\[done\\]");
     check("bell \u{7} and tab\tend", "bell   and tab end");
+    check("\u{202e}abc\u{202c} \u{2067}d\u{2069}", "abc d");
 }
 
 #[test]

@@ -5,12 +5,19 @@
 //! editions; what they do not know they keep as unknown fields, and from there it is read here
 //! (numbers: `descriptor.proto`).
 
+use std::collections::BTreeMap;
+
 use protobuf::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
     OneofDescriptorProto,
 };
 use protobuf::well_known_types::empty::Empty;
 use protobuf::{Message as _, MessageField, UnknownValueRef};
+
+/// `FieldOptions.features`.
+const OF_FIELD: u32 = 21;
+/// `FeatureSet.utf8_validation`.
+const UTF8: u32 = 4;
 
 /// What the absence of a singular field means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +93,7 @@ impl Features {
     }
 
     pub fn of_field(self, d: &FieldDescriptorProto) -> Self {
-        self.with(&d.options, 21)
+        self.with(&d.options, OF_FIELD)
     }
 
     pub fn of_oneof(self, d: &OneofDescriptorProto) -> Self {
@@ -100,7 +107,7 @@ impl Features {
     /// Numbers and values of the features that a field sets itself.
     pub fn own(d: &FieldDescriptorProto) -> Vec<(u32, u64)> {
         let Some(options) = d.options.as_ref() else { return Vec::new() };
-        sets(options, 21).iter().flat_map(values).collect()
+        sets(options, OF_FIELD).iter().flat_map(values).collect()
     }
 
     /// `options` as changed by their field `number`, a `FeatureSet`.
@@ -113,13 +120,39 @@ impl Features {
                 (1, 3) => self.presence = Presence::Required,
                 (2, v) => self.closed = v == 2,
                 (3, v) => self.packed = v == 1,
-                (4, v) => self.utf8 = v == 2,
+                (UTF8, v) => self.utf8 = v == 2,
                 (5, v) => self.delimited = v == 2,
                 (6, v) => self.json_names = v == 1,
                 _ => {}
             }
         }
         self
+    }
+}
+
+/// What a map field says of its text is said to key and value of its entry, as protoc does.
+pub(super) fn pass_to_entries(messages: &mut [DescriptorProto]) {
+    for message in messages {
+        let own = |f: &FieldDescriptorProto| {
+            Features::own(f).into_iter().rfind(|(feature, _)| *feature == UTF8)
+        };
+        // It was checked that no field has the feature but text and maps.
+        let of_map = |f: &FieldDescriptorProto| {
+            let entry = f.type_name().rsplit('.').next().unwrap_or_default();
+            own(f).map(|(_, value)| (entry.to_owned(), value))
+        };
+        let said: BTreeMap<String, u64> = message.field.iter().filter_map(of_map).collect();
+        for entry in message.nested_type.iter_mut().filter(|m| m.options.map_entry()) {
+            let Some(value) = said.get(entry.name()) else { continue };
+            for field in entry.field.iter_mut().filter(|f| own(f).is_none()) {
+                let mut set = Empty::new();
+                set.special_fields.mut_unknown_fields().add_varint(UTF8, *value);
+                let set = set.write_to_bytes().unwrap_or_default();
+                let options = field.options.mut_or_insert_default();
+                options.special_fields.mut_unknown_fields().add_length_delimited(OF_FIELD, set);
+            }
+        }
+        pass_to_entries(&mut message.nested_type);
     }
 }
 

@@ -205,6 +205,18 @@ fn defaults_in_a_set_are_written_as_protoc_does() {
     }
 }
 
+#[test]
+fn what_a_map_says_of_text_is_said_of_key_and_value() {
+    let text = "edition = \"2023\"; message M {
+        map<string, string> a = 1 [features.utf8_validation = NONE];
+        map<string, string> b = 2;
+    }";
+    let schema = super::parse(&sources(&[("a.proto", text)]), false).unwrap();
+    let entries = schema.messages.iter().filter(|m| m.map_entry);
+    let utf8: Vec<Vec<bool>> = entries.map(|m| m.fields.iter().map(|f| f.utf8).collect()).collect();
+    assert_eq!(utf8, [[false, false], [true, true]]);
+}
+
 /// The whole of it is held against protoc's by the differential tests.
 #[test]
 fn options_of_a_set_are_known_and_fit() {
