@@ -132,7 +132,8 @@ pub struct Config {
     /// it: `crate`, or `crate::schema`. Empty: code finds its way by `super`, wherever `mod.rs` is.
     pub root: String,
     /// Every enum is open: a number this build does not know is a value like any other. Without
-    /// it the schema decides, and proto2's enums are closed: such a number is an unknown field.
+    /// it the schema decides, and proto2's enums are closed: such a number is an unknown field of owned
+    /// messages. Readers have open enums either way.
     pub open_enums: bool,
     /// Readers give strings as `protozero`'s `Text`, which is checked when somebody
     /// asks for a `str`, instead of as `&str`, which is checked when it is read.
