@@ -98,7 +98,7 @@ impl Regex {
                 None => one_line(&error.to_string()),
             })?;
         let (states, slots) = (nfa.states().len(), nfa.group_info().slot_len());
-        let carried = states.saturating_mul(slots).saturating_mul(2 * size_of::<usize>());
+        let carried = states.saturating_mul(slots).saturating_mul(size_of::<[usize; 2]>());
         if carried > limits::REGEX_SEARCH_BYTES_MAX {
             return Err(format!("too many groups for {states} states: use fewer, or (?:..)"));
         }

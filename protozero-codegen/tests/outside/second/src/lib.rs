@@ -43,7 +43,7 @@ pub enum Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::schema::{Blob, BlobBody, Book, Plainer, Order, OrderKind, OrderPaid};
+    use super::schema::{Blob, BlobBody, Book, Order, OrderKind, OrderPaid, Plainer};
     use super::{Kind, Paid, Trade, protozero};
     use outside::plain::Plain;
     use protozero::Message;
@@ -83,8 +83,7 @@ mod tests {
             body: Some(BlobBody::Whole(Bytes::from_static(b"\xff"))),
             ..Blob::default()
         };
-        let plainer =
-            Plainer { data: b"vector".to_vec(), blob: Some(blob), ..Plainer::default() };
+        let plainer = Plainer { data: b"vector".to_vec(), blob: Some(blob), ..Plainer::default() };
         let bytes = plainer.encode_to_vec();
         let blob = b"\x0a\x04data\x12\x00\x1a\x04part\x1a\x04part\x22\x0c\x0a\x04name\x12\x04part\x2a\x01\xff";
         assert_eq!(bytes, [b"\x0a\x06vector\x12\x25", &blob[..]].concat());
