@@ -161,8 +161,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[--peers] [--record]",
-        about: "hot paths, or protobuf beside its rivals; --record writes docs/benchmarks.md",
+        arguments: "[--peers | --buffer | --service] [--record]",
+        about: "hot paths, or protobuf, trace buffer or service beside rivals; --record writes docs/benchmarks.md",
         run: bench::run,
     },
 ];
