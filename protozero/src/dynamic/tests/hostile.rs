@@ -171,7 +171,7 @@ fn no_set_takes_gigabytes() {
     let mut wire = Vec::from(*b"\x0a\x80\x80\x20");
     wire.extend(b"\x22\0".repeat(1 << 18));
     let PoolErrorKind::Malformed(error) = Pool::decode(&wire).unwrap_err().kind else { panic!() };
-    assert_eq!(error.kind, DecodeErrorKind::TooManyElements);
+    assert_eq!(error.kind, DecodeErrorKind::TooMuchMemory);
 }
 
 #[test]
