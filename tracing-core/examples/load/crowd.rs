@@ -197,8 +197,10 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     while main.wait(Some(PATIENCE)).map_err(|error| error.to_string())? != Waited::Ended {}
     let mut trace = Vec::new();
     main.read_into(&mut trace, PATIENCE).map_err(|error| error.to_string())?;
+    // Before the session of who never reads ends: what its writer has on the way then is for a buffer that is gone.
+    let stats = main.get_trace_stats().map_err(|error| error.to_string())?;
     unread.finish(daemon)?;
-    account(&main.get_trace_stats().map_err(|error| error.to_string())?)?;
+    account(&stats)?;
     let counts: Vec<u64> = written.iter().map(|count| count.load(Ordering::Relaxed)).collect();
     let lost = check(&trace, &counts)?;
     let total: u64 = counts.iter().sum();
@@ -222,7 +224,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
 }
 
 /// What went into the buffer must have come out of it or be counted as overwritten, and nothing have been lost
-/// in any other way.
+/// in any other way. A patch that fails comes for a chunk that was overwritten meanwhile, and is counted with it.
 fn account(stats: &TraceStats) -> Outcome {
     let [buffer] = &stats.buffer_stats[..] else { return Err(format!("{stats:?}")) };
     let of = |counter: Option<u64>| counter.unwrap_or(0);
@@ -231,7 +233,6 @@ fn account(stats: &TraceStats) -> Outcome {
     let bytes = of(buffer.bytes_read) + of(buffer.bytes_overwritten);
     let other_losses = [
         of(buffer.chunks_discarded),
-        of(buffer.patches_failed),
         of(buffer.abi_violations),
         of(stats.patches_discarded),
         of(stats.invalid_packets),
@@ -240,7 +241,7 @@ fn account(stats: &TraceStats) -> Outcome {
     if written == 0 || written != read + overwritten || of(buffer.bytes_written) != bytes {
         return Err(format!("chunks or bytes that nobody counted: {buffer:?}"));
     }
-    if other_losses != [0; 5] {
+    if other_losses != [0; 4] {
         return Err(format!("losses of another kind: {stats:?}"));
     }
     Ok(())
