@@ -2,6 +2,7 @@
 //! fails.
 
 use super::clone::{ask, by_id, done, refused};
+use super::files::started;
 use super::*;
 
 use crate::ids::FileId;
@@ -15,13 +16,7 @@ pub(super) fn into_file(shell: &mut Shell) -> (MockProducer, MockConsumer, FileI
         flush_timeout_ms: Some(10),
         ..config(&["ds"])
     };
-    let mut producer = producer(shell, "producer");
-    producer.register_name(shell, "ds");
-    let mut consumer = MockConsumer::connect(shell, 0);
-    let file = shell.open_file();
-    consumer.enable(shell, config, Some(file));
-    producer.commands(shell);
-    (producer, consumer, file)
+    started(shell, config)
 }
 
 pub(super) fn in_file(shell: &Shell, file: FileId) -> Vec<TracePacket> {

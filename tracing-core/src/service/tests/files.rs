@@ -17,7 +17,10 @@ fn file(shell: &Shell, id: FileId) -> &MemoryFile {
 }
 
 /// A session that writes into a descriptor.
-fn started(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer, FileId) {
+pub(super) fn started(
+    shell: &mut Shell,
+    config: TraceConfig,
+) -> (MockProducer, MockConsumer, FileId) {
     let mut producer = producer(shell, "p");
     producer.register_name(shell, "ds");
     let mut consumer = MockConsumer::connect(shell, 0);
