@@ -224,7 +224,8 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
 }
 
 /// What went into the buffer must have come out of it or be counted as overwritten, and nothing have been lost
-/// in any other way. A patch that fails comes for a chunk that was overwritten meanwhile, and is counted with it.
+/// in any other way. A patch may come for a chunk that was overwritten meanwhile; if the chunk were still there, it
+/// would be neither read nor overwritten.
 fn account(stats: &TraceStats) -> Outcome {
     let [buffer] = &stats.buffer_stats[..] else { return Err(format!("{stats:?}")) };
     let of = |counter: Option<u64>| counter.unwrap_or(0);
