@@ -11,6 +11,7 @@
 //! | [`config`] | configs from files, from light-mode words, and our own default |
 //! | [`recording`], [`output`], [`report`] | the life of one trace, where it goes, what became of it |
 //! | [`perfetto`], [`traced`], [`probes`], [`record`], [`trace`] | the programs |
+//! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`nudge`] | leaving the terminal, talking to it, Ctrl-C |
 //!
 //! Everything that traces is in `tracing-core`; here it is wired to a terminal. A program ends with
@@ -32,6 +33,7 @@ pub mod probes;
 pub mod record;
 pub mod recording;
 pub mod report;
+pub mod schema;
 pub mod snapshots;
 pub mod trace;
 pub mod traced;

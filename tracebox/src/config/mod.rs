@@ -13,6 +13,7 @@ use tracing_core::os::process::random_seed;
 
 use crate::failure::{Context, Failure};
 use crate::plan::{Format, Record, Source};
+use crate::schema;
 
 /// Longest config that is read, bytes. The service takes less; a device file has no end.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
@@ -60,8 +61,10 @@ pub fn parse(name: &str, bytes: &[u8], format: Format) -> Result<TraceConfig, Fa
     let bytes = match format {
         Format::Text { lossy } => {
             let options = text::Options { file: name, lossy };
-            &text::parse(TraceConfig::DESCRIPTOR, bytes, &options)
+            // Fields that this build has no code for stay in the `unknown_fields` of the config.
+            &text::parse_message(&schema::message("TraceConfig"), bytes, &options)
                 .map_err(|errors| Failure::new(format_args!("the config is not valid\n{errors}")))?
+                .encode()
         }
         Format::Binary => bytes,
     };

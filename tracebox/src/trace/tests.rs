@@ -1,10 +1,10 @@
 use std::ffi::OsString;
 use std::io::Read;
 
-use protos::Trace;
-use protozero::text;
+use protozero::dynamic::DynamicMessage;
 
 use super::{Print, Printer, Stop, packet_type, range};
+use crate::schema;
 
 const TRACE: &str = "\
 packet { timestamp: 7 trusted_uid: 3 clock_snapshot { clocks { clock_id: 6 timestamp: 8 } } }
@@ -13,8 +13,7 @@ packet { timestamp: 9 trace_config { buffers { size_kb: 4 } unique_session_name:
 ";
 
 fn encoded(text: &str) -> Vec<u8> {
-    let options = text::Options::default();
-    text::parse(Trace::DESCRIPTOR, text.as_bytes(), &options).unwrap()
+    DynamicMessage::from_text(schema::message("Trace"), text).unwrap().encode()
 }
 
 /// A file that is read in pieces.

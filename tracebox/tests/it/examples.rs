@@ -2,9 +2,10 @@
 
 use protos::TraceConfig;
 use protozero::Message as _;
-use protozero::dynamic::{DynamicMessage, MessageDescriptor};
+use protozero::dynamic::DynamicMessage;
 use protozero::text;
 use std::path::{Path, PathBuf};
+use tracebox::schema;
 
 /// All files with this extension below `folder`, but nothing built or fetched.
 fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
@@ -31,11 +32,11 @@ fn sources(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {
 
 /// `text` printed and read again, as bytes of both forms of our code.
 fn check(text: &str, place: &Path) -> bool {
-    let Ok(bytes) = text::parse(TraceConfig::DESCRIPTOR, text.as_bytes(), &Default::default())
-    else {
+    let of = schema::message("TraceConfig");
+    let Ok(read) = text::parse_message(&of, text.as_bytes(), &Default::default()) else {
         return false;
     };
-    let of = MessageDescriptor::from(TraceConfig::DESCRIPTOR);
+    let bytes = read.encode();
     let message = DynamicMessage::decode(of.clone(), &bytes).unwrap();
     for single_line in [false, true] {
         let options = text::PrintOptions { single_line, ..Default::default() };

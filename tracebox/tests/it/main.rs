@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod alone;
+mod corpus;
 mod daemon;
 mod documents;
 mod examples;

@@ -3,6 +3,7 @@
 use protos::{Trace, TracePacket};
 use protozero::Message;
 use protozero::text;
+use tracebox::schema;
 
 use crate::world::World;
 
@@ -22,8 +23,8 @@ fn a_recorded_trace() {
     // What is printed is the trace, but for numbers that the schema here has no name for.
     if packets.iter().all(|packet: &TracePacket| packet.unknown_fields.is_empty()) {
         let options = text::Options { lossy: true, ..text::Options::default() };
-        let read = text::parse(Trace::DESCRIPTOR, &ran.stdout, &options).unwrap();
-        assert_eq!(Trace::decode(&read).unwrap().packet.len(), packets.len());
+        let read = text::parse_message(&schema::message("Trace"), &ran.stdout, &options).unwrap();
+        assert_eq!(Trace::decode(&read.encode()).unwrap().packet.len(), packets.len());
     }
     let one = world.run("tracebox trace print -1 -p 1..2 trace").good();
     assert_eq!(one.text().lines().count(), 1, "{one:?}");

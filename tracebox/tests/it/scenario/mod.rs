@@ -16,6 +16,7 @@ use protos::{
     TracingServiceState,
 };
 use protozero::{Message, text};
+use tracebox::schema;
 use tracing_core::client::consumer::{Consumer, Waited};
 use tracing_core::os::socket::Address;
 
@@ -79,8 +80,9 @@ impl<'w> Stage<'w> {
 
 fn config(source: &str) -> TraceConfig {
     let options = text::Options { file: "config", lossy: false };
-    let bytes = text::parse(TraceConfig::DESCRIPTOR, source.as_bytes(), &options);
-    TraceConfig::decode(&bytes.unwrap_or_else(|errors| panic!("{source}\n{errors}"))).unwrap()
+    let config = text::parse_message(&schema::message("TraceConfig"), source.as_bytes(), &options)
+        .unwrap_or_else(|errors| panic!("{source}\n{errors}"));
+    TraceConfig::decode(&config.encode()).unwrap()
 }
 
 impl Seat<'_> {
