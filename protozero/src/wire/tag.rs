@@ -25,6 +25,17 @@ pub const fn tag(number: u32, wire_type: u32) -> u32 {
     number << 3 | wire_type
 }
 
+/// The tag of field `number` as its one byte; meant for `const` contexts.
+///
+/// # Panics
+/// When `number` is not in 1 to 15, whose tags are the ones of one byte: in a `const`, a compile error.
+#[inline(always)]
+#[must_use]
+pub const fn one_byte(number: u32, wire_type: u32) -> u8 {
+    assert!(number != 0 && number < 16, "the tag of this field has more than one byte");
+    tag(number, wire_type) as u8
+}
+
 /// A tag ready to be stored: its varint bytes and how many they are, 1 to 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {

@@ -1,7 +1,8 @@
 //! The few protobuf fields of frames, read and written without copying what they carry.
 
 use bytes::Bytes;
-use protozero::wire::varint;
+pub(super) use protozero::wire::write::append_head as put_head;
+use protozero::wire::{tag, write};
 use protozero::{DecodeError, Reader, Value};
 
 /// Calls `visit(number, value)` for each field of `bytes`.
@@ -32,24 +33,12 @@ pub(super) fn share(whole: &Bytes, part: &[u8]) -> Bytes {
 
 /// Appends a varint field.
 pub(super) fn put_uint(out: &mut Vec<u8>, number: u32, value: u64) {
-    put_varint(out, u64::from(number) << 3);
-    put_varint(out, value);
+    write::append_tag(out, number, tag::VARINT);
+    write::append_varint(out, value);
 }
 
 /// Appends a length-delimited field.
 pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
     put_head(out, number, value.len());
     out.extend_from_slice(value);
-}
-
-/// Appends tag and length of a length-delimited field whose body of `len` bytes follows.
-pub(super) fn put_head(out: &mut Vec<u8>, number: u32, len: usize) {
-    put_varint(out, u64::from(number) << 3 | 2);
-    put_varint(out, len as u64);
-}
-
-fn put_varint(out: &mut Vec<u8>, value: u64) {
-    let mut buf = [0; varint::LEN_MAX];
-    let len = varint::encode(value, &mut buf);
-    out.extend_from_slice(buf.get(..len).unwrap_or(&buf));
 }

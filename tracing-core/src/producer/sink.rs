@@ -16,6 +16,7 @@
 
 use protozero::WriteError;
 use protozero::encode::{OpenSlots, Range, Sink, Slot, SwapSink};
+use protozero::wire::varint;
 
 use crate::ids::{BufferId, ChunkId, WriterId};
 use crate::producer::arbiter::Arbiter;
@@ -167,7 +168,7 @@ impl ChunkSink {
     fn give_packet_up(&mut self, used: usize) {
         let header = self.header;
         if let Some(chunk) = &mut self.chunk {
-            let stored = chunk.write(header, &padded(PACKET_DROPPED as usize));
+            let stored = chunk.write(header, &varint::padded(PACKET_DROPPED));
             debug_assert!(stored, "the header was reserved in this chunk");
         }
         self.return_chunk(used);
@@ -175,15 +176,11 @@ impl ChunkSink {
     }
 }
 
-/// A length as varint of four bytes. Fragments are shorter than 64 KiB.
+/// The length of a fragment as a varint of four bytes.
 #[inline]
 fn padded(len: usize) -> [u8; 4] {
-    [
-        (len & 0x7f) as u8 | 0x80,
-        (len >> 7 & 0x7f) as u8 | 0x80,
-        (len >> 14 & 0x7f) as u8 | 0x80,
-        (len >> 21 & 0x7f) as u8,
-    ]
+    // A fragment is shorter than 64 KiB.
+    varint::padded(len as u32)
 }
 
 // SAFETY:

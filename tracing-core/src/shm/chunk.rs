@@ -5,6 +5,8 @@
 
 use core::ptr::NonNull;
 
+use protozero::wire::hostile::SplitVarint;
+
 use crate::ids::{ChunkId, WriterId};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
@@ -217,16 +219,13 @@ pub(super) fn copy_fragments(
     // changes between this look and the copy is only a wrong length, to be caught by the validation
     // of the copy.
     for _ in 0..count {
-        let (mut size, mut shift) = (0usize, 0);
-        loop {
-            if end >= len || shift > 21 {
-                break;
-            }
-            let byte = region.byte(start + end).unwrap_or(0);
+        let (mut size, mut length) = (0, SplitVarint::new());
+        // A length has at most four bytes, as in every reader of fragments.
+        for _ in 0..4 {
+            let Some(byte) = (end < len).then(|| region.byte(start + end)).flatten() else { break };
             end += 1;
-            size |= usize::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
+            if let Ok(Some((value, _))) = length.push(byte) {
+                size = usize::try_from(value).unwrap_or(usize::MAX);
                 break;
             }
         }
