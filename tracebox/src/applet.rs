@@ -6,11 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::console;
-use crate::failure::Failure;
-use crate::{VERSION, manual, perfetto, probes, record, trace, traced, trigger};
-
-/// How a program ends: with a code, or with a failure to be told.
-pub type Ending = Result<u8, Failure>;
+use crate::failure::{Ending, Failure};
+use crate::recorder::command as record;
+use crate::version::VERSION;
+use crate::{manual, perfetto, probes, trace, traced, trigger};
 
 /// A program: the name to use in messages, and the words behind it.
 pub type Program = fn(&str, &[OsString]) -> Ending;

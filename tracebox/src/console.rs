@@ -71,13 +71,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing shown yet.
+    /// No line yet; never one unless `wanted`.
     #[must_use]
-    pub fn new() -> Self {
-        Self { shown: false, terminal: std::io::stderr().is_terminal() }
+    pub fn new(wanted: bool) -> Self {
+        Self { shown: false, terminal: wanted && std::io::stderr().is_terminal() }
     }
 
-    /// Is there anybody to look?
+    /// Whether lines are shown at all.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.terminal
@@ -97,12 +97,6 @@ impl Progress {
         if std::mem::take(&mut self.shown) {
             let _ = write!(std::io::stderr(), "{CLEAR}");
         }
-    }
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

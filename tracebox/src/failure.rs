@@ -1,23 +1,32 @@
-//! Why a program ends early.
+//! How a program ends: with an exit code, or with a failure that is printed as one line.
 
 use std::fmt;
+
+/// The end of a program: its exit code, or the failure to print.
+pub type Ending = Result<u8, Failure>;
+
+/// Exit code: the trace is written, but data was lost or may have been, and `--strict` was given.
+pub const EXIT_LOST: u8 = 3;
+
+/// Exit code: interrupted before the trace was whole.
+pub const EXIT_INTERRUPTED: u8 = 130;
 
 /// One line for the user and the code for the shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// What and where, without a full stop.
+    /// What happened, and to what; without a full stop.
     pub text: String,
     /// Exit code, not zero.
     pub code: u8,
 }
 
 impl Failure {
-    /// Something went wrong.
+    /// A failure with exit code 1.
     pub fn new(text: impl fmt::Display) -> Self {
         Self { text: text.to_string(), code: 1 }
     }
 
-    /// The same, with a code of its own.
+    /// The same failure with another exit code.
     #[must_use]
     pub fn with_code(self, code: u8) -> Self {
         Self { code, ..self }
@@ -34,10 +43,10 @@ impl std::error::Error for Failure {}
 
 /// Puts what was tried in front of why it failed.
 pub trait Context<T> {
-    /// `WHAT: WHY`.
+    /// Makes the failure `WHAT: ERROR`.
     ///
     /// # Errors
-    /// The error, in more words.
+    /// The error, with `what` in front.
     fn context(self, what: impl fmt::Display) -> Result<T, Failure>;
 }
 

@@ -1,21 +1,22 @@
 //! The programs: `traced`, `perfetto`, and `tracebox`, which is all of them.
 //!
 //! ```text
-//!   argv ──cli──▶ words ──plan──▶ what to do ──config──▶ TraceConfig ──recording──▶ a trace
+//!   argv ──cli──▶ options ──plan──▶ what to do ──config──▶ TraceConfig ──recorder──▶ a trace
 //! ```
 //!
 //! | module | what |
 //! |---|---|
-//! | [`applet`] | which program was meant, by the name it was called or its first word |
-//! | [`cli`], [`plan`] | perfetto's command line, and which of its words go together |
-//! | [`config`] | configs from files, from light-mode words, and our own default |
-//! | [`recording`], [`output`], [`report`] | the life of one trace, where it goes, what became of it |
-//! | [`perfetto`], [`traced`], [`probes`], [`record`], [`trace`] | the programs |
+//! | [`applet`] | chooses the program, by the name it was called or its first argument |
+//! | [`cli`], [`plan`] | perfetto's command line, and which of its options go together |
+//! | [`config`] | configs from files, from light-mode options, and the built-in ones |
+//! | [`recorder`] | records one trace, for all programs that do |
+//! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, what became of it, which packets it lacks |
+//! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`] | the other programs |
 //! | [`schema`] | the whole schema as data, for text |
-//! | [`background`], [`console`], [`nudge`] | leaving the terminal, talking to it, Ctrl-C |
+//! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |
 //!
-//! Everything that traces is in `tracing-core`; here it is wired to a terminal. A program ends with
-//! one line that says what went wrong and a non-zero code, or with neither.
+//! Everything that traces is in `tracing-core`; this crate connects it to a terminal. A program that fails
+//! prints one line that says what went wrong, and exits with a non-zero code.
 
 pub mod applet;
 pub mod background;
@@ -23,21 +24,17 @@ pub mod cli;
 pub mod config;
 pub mod console;
 pub mod failure;
-pub mod gaps;
+pub mod interrupt;
+pub mod loss_scanner;
 pub mod manual;
-pub mod nudge;
 pub mod output;
 pub mod perfetto;
 pub mod plan;
 pub mod probes;
-pub mod record;
-pub mod recording;
+pub mod recorder;
 pub mod report;
 pub mod schema;
-pub mod snapshots;
 pub mod trace;
 pub mod traced;
 pub mod trigger;
-
-/// What `--version` prints and the service tells about itself.
-pub const VERSION: &str = concat!("Perfetto v", env!("CARGO_PKG_VERSION"), " (Rust)");
+pub mod version;

@@ -8,14 +8,14 @@ use tracing_core::client::connection::Connection;
 use tracing_core::client::producer::Producer;
 use tracing_core::ipc::port::ProducerPort;
 
-use crate::VERSION;
-use crate::applet::Ending;
 use crate::background::{self, Started};
 use crate::cli;
 use crate::console;
+use crate::failure::Ending;
 use crate::failure::{Context, Failure};
-use crate::nudge::Nudges;
+use crate::interrupt::InterruptQueue;
 use crate::traced::START_WAIT;
+use crate::version::VERSION;
 
 /// How long a service of this process may take to hear of its data sources.
 const REGISTER_WAIT: Duration = Duration::from_secs(10);
@@ -97,7 +97,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
             }
         };
     }
-    let nudges = Nudges::catch_signals()?;
+    let interrupts = InterruptQueue::catch_signals()?;
     let mut notified = Ok(());
     let ready = || {
         if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
@@ -110,7 +110,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         }
     };
     let stop = || {
-        let _ = nudges.wait();
+        let _ = interrupts.wait();
     };
     tracing_probes::run(tracing_probes::options(), ready, stop).context("cannot run")?;
     notified?;

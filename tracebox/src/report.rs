@@ -2,12 +2,17 @@
 
 use protos::{TraceStats, TraceStatsFinalFlushOutcome};
 
-use crate::failure::Failure;
+use crate::failure::{EXIT_LOST, Failure};
 use crate::output::Written;
-use crate::snapshots::Taken;
 
-/// Exit code when the trace is there and something was lost, for those who asked to be told.
-pub const LOST: u8 = 3;
+/// What came of the snapshots of a session with `CLONE_SNAPSHOT` triggers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SnapshotResults {
+    /// The snapshots that were written.
+    pub outcomes: Vec<Outcome>,
+    /// The number of snapshots that failed; each failure has been printed.
+    pub failed: usize,
+}
 
 /// What a finished recording left.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,7 +34,7 @@ pub struct Outcome {
     /// Without a trigger there is nothing in it.
     pub waited_for_triggers: bool,
     /// What triggers left, if that is what the session was for.
-    pub snapshots: Option<Taken>,
+    pub snapshots: Option<SnapshotResults>,
 }
 
 /// The last flush failed.
@@ -116,11 +121,13 @@ impl Outcome {
             return Ok(());
         }
         if !self.losses().is_empty() {
-            return Err(Failure::new("data was lost, and --strict was asked for").with_code(LOST));
+            return Err(
+                Failure::new("data was lost, and --strict was asked for").with_code(EXIT_LOST)
+            );
         }
         if self.stats.is_none() {
             let text = "the service did not tell whether data was lost, and --strict was asked for";
-            return Err(Failure::new(text).with_code(LOST));
+            return Err(Failure::new(text).with_code(EXIT_LOST));
         }
         Ok(())
     }
@@ -281,9 +288,9 @@ mod tests {
             |outcome: &Outcome, strict| outcome.verdict(strict).map_err(|failure| failure.code);
         assert_eq!(code(&good(), true), Ok(()));
         assert_eq!(code(&outcome(None), false), Ok(()));
-        assert_eq!(code(&outcome(None), true), Err(LOST), "nobody knows");
+        assert_eq!(code(&outcome(None), true), Err(EXIT_LOST), "nobody knows");
         let gap = Outcome { gaps: Some(1), ..good() };
-        assert_eq!((code(&gap, false), code(&gap, true)), (Ok(()), Err(LOST)));
+        assert_eq!((code(&gap, false), code(&gap, true)), (Ok(()), Err(EXIT_LOST)));
         let overwritten = TraceStats {
             buffer_stats: vec![TraceStatsBufferStats {
                 chunks_overwritten: Some(1),
@@ -291,14 +298,14 @@ mod tests {
             }],
             ..TraceStats::default()
         };
-        assert_eq!(code(&outcome(Some(overwritten.clone())), true), Err(LOST));
+        assert_eq!(code(&outcome(Some(overwritten.clone())), true), Err(EXIT_LOST));
         // Of a session that triggers copied, the copies count.
         let taken = |outcomes, failed| Outcome {
-            snapshots: Some(Taken { outcomes, failed }),
+            snapshots: Some(SnapshotResults { outcomes, failed }),
             ..outcome(Some(overwritten.clone()))
         };
         assert_eq!(code(&taken(vec![good()], 0), true), Ok(()));
-        assert_eq!(code(&taken(vec![good(), gap], 0), true), Err(LOST));
+        assert_eq!(code(&taken(vec![good(), gap], 0), true), Err(EXIT_LOST));
         assert_eq!(code(&taken(vec![], 1), false), Err(1));
     }
 
@@ -314,8 +321,11 @@ mod tests {
             ["Wrote 0 bytes into a.pftrace, 0 packets", "No trigger came: there is nothing in it"]
         );
         let taken = |taken| Outcome { snapshots: Some(taken), ..empty() };
-        assert_eq!(taken(Taken::default()).lines(), ["No trigger came: no snapshot was written"]);
-        let some = Taken { outcomes: vec![outcome(None)], failed: 1 };
+        assert_eq!(
+            taken(SnapshotResults::default()).lines(),
+            ["No trigger came: no snapshot was written"]
+        );
+        let some = SnapshotResults { outcomes: vec![outcome(None)], failed: 1 };
         assert_eq!(taken(some).lines(), ["1 snapshots were written"]);
         let lines = outcome(None).lines_of_snapshot("t");
         assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");

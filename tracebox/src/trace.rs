@@ -22,8 +22,8 @@ use protozero::decode::limits::DEPTH_MAX;
 use protozero::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Pool};
 use protozero::text::{self, PrintOptions};
 
-use crate::applet::Ending;
 use crate::cli;
+use crate::failure::Ending;
 use crate::failure::{Context, Failure};
 
 /// Bytes read at once.

@@ -9,12 +9,12 @@ use tracing_core::os::socket::{Address, Listener, defaults};
 use tracing_core::os::{process, systemd};
 use tracing_core::service::LogLevel;
 
-use crate::VERSION;
-use crate::applet::Ending;
 use crate::background::{self, Started};
 use crate::cli;
 use crate::console;
+use crate::failure::Ending;
 use crate::failure::{Context, Failure};
+use crate::version::VERSION;
 
 /// How long the first of two processes waits for the second to listen.
 pub(crate) const START_WAIT: Duration = Duration::from_secs(10);

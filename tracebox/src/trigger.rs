@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 
-use crate::VERSION;
-use crate::applet::Ending;
 use crate::cli;
 use crate::console;
+use crate::failure::Ending;
 use crate::failure::Failure;
+use crate::version::VERSION;
 
 /// Who fires the triggers; configs can ask for that name (`trigger_perfetto.cc`).
 const PRODUCER_NAME: &str = "perfetto_cmd_producer";

@@ -6,23 +6,23 @@ use super::light::{Light, buffer, named, source};
 
 /// What the default config is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Use {
-    /// A look at the machine.
+pub enum Purpose {
+    /// Recording the machine for a few seconds.
     Machine,
-    /// A command: until it ends, with what it traces by itself.
+    /// Recording a command until it ends, with its own track events.
     Command,
 }
 
-/// Default duration of a look at the machine, milliseconds.
+/// Default duration of a recording of the machine, milliseconds.
 const DURATION_MS: u32 = 5000;
 
-/// Default size of the buffer, KiB: minutes of our own data sources.
+/// Default size of the buffer, KiB: it holds minutes of the built-in data sources.
 const BUFFER_KB: u32 = 32 * 1024;
 
-/// What a machine does, from the data sources that are built in: every process with its times and
-/// memory once a second, processors and memory four times a second, disks and pressure.
+/// A config with the built-in data sources: times and memory of every process once a second, processors
+/// and memory of the machine four times a second, disks and pressure once a second.
 #[must_use]
-pub fn default(light: &Light, use_of: Use) -> TraceConfig {
+pub fn default(light: &Light, purpose: Purpose) -> TraceConfig {
     let fast = Some(250);
     let slow = Some(1000);
     let mut data_sources = vec![
@@ -50,7 +50,7 @@ pub fn default(light: &Light, use_of: Use) -> TraceConfig {
         source(named("linux.system_info")),
     ];
     let mut duration_ms = light.duration_ms.unwrap_or(DURATION_MS);
-    if use_of == Use::Command {
+    if purpose == Purpose::Command {
         data_sources.push(source(named("track_event")));
         duration_ms = light.duration_ms.unwrap_or(0);
     }

@@ -1,38 +1,82 @@
-//! From words and files to a `TraceConfig`.
+//! Makes the `TraceConfig` that a command line asks for.
 
 pub mod builtin;
 pub mod light;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 
-use protos::{TraceAttributes, TraceConfig, TraceConfigStatsdLogging, TraceConfigStatsdMetadata};
+use protos::{
+    TraceAttributes, TraceAttributesAttribute, TraceConfig, TraceConfigStatsdLogging,
+    TraceConfigStatsdMetadata,
+};
 use protozero::Message;
 use protozero::text;
 use tracing_core::os::process::random_seed;
 
+use self::light::Light;
 use crate::failure::{Context, Failure};
-use crate::plan::{Format, Record, Source};
 use crate::schema;
 
-/// Longest config that is read, bytes. The service takes less; a device file has no end.
+/// Longest config that is read, bytes. The service takes less, but a device file has no end.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
-/// The config a plan asks for, complete.
+/// What the command line says about the config.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ConfigRequest {
+    /// Where the config comes from.
+    pub source: ConfigSource,
+    /// Attributes to add to the config.
+    pub attributes: Vec<TraceAttributesAttribute>,
+    /// Ids of statsd to put into the config.
+    pub statsd: TraceConfigStatsdMetadata,
+}
+
+/// Where a config comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ConfigSource {
+    /// A file, or stdin for `-`.
+    File {
+        /// Its path.
+        path: OsString,
+        /// How it is written.
+        format: ConfigFormat,
+    },
+    /// The built-in test config, `-c :test`.
+    Test,
+    /// The options and words of light mode.
+    Light(Light),
+    /// The built-in default config, with the options of light mode.
+    Default(Light),
+}
+
+/// How a config is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigFormat {
+    /// A serialized `TraceConfig`.
+    Binary,
+    /// TextFormat.
+    Text {
+        /// Unknown fields are left out.
+        lossy: bool,
+    },
+}
+
+/// The config that `request` asks for, complete.
 ///
 /// # Errors
-/// When it cannot be read, makes no sense, or contradicts the command line.
-pub fn load(record: &Record, use_of: builtin::Use) -> Result<TraceConfig, Failure> {
-    let mut config = match &record.source {
-        Source::File { path, format } => {
+/// When it cannot be read, or is not valid.
+pub fn load(request: &ConfigRequest, purpose: builtin::Purpose) -> Result<TraceConfig, Failure> {
+    let mut config = match &request.source {
+        ConfigSource::File { path, format } => {
             let (name, bytes) = read(path)?;
             parse(&name, &bytes, *format)?
         }
-        Source::Test => builtin::test(),
-        Source::Light(light) => light::config(light),
-        Source::Default(light) => builtin::default(light, use_of),
+        ConfigSource::Test => builtin::test(),
+        ConfigSource::Light(light) => light::config(light),
+        ConfigSource::Default(light) => builtin::default(light, purpose),
     };
-    complete(&mut config, record)?;
+    complete(&mut config, request)?;
     Ok(config)
 }
 
@@ -53,23 +97,23 @@ fn read(path: &OsStr) -> Result<(String, Vec<u8>), Failure> {
     Ok((name, bytes))
 }
 
-/// Reads `bytes` as a config; `name` is what to call them.
+/// Reads `bytes` as a config; error messages call them `name`.
 ///
 /// # Errors
-/// When they are none: with positions for text, with a hint for text that was announced as binary.
-pub fn parse(name: &str, bytes: &[u8], format: Format) -> Result<TraceConfig, Failure> {
+/// When they are not a config. For text the message has positions; for text without `--txt` it has a hint.
+pub fn parse(name: &str, bytes: &[u8], format: ConfigFormat) -> Result<TraceConfig, Failure> {
     let bytes = match format {
-        Format::Text { lossy } => {
+        ConfigFormat::Text { lossy } => {
             let options = text::Options { file: name, lossy };
             // Fields that this build has no code for stay in the `unknown_fields` of the config.
             &text::parse_message(&schema::message("TraceConfig"), bytes, &options)
                 .map_err(|errors| Failure::new(format_args!("the config is not valid\n{errors}")))?
                 .encode()
         }
-        Format::Binary => bytes,
+        ConfigFormat::Binary => bytes,
     };
     let decoded = TraceConfig::decode(bytes);
-    if format == Format::Binary && looks_like_text(bytes) {
+    if format == ConfigFormat::Binary && looks_like_text(bytes) {
         return Err(Failure::new(format_args!("the config {name} is text: add --txt")));
     }
     if bytes.is_empty() {
@@ -87,11 +131,11 @@ fn looks_like_text(bytes: &[u8]) -> bool {
         && bytes.iter().any(|byte| b":{#".contains(byte))
 }
 
-/// Adds what the command line says and what is always sent.
+/// Adds what the command line says, and the fields that are always sent.
 #[allow(deprecated, reason = "older services still read them")]
-fn complete(config: &mut TraceConfig, record: &Record) -> Result<(), Failure> {
+fn complete(config: &mut TraceConfig, request: &ConfigRequest) -> Result<(), Failure> {
     if !config.activate_triggers.is_empty() {
-        // Nothing will be recorded, so nothing else of it matters.
+        // Such a config only fires triggers: no other field of it is used.
         return Ok(());
     }
     if let Some(delay) = &config.cmd_trace_start_delay {
@@ -104,44 +148,24 @@ fn complete(config: &mut TraceConfig, record: &Record) -> Result<(), Failure> {
             }
         }
     }
-    // For the service a relative path would begin in its own directory.
+    // The service would resolve a relative path in its own working directory.
     if let Some(path) = config.output_path.as_mut().filter(|path| !path.is_empty()) {
         let absolute = std::path::absolute(&*path).context("no working directory")?;
         *path = absolute.into_os_string().into_string().map_err(|absolute| {
             Failure::new(format_args!("output_path {absolute:?} is not UTF-8"))
         })?;
     }
-    let into_file = config.write_into_file == Some(true);
-    match (&config.output_path, &record.out) {
-        (Some(path), Some(_)) => {
-            let text = format!("the config has output_path {path:?}: it does not go with -o");
-            return Err(Failure::new(text));
-        }
-        (Some(path), None) if std::path::Path::new(path).exists() => {
-            return Err(Failure::new(format_args!("output_path {path:?} exists already")));
-        }
-        (Some(_), None) if !into_file => {
-            return Err(Failure::new("output_path needs write_into_file"));
-        }
-        (None, None) => {
-            return Err(Failure::new("say with -o where to write the trace"));
-        }
-        _ => {}
-    }
-    if record.detach.is_some() && !into_file {
-        return Err(Failure::new("--detach needs a config with write_into_file"));
-    }
-    if !record.attributes.is_empty() {
+    if !request.attributes.is_empty() {
         let attributes = config.trace_attributes.get_or_insert_with(TraceAttributes::default);
-        attributes.attribute.extend(record.attributes.iter().cloned());
+        attributes.attribute.extend(request.attributes.iter().cloned());
     }
     let sent = config.statsd_metadata.get_or_insert_with(TraceConfigStatsdMetadata::default);
-    let said = &record.statsd;
-    sent.triggering_alert_id = said.triggering_alert_id.or(sent.triggering_alert_id);
-    sent.triggering_config_uid = said.triggering_config_uid.or(sent.triggering_config_uid);
-    sent.triggering_config_id = said.triggering_config_id.or(sent.triggering_config_id);
+    let ids = &request.statsd;
+    sent.triggering_alert_id = ids.triggering_alert_id.or(sent.triggering_alert_id);
+    sent.triggering_config_uid = ids.triggering_config_uid.or(sent.triggering_config_uid);
+    sent.triggering_config_id = ids.triggering_config_id.or(sent.triggering_config_id);
     sent.triggering_subscription_id =
-        said.triggering_subscription_id.or(sent.triggering_subscription_id);
+        ids.triggering_subscription_id.or(sent.triggering_subscription_id);
     config.enable_extra_guardrails = Some(false);
     config.statsd_logging = Some(TraceConfigStatsdLogging::STATSD_LOGGING_DISABLED);
     if config.trace_uuid_msb.is_none() && config.trace_uuid_lsb.is_none() {

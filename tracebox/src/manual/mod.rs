@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use clap::{Command, CommandFactory, Parser};
 use clap_complete::{Shell, generate};
 
-use crate::applet::Ending;
 use crate::cli::{self, Perfetto};
+use crate::failure::Ending;
 use crate::failure::{Context, Failure};
-use crate::{probes, record, trace, traced, trigger};
+use crate::recorder::command as record;
+use crate::{probes, trace, traced, trigger};
 
 /// Prints completions of all programs for a shell.
 #[derive(Parser, Debug)]
@@ -105,7 +106,7 @@ fn programs() -> Vec<Command> {
 fn tracebox() -> Command {
     let applets = [
         Perfetto::command(),
-        record::command(),
+        record::command_line(),
         trace::command(),
         trigger::command(),
         traced::command(),

@@ -4,7 +4,7 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
-use crate::VERSION;
+use crate::version::VERSION;
 
 /// A page before it is printed.
 #[derive(Debug)]

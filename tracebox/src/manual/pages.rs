@@ -68,7 +68,7 @@ fn recorders() -> Vec<Page> {
         Page {
             name: "tracebox-record",
             section: 1,
-            command: record::command(),
+            command: record::command_line(),
             synopsis: &["tracebox record -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]"],
             description: RECORD,
             sections: &[("EXIT STATUS", RECORD_EXIT), ("ENVIRONMENT", ENVIRONMENT), SEE_ALSO],

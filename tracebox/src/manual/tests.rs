@@ -18,7 +18,7 @@ fn every_option_is_in_its_page() {
 #[test]
 fn pages_name_every_exit_code() {
     let perfetto = pages::all().into_iter().find(|page| page.name == "perfetto").unwrap().render();
-    for code in [0, 1, 2, crate::report::LOST, crate::recording::INTERRUPTED] {
+    for code in [0, 1, 2, crate::failure::EXIT_LOST, crate::failure::EXIT_INTERRUPTED] {
         assert!(perfetto.contains(&format!("\\fB{code}\\fR")), "{code}\n{perfetto}");
     }
 }

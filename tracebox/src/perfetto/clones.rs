@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector, TracingServiceStateTracingSession};
 
-use super::connect;
-use crate::applet::Ending;
 use crate::console;
-use crate::failure::Failure;
-use crate::nudge::Nudges;
+use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
+use crate::interrupt::InterruptQueue;
 use crate::output::Output;
-use crate::plan::{Clone, Save};
-use crate::recording::{self, INTERRUPTED};
-use crate::report::LOST;
+use crate::plan::{CloneRequest, SaveRequest};
+use crate::recorder::consumer_error::request_failure;
+use crate::recorder::host::connect;
+use crate::recorder::readback::{ReadOptions, clone_session};
+use crate::recorder::run::report;
 
 /// The session with the best score (`tracing_service.h`).
 const BEST_FOR_BUGREPORT: u64 = u64::MAX;
@@ -21,8 +21,8 @@ const BEST_FOR_BUGREPORT: u64 = u64::MAX;
 const BUGREPORT_NAME: &str = "systrace.pftrace";
 
 /// `--clone` and `--clone-by-name`.
-pub(super) fn one(plan: Clone) -> Ending {
-    let nudges = Nudges::catch_signals()?;
+pub(super) fn one(plan: CloneRequest) -> Ending {
+    let interrupts = InterruptQueue::catch_signals()?;
     let output = Output::replace(&plan.out, plan.no_clobber, true)?;
     let request = CloneSessionRequest {
         selector: match plan.name {
@@ -35,7 +35,7 @@ pub(super) fn one(plan: Clone) -> Ending {
         Some(CloneSessionRequestSelector::UniqueSessionName(name)) => format!("session {name:?}"),
         _ => format!("session {}", plan.id.unwrap_or_default()),
     };
-    write(request, output, &nudges, plan.strict).map_err(|failure| {
+    write(request, output, &interrupts, plan.strict).map_err(|failure| {
         // The service does not say which.
         let absent = failure.text.contains("not found");
         let text = format!("{wanted}: {} (perfetto --query lists them)", failure.text);
@@ -57,38 +57,40 @@ fn purpose(for_bugreport: bool) -> CloneSessionRequest {
 fn write(
     request: CloneSessionRequest,
     mut output: Output,
-    nudges: &Nudges,
+    interrupts: &InterruptQueue,
     strict: bool,
 ) -> Result<(), Failure> {
     let mut interrupted = || {
-        let nudge = nudges.take();
-        nudge.map(|_| Failure::new("interrupted, the copy is not whole").with_code(INTERRUPTED))
+        let interrupt = interrupts.take();
+        interrupt
+            .map(|_| Failure::new("interrupted, the copy is not whole").with_code(EXIT_INTERRUPTED))
     };
     let cloned = connect().and_then(|mut consumer| {
-        nudges.set_waker(consumer.waker());
+        interrupts.set_waker(consumer.waker());
         console::say("Cloning the session");
-        recording::clone(&mut consumer, request, &mut output, strict, &mut interrupted)
+        let options = ReadOptions { strict, interrupted: &mut interrupted, shows_progress: true };
+        clone_session(&mut consumer, request, &mut output, options)
     });
     match cloned {
-        Ok(outcome) => recording::tell(&outcome, strict),
+        Ok(outcome) => report(&outcome, strict),
         Err(failure) => Err(output.abandoned(failure)),
     }
 }
 
 /// `--save-for-bugreport` and `--save-all-for-bugreport`.
-pub(super) fn save(plan: Save) -> Ending {
-    let nudges = Nudges::catch_signals()?;
+pub(super) fn save(plan: SaveRequest) -> Ending {
+    let interrupts = InterruptQueue::catch_signals()?;
     let save_one = |session: u64, name: &str| {
         let path = std::env::temp_dir().join(name);
         // A directory that others can write to as well: what has the name there is not followed.
         let output = Output::replace(path.as_os_str(), plan.no_clobber, false)?;
         let selector = Some(CloneSessionRequestSelector::SessionId(session));
-        write(CloneSessionRequest { selector, ..purpose(true) }, output, &nudges, plan.strict)
+        write(CloneSessionRequest { selector, ..purpose(true) }, output, &interrupts, plan.strict)
     };
     if !plan.all {
         return save_one(BEST_FOR_BUGREPORT, BUGREPORT_NAME).map(|()| 0);
     }
-    let state = connect()?.query_service_state(true).map_err(recording::silent)?;
+    let state = connect()?.query_service_state(true).map_err(request_failure)?;
     let sessions = ranked(state.tracing_sessions);
     if sessions.is_empty() {
         console::say("No session with a bugreport_score runs: nothing to save");
@@ -98,11 +100,11 @@ pub(super) fn save(plan: Save) -> Ending {
         console::say(&format!("Session {session} with score {score}, into {name}"));
         match save_one(session, &name) {
             Ok(()) => {}
-            Err(failure) if failure.code == INTERRUPTED => return Err(failure),
+            Err(failure) if failure.code == EXIT_INTERRUPTED => return Err(failure),
             // The others can still be saved. What is missing altogether counts more.
             Err(failure) => {
                 console::say(&format!("Session {session}: {failure}"));
-                if worst.as_ref().is_none_or(|worst| worst.code == LOST) {
+                if worst.as_ref().is_none_or(|worst| worst.code == EXIT_LOST) {
                     worst = Some(failure);
                 }
             }

@@ -4,23 +4,21 @@
 mod clones;
 mod detached;
 pub mod query;
-mod record;
 
 use std::ffi::OsString;
 
-use tracing_core::client::consumer::Consumer;
-use tracing_core::client::in_process::InProcessService;
-use tracing_core::client::serve::service_config;
-
-pub use self::record::open;
-use crate::applet::Ending;
-use crate::background;
+use crate::background::{self, Started};
 use crate::cli::{self, Perfetto};
+use crate::config::{ConfigSource, builtin};
 use crate::console;
-use crate::failure::{Context, Failure};
-use crate::plan::{self, Background, Plan, Record, Source, Who};
-use crate::snapshots::Connect;
-use crate::{VERSION, probes};
+use crate::failure::Ending;
+use crate::failure::Failure;
+use crate::plan::{self, Plan};
+use crate::recorder::foreground::{self, START_TIMEOUT};
+use crate::recorder::host::{ServiceHost, connect};
+use crate::recorder::request::{Background, Program, RecordRequest};
+use crate::trigger;
+use crate::version::VERSION;
 
 /// `perfetto`: through the service of the machine.
 ///
@@ -30,7 +28,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if words.is_empty() {
         return Err(Failure::new("say what to do (see --help)"));
     }
-    run(name, words, Who::Perfetto)
+    run(name, words, Program::Perfetto)
 }
 
 /// `tracebox`: with a service of its own, unless `--system-sockets`.
@@ -38,18 +36,18 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 /// # Errors
 /// One line.
 pub fn alone(name: &str, words: &[OsString]) -> Ending {
-    run(name, words, Who::Tracebox)
+    run(name, words, Program::Tracebox)
 }
 
-fn run(name: &str, words: &[OsString], who: Who) -> Ending {
+fn run(name: &str, words: &[OsString], program: Program) -> Ending {
     let Some(args) = cli::parse::<Perfetto>(name, words)? else { return Ok(0) };
-    let system = who == Who::Perfetto || args.system_sockets;
-    if args.system_sockets && who == Who::Perfetto {
+    let system = program == Program::Perfetto || args.system_sockets;
+    if args.system_sockets && program == Program::Perfetto {
         return Err(Failure::new("--system-sockets is for tracebox: perfetto always uses them"));
     }
-    let plan = plan::plan(args, who)?;
-    if let (false, Plan::Record(plan)) = (system, &plan) {
-        refuse_foreign_words(plan)?;
+    let plan = plan::plan(args, program)?;
+    if let (false, Plan::Record(request)) = (system, &plan) {
+        refuse_foreign_words(request)?;
     }
     if !system && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_)) {
         return Err(Failure::new("this asks a running service: add --system-sockets"));
@@ -68,19 +66,60 @@ fn run(name: &str, words: &[OsString], who: Who) -> Ending {
         Plan::Attach { key, stop, strict } => detached::attach(&key, stop, strict),
         Plan::Clone(plan) => clones::one(plan),
         Plan::Save(plan) => clones::save(plan),
-        Plan::Record(plan) => {
-            if plan.background != Background::No && !background::is_child() {
-                return record::start_in_background(name, words, plan.background);
+        Plan::Record(request) => {
+            if request.background != Background::No && !background::is_child() {
+                return start_in_background(name, words, request.background);
             }
-            record::run(&plan, system)
+            record(&request, system)
         }
     }
 }
 
+/// The first of the two processes of `-d` and `-D`.
+fn start_in_background(name: &str, words: &[OsString], background: Background) -> Ending {
+    let (pid, started) = background::start(words, name, START_TIMEOUT)?;
+    let code = match started {
+        Started::No(code) => return Ok(code),
+        Started::Yes => 0,
+        Started::Unknown if background == Background::Wait => 2,
+        Started::Unknown => 0,
+    };
+    console::answer(pid)?;
+    Ok(code)
+}
+
+fn record(request: &RecordRequest, system: bool) -> Ending {
+    let config = request.load_config(builtin::Purpose::Machine)?;
+    if !config.activate_triggers.is_empty() {
+        return activate(request, config.activate_triggers, system);
+    }
+    if !system && config.trigger_config.is_some() {
+        return Err(Failure::new(
+            "nobody can fire triggers here: add --system-sockets, or use `tracebox record`",
+        ));
+    }
+    let host = || if system { Ok(ServiceHost::Running) } else { ServiceHost::start() };
+    foreground::record(request, &config, host).map(|()| 0)
+}
+
+/// A config that only fires triggers: nothing is recorded and no file is opened.
+fn activate(request: &RecordRequest, names: Vec<String>, system: bool) -> Ending {
+    if !system {
+        let text = "activate_triggers is for a running service: add --system-sockets";
+        return Err(Failure::new(text));
+    }
+    trigger::activate(names)?;
+    if request.background != Background::No {
+        // The first of the two processes waits for it.
+        background::tell(true);
+    }
+    Ok(0)
+}
+
 /// Events and categories need a data source that is not built in. Nobody can bring it to a service of
 /// our own, so the trace would have nothing of what was asked for.
-fn refuse_foreign_words(plan: &Record) -> Result<(), Failure> {
-    let Source::Light(light) = &plan.source else { return Ok(()) };
+fn refuse_foreign_words(request: &RecordRequest) -> Result<(), Failure> {
+    let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
     let Some(word) = light.words.iter().chain(&light.apps).find(|&word| word != "disk") else {
         return Ok(());
     };
@@ -88,38 +127,4 @@ fn refuse_foreign_words(plan: &Record) -> Result<(), Failure> {
         "{word:?} is no program of tracebox, and as an event or category it needs linux.ftrace, \
          which is not built in (run traced and traced_probes, and add --system-sockets)"
     )))
-}
-
-fn connect() -> Result<Consumer, Failure> {
-    Consumer::connect_default().map_err(Failure::new)
-}
-
-/// A consumer, and the service it belongs to if that is ours.
-struct Service {
-    consumer: Consumer,
-    /// Held for their lives. Sources go before the service.
-    own: Option<(probes::Sources, InProcessService)>,
-}
-
-impl Service {
-    fn open(system: bool) -> Result<Self, Failure> {
-        if system {
-            return Ok(Self { consumer: connect()?, own: None });
-        }
-        let config = service_config(VERSION).context("cannot start the service")?;
-        let service = InProcessService::start(config, console::own_service_log())
-            .context("cannot start the service")?;
-        let sources = probes::Sources::attach(service.producer())?;
-        Ok(Self { consumer: service.consumer(), own: Some((sources, service)) })
-    }
-    /// Makes further connections to it.
-    fn connector(&self) -> Connect {
-        match &self.own {
-            None => Box::new(connect),
-            Some((_, service)) => {
-                let handle = service.handle().clone();
-                Box::new(move || Ok(handle.consumer()))
-            }
-        }
-    }
 }

@@ -1,13 +1,17 @@
 use super::*;
-use crate::cli;
+use protos::TraceAttributesAttributeValue;
 
-fn plan_of(line: &str, who: Who) -> Result<Plan, Failure> {
+use crate::cli;
+use crate::config::light::Light;
+use crate::config::{ConfigFormat, ConfigSource};
+
+fn plan_of(line: &str, program: Program) -> Result<Plan, Failure> {
     let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    plan(cli::parse::<Perfetto>("perfetto", &words)?.expect("no help"), who)
+    plan(cli::parse::<Perfetto>("perfetto", &words)?.expect("no help"), program)
 }
 
-fn recorded(line: &str, who: Who) -> Record {
-    match plan_of(line, who) {
+fn recorded(line: &str, program: Program) -> RecordRequest {
+    match plan_of(line, program) {
         Ok(Plan::Record(record)) => *record,
         other => panic!("{line}: {other:?}"),
     }
@@ -94,7 +98,7 @@ fn bad_combinations() {
         ("-o", "a value is required for '--out <FILE>'"),
         ("--add-note x", "unexpected argument '--add-note'"),
     ] {
-        let failure = plan_of(line, Who::Perfetto).expect_err(line);
+        let failure = plan_of(line, Program::Perfetto).expect_err(line);
         assert!(failure.text.contains(about), "{line}: {failure}");
         assert_eq!((failure.text.lines().count(), failure.code), (1, 1), "{line}: {failure}");
     }
@@ -102,22 +106,26 @@ fn bad_combinations() {
 
 #[test]
 fn good_ones() {
-    assert_eq!(plan_of("--version -c", Who::Perfetto).map_err(|f| f.code), Err(1));
-    assert_eq!(plan_of("--version", Who::Perfetto), Ok(Plan::Version));
-    assert_eq!(plan_of("--query", Who::Perfetto), Ok(Plan::Query(Form::Table { long: false })));
+    assert_eq!(plan_of("--version -c", Program::Perfetto).map_err(|f| f.code), Err(1));
+    assert_eq!(plan_of("--version", Program::Perfetto), Ok(Plan::Version));
     assert_eq!(
-        plan_of("--query --long", Who::Perfetto),
-        Ok(Plan::Query(Form::Table { long: true }))
+        plan_of("--query", Program::Perfetto),
+        Ok(Plan::Query(QueryFormat::Table { long: false }))
     );
-    assert_eq!(plan_of("--query --json", Who::Perfetto), Ok(Plan::Query(Form::Json)));
-    assert_eq!(plan_of("--query-raw", Who::Perfetto), Ok(Plan::Query(Form::Raw)));
-    assert_eq!(plan_of("--reset-guardrails", Who::Perfetto), Ok(Plan::ResetGuardrails));
-    assert_eq!(plan_of("--is_detached=k", Who::Perfetto), Ok(Plan::IsDetached("k".into())));
     assert_eq!(
-        plan_of("--attach=k --stop", Who::Perfetto),
+        plan_of("--query --long", Program::Perfetto),
+        Ok(Plan::Query(QueryFormat::Table { long: true }))
+    );
+    assert_eq!(plan_of("--query --json", Program::Perfetto), Ok(Plan::Query(QueryFormat::Json)));
+    assert_eq!(plan_of("--query-raw", Program::Perfetto), Ok(Plan::Query(QueryFormat::Raw)));
+    assert_eq!(plan_of("--reset-guardrails", Program::Perfetto), Ok(Plan::ResetGuardrails));
+    assert_eq!(plan_of("--is_detached=k", Program::Perfetto), Ok(Plan::IsDetached("k".into())));
+    assert_eq!(
+        plan_of("--attach=k --stop", Program::Perfetto),
         Ok(Plan::Attach { key: "k".into(), stop: true, strict: false })
     );
-    let Ok(Plan::Clone(clone)) = plan_of("--clone-by-name n -o x --strict", Who::Perfetto) else {
+    let Ok(Plan::Clone(clone)) = plan_of("--clone-by-name n -o x --strict", Program::Perfetto)
+    else {
         panic!("no clone");
     };
     assert_eq!(
@@ -125,41 +133,55 @@ fn good_ones() {
         (Some("n"), true, false)
     );
     for (line, all) in [("--save-for-bugreport", false), ("--save-all-for-bugreport", true)] {
-        let save = Save { all, no_clobber: false, strict: false };
-        assert_eq!(plan_of(line, Who::Perfetto), Ok(Plan::Save(save)));
+        let save = SaveRequest { all, no_clobber: false, strict: false };
+        assert_eq!(plan_of(line, Program::Perfetto), Ok(Plan::Save(save)));
     }
 }
 
 #[test]
 fn sources() {
-    let source = |line| recorded(line, Who::Perfetto).source;
-    let file = |path: &str, format| Source::File { path: path.into(), format };
-    assert_eq!(source("-c f -o x"), file("f", Format::Binary));
-    assert_eq!(source("-c - --txt -o -"), file("-", Format::Text { lossy: false }));
-    assert_eq!(source("--config=f --txt-lossy --out=x"), file("f", Format::Text { lossy: true }));
-    assert_eq!(source("-c :test -o x"), Source::Test);
+    let source = |line| recorded(line, Program::Perfetto).config.source;
+    let file = |path: &str, format| ConfigSource::File { path: path.into(), format };
+    assert_eq!(source("-c f -o x"), file("f", ConfigFormat::Binary));
+    assert_eq!(source("-c - --txt -o -"), file("-", ConfigFormat::Text { lossy: false }));
+    assert_eq!(
+        source("--config=f --txt-lossy --out=x"),
+        file("f", ConfigFormat::Text { lossy: true })
+    );
+    assert_eq!(source("-c :test -o x"), ConfigSource::Test);
     let light = Light { duration_ms: Some(3000), ..Light::default() };
-    assert_eq!(source("-t 3s -o x"), Source::Light(light.clone()));
+    assert_eq!(source("-t 3s -o x"), ConfigSource::Light(light.clone()));
     // tracebox has sources of its own, and words say otherwise.
-    assert_eq!(recorded("-t 3s -o x", Who::Tracebox).source, Source::Default(light));
-    assert_eq!(recorded("-o x", Who::Tracebox).source, Source::Default(Light::default()));
-    assert!(matches!(recorded("sched -o x", Who::Tracebox).source, Source::Light(_)));
+    assert_eq!(
+        recorded("-t 3s -o x", Program::Tracebox).config.source,
+        ConfigSource::Default(light)
+    );
+    assert_eq!(
+        recorded("-o x", Program::Tracebox).config.source,
+        ConfigSource::Default(Light::default())
+    );
+    assert!(matches!(
+        recorded("sched -o x", Program::Tracebox).config.source,
+        ConfigSource::Light(_)
+    ));
 }
 
 #[test]
 fn background_and_the_rest() {
-    let record = recorded("-D -t 1s -o x --no-clobber", Who::Perfetto);
+    let record = recorded("-D -t 1s -o x --no-clobber", Program::Perfetto);
     assert_eq!((record.background, record.no_clobber), (Background::Wait, true));
-    assert_eq!(recorded("-d -t 1s -o x", Who::Perfetto).background, Background::Start);
-    let record = recorded("-t 1s -o x --alert-id -5 --config-uid 7 --no-guardrails", Who::Perfetto);
-    assert_eq!(record.statsd.triggering_alert_id, Some(-5));
-    assert_eq!(record.statsd.triggering_config_uid, Some(7));
+    assert_eq!(recorded("-d -t 1s -o x", Program::Perfetto).background, Background::Start);
+    let record =
+        recorded("-t 1s -o x --alert-id -5 --config-uid 7 --no-guardrails", Program::Perfetto);
+    assert_eq!(record.config.statsd.triggering_alert_id, Some(-5));
+    assert_eq!(record.config.statsd.triggering_config_uid, Some(7));
 }
 
 #[test]
 fn attributes() {
     let line = "-t 1s -o x --add-attribute a --add-attribute b=c=d --add-attribute e=";
-    let pairs: Vec<_> = recorded(line, Who::Perfetto)
+    let pairs: Vec<_> = recorded(line, Program::Perfetto)
+        .config
         .attributes
         .into_iter()
         .map(|attribute| (attribute.key.unwrap(), attribute.value.unwrap()))

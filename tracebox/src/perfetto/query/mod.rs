@@ -8,25 +8,25 @@ use std::io::{IsTerminal, Write};
 use protozero::Message;
 use tracing_core::client::consumer::Consumer;
 
-use crate::applet::Ending;
+use crate::failure::Ending;
 use crate::failure::{Context, Failure};
-use crate::plan::Form;
-use crate::recording::silent;
+use crate::plan::QueryFormat;
+use crate::recorder::consumer_error::request_failure;
 
 /// Prints the state of the service that `consumer` is connected to.
 ///
 /// # Errors
 /// When the service does not answer, or stdout is closed.
-pub fn run(consumer: &mut Consumer, form: Form) -> Ending {
+pub fn run(consumer: &mut Consumer, form: QueryFormat) -> Ending {
     let mut stdout = std::io::stdout().lock();
-    if form == Form::Raw && stdout.is_terminal() {
+    if form == QueryFormat::Raw && stdout.is_terminal() {
         return Err(Failure::new("--query-raw is binary: not written to a terminal"));
     }
-    let state = consumer.query_service_state(false).map_err(silent)?;
+    let state = consumer.query_service_state(false).map_err(request_failure)?;
     let bytes = match form {
-        Form::Raw => state.encode_to_vec(),
-        Form::Json => json::print(&state).into_bytes(),
-        Form::Table { long } => table::table(&state, long).into_bytes(),
+        QueryFormat::Raw => state.encode_to_vec(),
+        QueryFormat::Json => json::print(&state).into_bytes(),
+        QueryFormat::Table { long } => table::table(&state, long).into_bytes(),
     };
     stdout.write_all(&bytes).and_then(|()| stdout.flush()).context("cannot write to stdout")?;
     Ok(0)

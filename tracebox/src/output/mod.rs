@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use self::fifo::Fifo;
 use crate::failure::{Context, Failure};
-use crate::gaps::Gaps;
+use crate::loss_scanner::LossScanner;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -287,7 +287,7 @@ impl Output {
     /// Packets of what the service wrote that follow a gap in their sequence, if it can be read.
     #[must_use]
     pub fn gaps(&self) -> Option<u64> {
-        let mut gaps = Gaps::new(true);
+        let mut gaps = LossScanner::new(true);
         match &self.to {
             To::Stdout(_) | To::Fifo(..) => return None,
             To::File { writer, .. } => gaps.look_through(writer.get_ref()).ok()?,

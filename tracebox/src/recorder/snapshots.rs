@@ -24,11 +24,11 @@ use protos::{
 use tracing_core::client::connection::ConnectionWaker;
 use tracing_core::client::consumer::Consumer;
 
+use super::readback::{ReadOptions, clone_session};
 use crate::console;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
 use crate::output::Output;
-use crate::recording;
-use crate::report::Outcome;
+use crate::report::{Outcome, SnapshotResults};
 
 /// Snapshots that may wait for the one being taken. A producer can fire triggers faster than they can
 /// be written.
@@ -47,20 +47,11 @@ pub fn wanted(config: &TraceConfig) -> bool {
     })
 }
 
-/// What came of all of them.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Taken {
-    /// Those that were written.
-    pub outcomes: Vec<Outcome>,
-    /// How many failed; each has been told.
-    pub failed: usize,
-}
-
 /// Takes snapshots.
 #[derive(Debug)]
 pub struct Snapshots {
     hits: Option<SyncSender<ObservableEventsCloneTriggerHit>>,
-    taken: Receiver<Taken>,
+    results: Receiver<SnapshotResults>,
     left_out: usize,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -94,7 +85,7 @@ impl Snapshots {
         // The program may leave its directory.
         let out = std::path::absolute(out).context("no working directory")?;
         let (hits, inbox) = sync_channel(QUEUE_MAX);
-        let (sender, taken) = channel();
+        let (sender, results) = channel();
         let shared = Arc::<Shared>::default();
         let mut worker = Worker {
             connect,
@@ -103,19 +94,19 @@ impl Snapshots {
             strict,
             next: 0,
             shared: shared.clone(),
-            taken: Taken::default(),
+            results: SnapshotResults::default(),
         };
         let run = move || {
             for hit in inbox {
                 worker.take(&hit);
             }
             // Before waking: whoever wakes finds it.
-            let _ = sender.send(worker.taken);
+            let _ = sender.send(worker.results);
             done.wake();
         };
         let thread = std::thread::Builder::new().name("snapshots".into()).spawn(run);
         let thread = Some(thread.context("cannot start a thread")?);
-        Ok(Self { hits: Some(hits), taken, left_out: 0, shared, thread })
+        Ok(Self { hits: Some(hits), results, left_out: 0, shared, thread })
     }
 
     /// Takes one, soon.
@@ -133,11 +124,11 @@ impl Snapshots {
         self.hits = None;
     }
 
-    /// What came of them, once all are done.
-    pub fn taken(&mut self) -> Option<Taken> {
-        let mut taken = self.taken.try_recv().ok()?;
-        taken.failed += self.left_out;
-        Some(taken)
+    /// The results, once all snapshots are done.
+    pub fn results(&mut self) -> Option<SnapshotResults> {
+        let mut results = self.results.try_recv().ok()?;
+        results.failed += self.left_out;
+        Some(results)
     }
 }
 
@@ -161,7 +152,7 @@ impl Shared {
 
     fn interrupted(&self) -> Option<Failure> {
         let abandoned = self.abandoned.load(Ordering::SeqCst);
-        abandoned.then(|| Failure::new("interrupted").with_code(recording::INTERRUPTED))
+        abandoned.then(|| Failure::new("interrupted").with_code(EXIT_INTERRUPTED))
     }
 }
 
@@ -172,7 +163,7 @@ struct Worker {
     strict: bool,
     next: u32,
     shared: Arc<Shared>,
-    taken: Taken,
+    results: SnapshotResults,
 }
 
 impl Worker {
@@ -186,10 +177,10 @@ impl Worker {
                 for line in outcome.lines_of_snapshot(trigger) {
                     console::say(&line);
                 }
-                self.taken.outcomes.push(outcome);
+                self.results.outcomes.push(outcome);
             }
             Err(failure) => {
-                self.taken.failed += 1;
+                self.results.failed += 1;
                 console::say(&format!("Snapshot for trigger {trigger:?} failed: {failure}"));
             }
         }
@@ -201,10 +192,13 @@ impl Worker {
         *self.shared.lock() = Some(consumer.waker());
         let mut output = self.open()?;
         let shared = self.shared.clone();
-        let cloned =
-            recording::clone(&mut consumer, request(hit), &mut output, self.strict, &mut || {
-                shared.interrupted()
-            });
+        let options = ReadOptions {
+            strict: self.strict,
+            interrupted: &mut || shared.interrupted(),
+            // The main thread has the progress line.
+            shows_progress: false,
+        };
+        let cloned = clone_session(&mut consumer, request(hit), &mut output, options);
         cloned.map_err(|failure| output.abandoned(failure))
     }
 

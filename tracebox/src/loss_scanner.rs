@@ -17,7 +17,7 @@ const BLOCK_BYTES: usize = 128 * 1024;
 /// service sets it for what it lost, and a producer for what it could not write at all, which no
 /// counter knows of.
 #[derive(Default, Debug)]
-pub struct Gaps {
+pub struct LossScanner {
     /// How many.
     pub found: u64,
     sequences: BTreeSet<u64>,
@@ -27,7 +27,7 @@ pub struct Gaps {
     thorough: bool,
 }
 
-impl Gaps {
+impl LossScanner {
     const TRUSTED_UID: u32 = 3;
     const SEQUENCE_ID: u32 = 10;
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
@@ -176,30 +176,30 @@ mod tests {
             let compressed = codec.compress(packets).unwrap();
             let mut packet: Vec<u8> = compressed.slices().flatten().copied().collect();
             for (thorough, found) in [(false, 0), (true, 1)] {
-                let mut gaps = Gaps::new(thorough);
+                let mut gaps = LossScanner::new(thorough);
                 gaps.look(&packet);
                 assert_eq!(gaps.found, found, "{codec:?}");
                 let mut file = tempfile::tempfile().unwrap();
                 let len = u8::try_from(packet.len()).unwrap();
                 file.write_all(&[&[0x0a, len][..], &packet].concat()).unwrap();
-                let mut gaps = Gaps::new(thorough);
+                let mut gaps = LossScanner::new(thorough);
                 gaps.look_through(&file).unwrap();
                 assert_eq!(gaps.found, found, "{codec:?}");
             }
             // Behind the tag and the length.
             packet[3..7].fill(0xff);
-            let mut gaps = Gaps::new(true);
+            let mut gaps = LossScanner::new(true);
             gaps.look(&packet);
             assert_ne!(gaps.found, 0, "{codec:?}: what cannot be read");
         }
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"\x0a\x05cut").unwrap();
-        assert!(Gaps::new(true).look_through(&file).is_err());
+        assert!(LossScanner::new(true).look_through(&file).is_err());
     }
 
     #[test]
     fn gaps() {
-        let mut gaps = Gaps::default();
+        let mut gaps = LossScanner::default();
         let mut check = |packet: &[u8]| {
             let before = gaps.found;
             gaps.look(packet);
@@ -219,7 +219,7 @@ mod tests {
     /// The short way gives what the long one gives.
     #[test]
     fn packets_that_end_alike() {
-        let mut gaps = Gaps::default();
+        let mut gaps = LossScanner::default();
         let mut found = |packet: &[u8]| {
             gaps.look(packet);
             gaps.found

@@ -1,0 +1,154 @@
+//! The command that is recorded, and its say in the recording: its end ends the session.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
+
+use crate::console;
+use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
+use crate::interrupt::{Interrupt, InterruptQueue, InterruptSender, SignalCounter};
+use crate::recorder::host::Sockets;
+use crate::recorder::session::{Action, Control};
+
+/// Exit code when the command was found and could not be run, as `env` has it.
+const NOT_RUN: u8 = 126;
+/// Exit code when there is no such command.
+const NOT_FOUND: u8 = 127;
+
+/// How long the command waits for data sources to start.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether a terminal sends its Ctrl-C to the process group of this process, wherever stdin comes from.
+fn in_foreground() -> bool {
+    let foreground = std::fs::File::open("/dev/tty").ok().and_then(|tty| tcgetpgrp(tty).ok());
+    foreground == Some(getpgrp())
+}
+
+/// The command: before it runs, while it runs, and after.
+pub(super) struct Child {
+    command: Vec<OsString>,
+    interrupts: InterruptSender,
+    /// Where producers in the command find the service.
+    pub(super) sockets: Option<Sockets>,
+    state: CommandState,
+    /// Why it never ran.
+    pub(super) failure: Option<Failure>,
+    signals: SignalCounter,
+}
+
+enum CommandState {
+    Waiting,
+    Running(Pid),
+    Over(ExitStatus),
+    Never,
+}
+
+impl Child {
+    pub(super) fn new(command: Vec<OsString>, interrupts: InterruptSender) -> Self {
+        Self {
+            command,
+            interrupts,
+            sockets: None,
+            state: CommandState::Waiting,
+            failure: None,
+            signals: SignalCounter::default(),
+        }
+    }
+
+    fn spawn(&mut self) -> Result<(), Failure> {
+        let Some((program, words)) = self.command.split_first() else {
+            return Err(Failure::new("no command"));
+        };
+        let mut command = Command::new(program);
+        command.args(words);
+        if let Some(sockets) = &self.sockets {
+            command.env("PERFETTO_PRODUCER_SOCK_NAME", &sockets.producer);
+            command.env("PERFETTO_CONSUMER_SOCK_NAME", &sockets.consumer);
+        }
+        let mut child = command.spawn().map_err(|error| {
+            let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
+            Failure::new(format_args!("cannot run {program:?}: {error}")).with_code(code)
+        })?;
+        self.state = Pid::from_raw(child.id().cast_signed())
+            .map_or(CommandState::Never, CommandState::Running);
+        let interrupts = self.interrupts.clone();
+        let wait = move || {
+            // It fails only if something else has waited for the child.
+            if let Ok(status) = child.wait() {
+                interrupts.send(Interrupt::CommandExited(status));
+            }
+        };
+        std::thread::Builder::new()
+            .name("command".into())
+            .spawn(wait)
+            .context("cannot start a thread")?;
+        Ok(())
+    }
+
+    /// Passes a signal on. A terminal sends its Ctrl-C to the command by itself: it is in the same group.
+    fn pass_on(&mut self, signal: Signal) {
+        let Some(count) = self.signals.count(Instant::now()) else { return };
+        let CommandState::Running(pid) = self.state else { return };
+        let signal = match count {
+            1 if signal == Signal::INT && in_foreground() => return,
+            1 | 2 => signal,
+            _ => Signal::KILL,
+        };
+        // It fails if the command has just ended.
+        let _ = kill_process(pid, signal);
+    }
+
+    /// Waits for its end, if it ever began.
+    pub(super) fn join(&mut self, interrupts: &InterruptQueue) -> Option<ExitStatus> {
+        while matches!(self.state, CommandState::Running(_)) {
+            match interrupts.wait()? {
+                Interrupt::CommandExited(status) => self.state = CommandState::Over(status),
+                Interrupt::Signal(signal) => self.pass_on(signal),
+            }
+        }
+        match self.state {
+            CommandState::Over(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+impl Control for Child {
+    fn start_timeout(&self) -> Option<Duration> {
+        Some(START_TIMEOUT)
+    }
+
+    fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
+        if !all {
+            console::say("Some data sources did not start in time; the command runs without them");
+        }
+        self.spawn().inspect_err(|failure| {
+            self.failure = Some(failure.clone());
+        })
+    }
+
+    fn interrupted(&mut self, interrupt: Interrupt) -> Action {
+        match interrupt {
+            Interrupt::CommandExited(status) => {
+                self.state = CommandState::Over(status);
+                Action::Stop
+            }
+            Interrupt::Signal(signal) => {
+                self.pass_on(signal);
+                match self.state {
+                    CommandState::Waiting => {
+                        self.state = CommandState::Never;
+                        let failure = Failure::new("interrupted before the command ran");
+                        Action::Abort(failure.with_code(EXIT_INTERRUPTED))
+                    }
+                    // Its end ends the recording.
+                    _ => Action::Continue,
+                }
+            }
+        }
+    }
+}

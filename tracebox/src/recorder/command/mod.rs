@@ -1,0 +1,127 @@
+//! `tracebox record`: a trace of the time while a command runs.
+//!
+//! ```text
+//!  service on private sockets ── sources started ──▶ COMMAND, sockets in its environment
+//!                                                       │ exits
+//!                                   trace written ◀─────┘    its exit code is ours
+//! ```
+
+mod child;
+mod socket_directory;
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use clap::{CommandFactory, Parser};
+
+use self::child::Child;
+use self::socket_directory::SocketDirectory;
+use super::host::ServiceHost;
+use super::request::{Program, RecordRequest};
+use super::run::Recorder;
+use crate::cli::{self, What};
+use crate::config::builtin::Purpose;
+use crate::failure::{EXIT_LOST, Ending, Failure};
+use crate::interrupt::InterruptQueue;
+use crate::output::Output;
+
+/// Exit code when the recording failed and not the command: as `timeout` and `env` have it.
+const FAILED: u8 = 125;
+
+/// Records while a command runs, and exits with its code.
+#[derive(Parser, Debug)]
+#[command(name = "record", disable_help_subcommand = true)]
+#[command(after_help = "Producers in the command find the sockets in their environment \
+    (PERFETTO_PRODUCER_SOCK_NAME, PERFETTO_CONSUMER_SOCK_NAME).\n\
+    Without a config: processes, system counters, and track events of the command.\n\
+    Exit code: the command's; 128 and the signal that killed it; 125 if the recording failed, or\n\
+    data was lost and --strict asked for it;\n\
+    126 if the command could not be run, 127 if there is none.")]
+struct Args {
+    #[command(flatten)]
+    what: What,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// The command line, for manual pages and completions.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Args::command()
+}
+
+/// Records while a command runs.
+///
+/// # Errors
+/// One line, and one of the codes above.
+pub fn main(name: &str, words: &[OsString]) -> Ending {
+    let failed = |failure: Failure| failure.with_code(FAILED);
+    let Some(args) = cli::parse::<Args>(name, words).map_err(failed)? else { return Ok(0) };
+    let request = RecordRequest::from_args(&args.what, Program::Tracebox).map_err(failed)?;
+    let config = request.load_config(Purpose::Command).map_err(failed)?;
+    if !config.activate_triggers.is_empty() {
+        let text = "activate_triggers fires triggers and records nothing: see `perfetto --help`";
+        return Err(failed(Failure::new(text)));
+    }
+    let interrupts = InterruptQueue::catch_signals().map_err(failed)?;
+    let recorder = Recorder { request: &request, config: &config, interrupts: &interrupts };
+    let mut output = recorder.open_output().map_err(failed)?;
+
+    let mut child = Child::new(args.command, interrupts.sender());
+    let recorded = record(&recorder, &mut output, &mut child);
+    if let Some(failure) = child.failure.take() {
+        output.abandon();
+        return Err(failure);
+    }
+    // The session may end before the command: by its duration, or by a failure.
+    let status = child.join(&interrupts);
+    match recorded {
+        Ok(()) => Ok(status.map_or(0, code)),
+        // All the data that the service has is in the trace.
+        Err(failure) if failure.code == EXIT_LOST => Err(failed(failure)),
+        Err(failure) => Err(failed(output.abandoned(failure))),
+    }
+}
+
+fn record(recorder: &Recorder<'_>, output: &mut Output, child: &mut Child) -> Result<(), Failure> {
+    let directory = SocketDirectory::create()?;
+    let sockets = directory.sockets();
+    let host = ServiceHost::listen(&sockets)?;
+    child.sockets = Some(sockets);
+    recorder.run(&host, output, child)
+}
+
+/// The shell's code for how a process ended.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes() {
+        assert_eq!(code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code(ExitStatus::from_raw(255 << 8)), 255);
+        assert_eq!(code(ExitStatus::from_raw(9)), 137);
+    }
+
+    #[test]
+    fn commands_need_a_separator() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let parsed =
+            cli::parse::<Args>("record", &words(&["-o", "x", "-t", "1s", "--", "ls", "-o"]));
+        let args = parsed.unwrap().unwrap();
+        assert_eq!(args.command, ["ls", "-o"]);
+        assert_eq!(args.what.time.as_deref(), Some("1s"));
+        for bad in [&["-o", "x"][..], &["-o", "x", "--"], &[]] {
+            let failure = cli::parse::<Args>("record", &words(bad)).unwrap_err();
+            assert!(failure.text.contains("COMMAND"), "{failure}");
+        }
+    }
+}

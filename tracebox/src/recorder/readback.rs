@@ -1,0 +1,154 @@
+//! Takes a finished trace out of the service, or a copy of one that goes on.
+
+use std::time::{Duration, Instant};
+
+use protos::CloneSessionRequest;
+use tracing_core::client::consumer::{Consumer, ConsumerError};
+
+use super::consumer_error::session_failure;
+use crate::console::{self, Progress};
+use crate::failure::Failure;
+use crate::loss_scanner::LossScanner;
+use crate::output::Output;
+use crate::report::{Outcome, SnapshotResults};
+
+/// Longest pause of a service while it is read (`perfetto_cmd.cc`).
+const READ_INACTIVITY: Duration = Duration::from_secs(3);
+
+/// Bytes read between two checks for interruptions.
+const CHECK_BYTES: u64 = 1 << 20;
+
+/// Pause between two progress lines.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
+
+/// How to read a trace.
+pub struct ReadOptions<'i> {
+    /// All of the trace is searched for gaps, also what the service wrote or compressed.
+    pub strict: bool,
+    /// Asked now and then: the failure to give up with.
+    pub interrupted: &'i mut dyn FnMut() -> Option<Failure>,
+    /// The terminal is free for a progress line.
+    pub shows_progress: bool,
+}
+
+/// What is known of a session before its trace is read.
+#[derive(Debug, Default)]
+pub struct EndedSession {
+    /// The service writes the file.
+    pub into_file: bool,
+    /// See [`Outcome::flush_failed`].
+    pub flush_failed: bool,
+    /// See [`Outcome::waited_for_triggers`].
+    pub waits_for_triggers: bool,
+    /// See [`Outcome::snapshots`].
+    pub snapshots: Option<SnapshotResults>,
+}
+
+impl EndedSession {
+    /// Takes the trace out of the service.
+    ///
+    /// # Errors
+    /// When the service goes away meanwhile, or the trace cannot be written. The whole packets that
+    /// came until then are in `output`.
+    pub fn read(
+        self,
+        consumer: &mut Consumer,
+        output: &mut Output,
+        options: ReadOptions<'_>,
+    ) -> Result<Outcome, Failure> {
+        let name = output.name();
+        let failed = |error| Failure::new(format_args!("cannot write {name}: {error}"));
+        if output.is_unread() {
+            console::say(&format!("Nobody reads {name} yet: the trace waits for a reader"));
+        }
+        let mut gaps = None;
+        let written = if self.into_file {
+            output.put_in_place().map_err(failed)?;
+            if options.strict {
+                gaps = output.gaps();
+            }
+            output.measure()
+        } else {
+            gaps = Some(read_buffers(consumer, output, options)?);
+            Some(output.finish().map_err(failed)?)
+        };
+        // Some losses are found, and counted, only while the buffers are read.
+        let stats = consumer.get_trace_stats().ok();
+        if output.is_fifo() {
+            // It makes the service close its end of the pipe. A service that is gone has closed it.
+            let _ = consumer.free_buffers();
+            output.close().map_err(failed)?;
+        }
+        Ok(Outcome {
+            name: output.name(),
+            is_file: output.is_file(),
+            by_service: self.into_file,
+            written,
+            gaps,
+            stats,
+            flush_failed: self.flush_failed,
+            waited_for_triggers: self.waits_for_triggers,
+            snapshots: self.snapshots,
+        })
+    }
+}
+
+/// Makes the service clone the session that `request` names, and writes the clone's trace.
+///
+/// # Errors
+/// As [`EndedSession::read`], and when the service refuses.
+pub fn clone_session(
+    consumer: &mut Consumer,
+    request: CloneSessionRequest,
+    output: &mut Output,
+    options: ReadOptions<'_>,
+) -> Result<Outcome, Failure> {
+    // If the session writes into a file, the service copies that file into ours.
+    let file = output.lend()?;
+    let response = consumer.clone_session(request, file).map_err(|error| match error {
+        ConsumerError::Rejected(_) => Failure::new(
+            "the service rejected the clone: it is too old for clones, or the session is another user's",
+        ),
+        error => session_failure(error),
+    })?;
+    let into_file = response.was_write_into_file == Some(true);
+    EndedSession { into_file, ..EndedSession::default() }.read(consumer, output, options)
+}
+
+/// Reads all buffers. Returns the number of packets that follow a gap.
+fn read_buffers(
+    consumer: &mut Consumer,
+    output: &mut Output,
+    options: ReadOptions<'_>,
+) -> Result<u64, Failure> {
+    let name = output.name();
+    let mut scanner = LossScanner::new(options.strict);
+    let mut given_up = None;
+    let mut progress = Progress::new(options.shows_progress);
+    let mut next_progress = Instant::now() + PROGRESS_PERIOD;
+    let (mut bytes, mut checked_at) = (0, 0);
+    let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
+        scanner.look(packet.bytes());
+        bytes += packet.framed().len() as u64;
+        if bytes - checked_at > CHECK_BYTES {
+            checked_at = bytes;
+            given_up = (options.interrupted)();
+            if given_up.is_some() {
+                return Err(std::io::ErrorKind::Interrupted.into());
+            }
+            if progress.is_shown() && Instant::now() >= next_progress {
+                next_progress += PROGRESS_PERIOD;
+                progress.draw(&format!("reading the trace, {}", console::size(bytes)));
+            }
+        }
+        output.write_packet(packet.framed())
+    });
+    match (read, given_up) {
+        (Ok(_), _) => Ok(scanner.found),
+        (Err(_), Some(failure)) => Err(failure),
+        (Err(ConsumerError::Output(error)), None) => {
+            Err(Failure::new(format_args!("cannot write {name}: {error}")))
+        }
+        (Err(error), None) => Err(session_failure(error)),
+    }
+}

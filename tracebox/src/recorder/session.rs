@@ -1,0 +1,377 @@
+//! One tracing session, as its consumer sees it.
+//!
+//! ```text
+//!  begin ── EnableTracing ──▶ waiting ──▶ ended ── ReadBuffers ──▶ finish
+//!                               │  ▲
+//!              Ctrl-C, command  ▼  │ sources started, progress
+//!                       Flush, DisableTracing
+//! ```
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use protos::{ObservableEvents, ObservableEventsType, TraceConfig};
+use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
+
+use super::consumer_error::session_failure;
+use super::readback::{EndedSession, ReadOptions};
+use super::snapshots::{self, Snapshots};
+use crate::console::{self, Progress};
+use crate::failure::Failure;
+use crate::interrupt::{Interrupt, InterruptQueue};
+use crate::output::Output;
+use crate::report::{Outcome, SnapshotResults};
+
+/// A service counts as stuck when a session takes this much longer than its config allows.
+const GRACE_MS: u64 = 60_000;
+
+/// Pause between two progress lines.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
+
+/// Decides what happens to a session that is being recorded.
+pub trait Control {
+    /// The service was asked for the session. Called once, before anything else.
+    ///
+    /// # Errors
+    /// To end the recording.
+    fn session_begun(&mut self, session: &mut TracingSession<'_>) -> Result<(), Failure> {
+        let _ = session;
+        Ok(())
+    }
+
+    /// How long to wait for all data sources to start. `None`: do not wait.
+    fn start_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// All data sources have started; or, if not `all`, some did not in time. Called once.
+    ///
+    /// # Errors
+    /// To end the recording.
+    fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
+        let _ = all;
+        Ok(())
+    }
+
+    /// A signal came, or the command ended.
+    fn interrupted(&mut self, interrupt: Interrupt) -> Action;
+
+    /// Whether the terminal is free for a progress line.
+    fn shows_progress(&self) -> bool {
+        true
+    }
+}
+
+/// What to do after an interruption.
+#[derive(Debug)]
+pub enum Action {
+    /// Go on recording.
+    Continue,
+    /// Stop cleanly, and write the trace.
+    Stop,
+    /// Stop at once.
+    Abort(Failure),
+}
+
+/// A session that the service was asked for.
+#[derive(Debug)]
+pub struct TracingSession<'c> {
+    consumer: &'c mut Consumer,
+    into_file: bool,
+    begun: Instant,
+    duration: Option<Duration>,
+    /// When the service counts as stuck.
+    deadline: Option<Instant>,
+    stopping: bool,
+    /// How long producers have for the flush before the end; zero: as the config says.
+    flush_timeout: Duration,
+    flush_failed: bool,
+    waits_for_triggers: bool,
+    snapshots: Option<Snapshots>,
+    snapshot_results: Option<SnapshotResults>,
+    /// Events that came during another request.
+    early: VecDeque<Waited>,
+}
+
+impl<'c> TracingSession<'c> {
+    /// Asks the service for a session with `config`. With `observe_start` the service tells when all
+    /// data sources have started. A config with `CLONE_SNAPSHOT` triggers needs `snapshots`.
+    ///
+    /// # Errors
+    /// When the service is gone, or the output cannot be emptied.
+    pub fn begin(
+        consumer: &'c mut Consumer,
+        config: &TraceConfig,
+        output: &mut Output,
+        observe_start: bool,
+        snapshots: Option<Snapshots>,
+    ) -> Result<Self, Failure> {
+        let into_file = config.write_into_file == Some(true);
+        let file = if into_file { output.lend()? } else { None };
+        let mut events = Vec::new();
+        if observe_start {
+            events.push(ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED);
+        }
+        if snapshots::wanted(config) {
+            events.push(ObservableEventsType::TYPE_CLONE_TRIGGER_HIT);
+        }
+        if !events.is_empty() {
+            consumer.observe_events(&events).map_err(session_failure)?;
+        }
+        consumer.enable_tracing(config, file).map_err(session_failure)?;
+        let slack = GRACE_MS
+            + u64::from(config.flush_timeout_ms.unwrap_or(0))
+            + u64::from(config.data_source_stop_timeout_ms.unwrap_or(0));
+        let begun = Instant::now();
+        Ok(Self {
+            into_file,
+            duration: config.duration_ms.filter(|&ms| ms != 0).map(u64::from).map(ms),
+            deadline: longest_ms(config).map(|longest| begun + ms(longest + slack)),
+            flush_timeout: ms(config.flush_timeout_ms.unwrap_or(0).into()),
+            waits_for_triggers: waits_for_triggers(config),
+            snapshots,
+            ..Self::attached(consumer)
+        })
+    }
+
+    /// A session that runs already, and that the service writes into a file.
+    #[must_use]
+    pub fn attached(consumer: &'c mut Consumer) -> Self {
+        Self {
+            consumer,
+            into_file: true,
+            begun: Instant::now(),
+            duration: None,
+            deadline: None,
+            stopping: false,
+            flush_timeout: Duration::ZERO,
+            flush_failed: false,
+            waits_for_triggers: false,
+            snapshots: None,
+            snapshot_results: None,
+            early: VecDeque::new(),
+        }
+    }
+
+    /// Waits until the service has accepted or refused the session.
+    ///
+    /// # Errors
+    /// When it has refused the session, or is gone.
+    pub fn accepted(&mut self) -> Result<(), Failure> {
+        // A service may refuse in a task it queues, but that task runs before the second of these.
+        for _ in 0..2 {
+            self.consumer.query_capabilities().map_err(session_failure)?;
+        }
+        loop {
+            match self.consumer.wait(Some(Duration::ZERO)).map_err(session_failure)? {
+                Waited::TimedOut => return Ok(()),
+                waited => self.early.push_back(waited),
+            }
+        }
+    }
+
+    /// The data sources that producers have registered so far, if the service tells.
+    #[must_use]
+    pub fn data_sources(&mut self) -> Option<Vec<String>> {
+        let state = self.consumer.query_service_state(false).ok()?;
+        let name = |source: protos::TracingServiceStateDataSource| source.ds_descriptor?.name;
+        Some(state.data_sources.into_iter().filter_map(name).collect())
+    }
+
+    /// Waits until the session has ended, for whatever reason.
+    ///
+    /// # Errors
+    /// When the service refuses the session, goes away or is stuck, and when `control` aborts.
+    pub fn wait(
+        &mut self,
+        interrupts: &InterruptQueue,
+        control: &mut dyn Control,
+    ) -> Result<(), Failure> {
+        let mut progress = Progress::new(control.shows_progress());
+        let mut start_by = control.start_timeout().map(|wait| self.begun + wait);
+        let mut next_progress = progress.is_shown().then(|| self.begun + PROGRESS_PERIOD);
+        let mut ended = false;
+        loop {
+            let due = [start_by, next_progress, self.deadline].into_iter().flatten().min();
+            let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let waited = match self.early.pop_front() {
+                Some(waited) => waited,
+                None => self.consumer.wait(timeout).map_err(session_failure)?,
+            };
+            match waited {
+                Waited::Ended => {
+                    ended = true;
+                    self.deadline = None;
+                    if start_by.take().is_some() {
+                        control.sources_started(false)?;
+                    }
+                    if let Some(snapshots) = &mut self.snapshots {
+                        snapshots.close();
+                    }
+                }
+                Waited::Event(event) => {
+                    if event.all_data_sources_started == Some(true) && start_by.take().is_some() {
+                        control.sources_started(true)?;
+                    }
+                    self.take_snapshot(*event);
+                }
+                Waited::Interrupted => {
+                    if self.handle_interrupts(interrupts, control)? {
+                        progress.clear();
+                        self.stop()?;
+                    }
+                }
+                Waited::TimedOut => {}
+            }
+            if ended && self.snapshots_are_taken() {
+                return Ok(());
+            }
+            let now = Instant::now();
+            if start_by.is_some_and(|due| due <= now) {
+                start_by = None;
+                control.sources_started(false)?;
+            }
+            if self.deadline.is_some_and(|due| due <= now) {
+                let text = "timed out while waiting for the trace from the service";
+                return Err(Failure::new(text));
+            }
+            if next_progress.is_some_and(|due| due <= now) {
+                next_progress = Some(now + PROGRESS_PERIOD);
+                self.show(&mut progress, ended);
+            }
+        }
+    }
+
+    /// Asks `control` about every interruption in the queue. True: stop.
+    fn handle_interrupts(
+        &self,
+        interrupts: &InterruptQueue,
+        control: &mut dyn Control,
+    ) -> Result<bool, Failure> {
+        let mut stop = false;
+        while let Some(interrupt) = interrupts.take() {
+            match control.interrupted(interrupt) {
+                Action::Continue => {}
+                Action::Stop => stop = true,
+                Action::Abort(failure) => return Err(failure),
+            }
+        }
+        Ok(stop)
+    }
+
+    fn take_snapshot(&mut self, event: ObservableEvents) {
+        if let (Some(hit), Some(snapshots)) = (event.clone_trigger_hit, &mut self.snapshots) {
+            snapshots.take(hit);
+        }
+    }
+
+    fn snapshots_are_taken(&mut self) -> bool {
+        if let Some(results) = self.snapshots.as_mut().and_then(Snapshots::results) {
+            self.snapshot_results = Some(results);
+            self.snapshots = None;
+        }
+        self.snapshots.is_none()
+    }
+
+    fn show(&mut self, progress: &mut Progress, ended: bool) {
+        if ended {
+            return progress.draw("writing the last snapshots");
+        }
+        if self.stopping {
+            return progress.draw("stopping");
+        }
+        let stats = self.consumer.get_trace_stats().ok();
+        let bytes = stats
+            .map(|stats| stats.buffer_stats.iter().filter_map(|buffer| buffer.bytes_written).sum());
+        progress.draw(&console::recording(self.begun.elapsed(), self.duration, bytes));
+    }
+
+    /// Ends tracing, after a flush: producers commit what they hold.
+    ///
+    /// # Errors
+    /// When the service is gone.
+    pub fn stop(&mut self) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.stopping, true) {
+            return Ok(());
+        }
+        match self.consumer.flush(self.flush_timeout) {
+            Ok(()) => {}
+            Err(ConsumerError::Rejected(_) | ConsumerError::TimedOut(_)) => {
+                self.flush_failed = true;
+            }
+            Err(error) => return Err(session_failure(error)),
+        }
+        self.consumer.disable_tracing().map_err(session_failure)
+    }
+
+    /// A producer did not answer the flush of [`stop`](Self::stop).
+    #[must_use]
+    pub fn flush_failed(&self) -> bool {
+        self.flush_failed
+    }
+
+    /// Takes the trace out of the service.
+    ///
+    /// # Errors
+    /// As [`EndedSession::read`].
+    pub fn finish(self, output: &mut Output, options: ReadOptions<'_>) -> Result<Outcome, Failure> {
+        let ended = EndedSession {
+            into_file: self.into_file,
+            flush_failed: self.flush_failed,
+            waits_for_triggers: self.waits_for_triggers,
+            snapshots: self.snapshot_results,
+        };
+        ended.read(self.consumer, output, options)
+    }
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// How long a session of `config` can take, if that is known.
+#[must_use]
+pub fn longest_ms(config: &TraceConfig) -> Option<u64> {
+    let duration = config.duration_ms.filter(|&ms| ms != 0).map(u64::from);
+    let triggers = config.trigger_config.as_ref();
+    duration.or_else(|| {
+        let timeout = u64::from(triggers?.trigger_timeout_ms.filter(|&ms| ms != 0)?);
+        let delays = triggers?.triggers.iter().filter_map(|trigger| trigger.stop_delay_ms);
+        Some(timeout + u64::from(delays.max().unwrap_or(0)))
+    })
+}
+
+fn waits_for_triggers(config: &TraceConfig) -> bool {
+    config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use protos::{TraceConfigTriggerConfig, TraceConfigTriggerConfigTrigger};
+
+    use super::*;
+
+    #[test]
+    fn how_long_it_can_take() {
+        let trigger = |stop_delay_ms| TraceConfigTriggerConfigTrigger {
+            stop_delay_ms,
+            ..TraceConfigTriggerConfigTrigger::default()
+        };
+        let config = |duration_ms, timeout, triggers: &[Option<u32>]| TraceConfig {
+            duration_ms,
+            trigger_config: Some(TraceConfigTriggerConfig {
+                trigger_timeout_ms: timeout,
+                triggers: triggers.iter().copied().map(trigger).collect(),
+                ..TraceConfigTriggerConfig::default()
+            }),
+            ..TraceConfig::default()
+        };
+        assert_eq!(longest_ms(&TraceConfig::default()), None);
+        assert_eq!(longest_ms(&config(Some(0), None, &[])), None);
+        assert_eq!(longest_ms(&config(Some(5), None, &[])), Some(5));
+        assert_eq!(longest_ms(&config(None, Some(7), &[])), Some(7));
+        assert_eq!(longest_ms(&config(None, Some(7), &[Some(2), None, Some(9)])), Some(16));
+        let most = u32::MAX;
+        assert_eq!(longest_ms(&config(None, Some(most), &[Some(most)])), Some(2 * u64::from(most)));
+    }
+}
