@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use protozero::Message as _;
 use protozero::dynamic::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
-use tracebox::plan::Format;
+use tracebox::config::ConfigFormat;
 use tracebox::schema;
 
 /// A value for `field` that is not its default: as text, and as a dynamic message holds it.
@@ -60,8 +60,9 @@ fn set(message: &mut DynamicMessage, field: &FieldDescriptor) -> String {
 
 /// Reads `text` as tracebox does, and compares its bytes with those of `expected`.
 fn check(text: &str, expected: &DynamicMessage) {
-    let config = tracebox::config::parse("corpus", text.as_bytes(), Format::Text { lossy: false })
-        .unwrap_or_else(|failure| panic!("{text}\n{failure}"));
+    let config =
+        tracebox::config::parse("corpus", text.as_bytes(), ConfigFormat::Text { lossy: false })
+            .unwrap_or_else(|failure| panic!("{text}\n{failure}"));
     let bytes = config.encode_to_vec();
     // The owned config writes fields without code of its own last: in the order of numbers both are the same.
     let sorted = DynamicMessage::decode(expected.descriptor().clone(), &bytes).unwrap();
