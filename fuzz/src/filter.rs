@@ -5,8 +5,8 @@ use protos::{
     TraceConfigTraceFilterStringFilterPolicy as Policy,
     TraceConfigTraceFilterStringFilterRule as StringRule,
 };
-use tracing_core::filter::testing::{Generator, Target, encode};
-use tracing_core::filter::{Program, Rule, TraceFilter};
+use service::filter::testing::{Generator, Target, encode};
+use service::filter::{Program, Rule, TraceFilter};
 
 /// A part of the input, as long as its first byte says.
 fn part<'a>(input: &mut &'a [u8]) -> &'a [u8] {

@@ -2,25 +2,25 @@
 
 use std::sync::OnceLock;
 
+use abi::ipc::port::{ConsumerPort, Port, ProducerPort};
+use abi::ipc::{Client, Host};
+use abi::limits::IPC_FRAME_BYTES_MAX;
+use client::consumer::ReplyReader;
+use os::socket::Address;
 use protos::{ReadBuffersResponse, TraceConfig};
 use protozero::Message;
 use protozero::dynamic::MessageDescriptor;
 use protozero::text::{Options, parse_message};
-use tracing_core::client::consumer::ReplyReader;
-use tracing_core::ipc::port::{ConsumerPort, Port, ProducerPort};
-use tracing_core::ipc::{Client, Host};
-use tracing_core::limits::IPC_FRAME_BYTES_MAX;
-use tracing_core::os::socket::Address;
-use tracing_core::packet::PacketStreamValidator;
+use service::packet::PacketStreamValidator;
 
 /// Any `CommitDataRequest` over any contents of shared memory.
 pub fn commit_data(input: &[u8]) {
-    tracing_core::testing::commit_data(input);
+    testing::commit_data(input);
 }
 
 /// Chunks, patches and reads in any order, with any claim in them: the buffer and its slow twin agree.
 pub fn trace_buffer(input: &[u8]) {
-    tracing_core::buffer::testing::play(input);
+    service::buffer::testing::play(input);
 }
 
 /// Any text as a config, strict and lossy: refused with a place, or read into what decodes again.
@@ -63,7 +63,7 @@ pub fn ipc_frames(input: &[u8]) {
 /// Clients of both ports, each with its real state machine, that say and do whatever the input tells them,
 /// around one service with its timers, files and clones.
 pub fn conversation(input: &[u8]) {
-    tracing_core::testing::conversation(input);
+    testing::conversation(input);
 }
 
 /// Any arguments for any method: what can be read can be written, and reads the same again.

@@ -47,7 +47,7 @@ pub fn run_alone(name: &str, program: Program, args: &[OsString]) -> ExitCode {
 /// A limit of file sizes is an error as others are, and does not kill us in the middle of a packet. Nothing else
 /// depends on it.
 fn survive() {
-    let _ = tracing_core::os::signal::survive_file_limits();
+    let _ = tracing_core::daemon::system::signal::survive_file_limits();
 }
 
 fn end(name: &str, result: Ending) -> ExitCode {

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use tracing_core::client::serve::Log;
+use tracing_core::daemon::serve::Log;
 use tracing_core::service::LogLevel;
 
 use crate::failure::{Context, Failure};

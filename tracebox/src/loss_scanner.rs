@@ -153,7 +153,7 @@ mod tests {
 
     use protos::TraceConfigCompressionConfigZstd;
     use protos::{TraceConfig, TraceConfigCompressionConfig, TraceConfigCompressionConfigDeflate};
-    use tracing_core::compress::Codec;
+    use tracing_core::service::compress::Codec;
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use tracing_core::abi::ipc::port::ProducerPort;
 use tracing_core::client::connection::Connection;
 use tracing_core::client::producer::Producer;
-use tracing_core::ipc::port::ProducerPort;
 
 use crate::background::{self, Started};
 use crate::cli;

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use tracing_core::client::serve::{BindError, Server, ServerOptions, service_config};
+use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
+use tracing_core::daemon::system::systemd;
+use tracing_core::os::process;
 use tracing_core::os::socket::{Address, Listener, defaults};
-use tracing_core::os::{process, systemd};
 use tracing_core::service::LogLevel;
 
 use crate::background::{self, Started};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
-use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
+use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 
 /// Says under which name this binary is to be a producer.
 const PRODUCER_ENV: &str = "KILL_TEST_PRODUCER";

@@ -21,10 +21,12 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use tracing_core::buffer::{ChunkMeta, Identity, PacketRef, Patch, Policy, TraceBuffer, Version};
-use tracing_core::ids::{ChunkId, ProducerId, WriterId};
-use tracing_core::limits::CLONE_PIECE_BYTES;
-use tracing_core::shm::ChunkFlags;
+use tracing_core::abi::ids::{ChunkId, ProducerId, WriterId};
+use tracing_core::abi::shm::ChunkFlags;
+use tracing_core::service::buffer::{
+    ChunkMeta, Identity, PacketRef, Patch, Policy, TraceBuffer, Version,
+};
+use tracing_core::service::limits::CLONE_PIECE_BYTES;
 
 const MODES: [&str; 18] = [
     "floor-write",
@@ -259,7 +261,7 @@ const SMALL_BYTES: usize = 256 - 16;
 /// longest turn of each is.
 fn turns(mib: usize, version: Version) -> Option<()> {
     let mut buffer = TraceBuffer::new(mib << 20, Policy::Ring, version)?;
-    buffer.set_fault_in(tracing_core::os::memory::fault_in);
+    buffer.set_fault_in(tracing_core::daemon::system::memory::fault_in);
     let payload = [[100; 1].as_slice(), &[7; 100], &[138, 1], &[7; SMALL_BYTES - 103]].concat();
     let chunks = (mib << 20) / (SMALL_BYTES + 16);
     let mut sent = 0;

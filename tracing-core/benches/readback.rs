@@ -21,13 +21,13 @@ use protos::{
     CommitDataRequest, CommitDataRequestChunksToMove, DataSourceConfig, TraceConfig,
     TraceConfigBufferConfig, TraceConfigDataSource,
 };
+use testing::mock::{MockConsumer, MockProducer};
+use testing::shell::Shell;
+use tracing_core::abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
+use tracing_core::abi::shm::{ChunkFlags, ChunkHeader, Packets};
+use tracing_core::abi::time::Now;
 use tracing_core::client::consumer::{ReplyReader, TraceWriter};
-use tracing_core::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use tracing_core::service::{Input, Output, Peer, Service};
-use tracing_core::shm::{ChunkFlags, ChunkHeader, Packets};
-use tracing_core::testing::mock::{MockConsumer, MockProducer};
-use tracing_core::testing::shell::Shell;
-use tracing_core::time::Now;
 
 const MODES: [&str; 4] = ["fill", "service", "ipc", "file"];
 const BUFFER_MB: u32 = 64;

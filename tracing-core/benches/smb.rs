@@ -22,14 +22,14 @@ use std::time::Duration;
 
 use protos::TrackEventType;
 use protos::producer_port::Request;
-use tracing_core::ids::BufferId;
-use tracing_core::os::clock;
-use tracing_core::producer::{
+use tracing_core::abi::ids::BufferId;
+use tracing_core::abi::shm::{PageSize, Region, Smb};
+use tracing_core::abi::sync::Arc;
+use tracing_core::abi::time::BootTime;
+use tracing_core::client::write::{
     Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter,
 };
-use tracing_core::shm::{PageSize, Region, Smb};
-use tracing_core::sync::Arc;
-use tracing_core::time::BootTime;
+use tracing_core::os::clock;
 
 const MODES: [&str; 5] = ["packet", "event", "instant", "slice", "args"];
 const BURST: u32 = 2000;

@@ -17,16 +17,16 @@ use protos::{
     DataSourceConfig, DataSourceDescriptor, TraceConfig, TraceConfigBufferConfig,
     TraceConfigDataSource,
 };
+use tracing_core::abi::error::OsError;
+use tracing_core::abi::ids::ClientId;
 use tracing_core::client::connection::{Awake, Transport, TransportConnection};
 use tracing_core::client::consumer::{Consumer, Waited};
 use tracing_core::client::data_source::{Ack, DataSource, Instance};
-use tracing_core::client::embed::{EmbeddedService, PortKind};
 use tracing_core::client::producer::{Producer, ProducerOptions};
-use tracing_core::client::serve::{HeapRegions, service_config};
-use tracing_core::error::OsError;
-use tracing_core::ids::ClientId;
+use tracing_core::client::write::BufferExhaustedPolicy;
+use tracing_core::daemon::embed::{EmbeddedService, PortKind};
+use tracing_core::daemon::serve::{HeapRegions, service_config};
 use tracing_core::os::socket::Received;
-use tracing_core::producer::BufferExhaustedPolicy;
 use tracing_core::service::{Peer, ServiceConfig};
 
 const SOURCE: &str = "com.example.custom";

@@ -10,10 +10,10 @@ use protos::{
     TraceConfigDataSource,
 };
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use tracing_core::client::embed::EmbeddedService;
 use tracing_core::client::producer::{PolledProducer, ProducerOptions};
-use tracing_core::client::serve::{HeapRegions, service_config};
-use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
+use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
+use tracing_core::daemon::embed::EmbeddedService;
+use tracing_core::daemon::serve::{HeapRegions, service_config};
 use tracing_core::service::ServiceConfig;
 
 const SOURCE: &str = "com.example.embedded";

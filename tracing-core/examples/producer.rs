@@ -20,12 +20,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use protos::{DataSourceDescriptor, TrackEventType};
+use tracing_core::abi::sync::{Arc, mpsc};
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 use tracing_core::os::clock;
 use tracing_core::os::socket::Address;
-use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
-use tracing_core::sync::{Arc, mpsc};
 
 /// `TracePacket.sequence_flags`: what was interned before is forgotten.
 const INCREMENTAL_STATE_CLEARED: u32 = 1;

@@ -1,7 +1,7 @@
 //! Where a probe's packets go.
 
 use protos::TracePacketWriter;
-use tracing_core::producer::TraceWriter;
+use tracing_core::client::write::TraceWriter;
 
 /// Takes packets and tells the time.
 pub(crate) trait Output {

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tracing_core::sync::lock;
+use tracing_core::abi::sync::lock;
 
 /// No file is read beyond this many bytes: the longest of honest ones (`/proc/interrupts`,
 /// `/proc/slabinfo`) have a tenth of it.

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use protos::{DataSourceConfig, DataSourceDescriptor};
+use tracing_core::abi::ids::InstanceId;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use tracing_core::ids::InstanceId;
+use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 use tracing_core::os::clock;
-use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
 
 use crate::Root;
 use crate::output::Output;

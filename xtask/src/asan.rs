@@ -14,10 +14,16 @@ const FEATURES: &str = "protozero/dynamic,protozero/bytes";
 const SMALL: &str = "protozero/small,protozero/bytes";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
-    let both = ["--package", "protozero", "--package", "tracing-core", "--lib"];
+    let packages = ["protozero", "tracing-core-abi", "tracing-core-os", "tracing-core-client"];
+    let more = ["tracing-core-service", "tracing-core-daemon"];
+    let both = packages.iter().chain(&more).flat_map(|name| ["--package", *name]);
+    let both: Vec<&str> = both.chain(["--lib"]).collect();
     test(ctx, &both, FEATURES, arguments)?;
-    // Derived messages.
-    test(ctx, &["--package", "protozero", "--test", "it"], FEATURES, arguments)?;
+    // Derived messages, the service and the daemon from outside.
+    let outside = ["protozero", "tracing-core-service", "tracing-core-daemon"];
+    let outside = outside.iter().flat_map(|name| ["--package", *name]);
+    let outside: Vec<&str> = outside.chain(["--test", "it"]).collect();
+    test(ctx, &outside, FEATURES, arguments)?;
     test(ctx, &["--package", "protozero", "--lib"], SMALL, arguments)
 }
 

@@ -1,4 +1,4 @@
-//! A daemon under load and among liars; what is checked is `tracing-core/examples/load`'s matter.
+//! A daemon under load and among liars; what is checked is `tracing-core/testing/src/bin/load`'s matter.
 
 use crate::Outcome;
 use crate::ctx::Ctx;
@@ -9,12 +9,12 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         ctx.build_workspace()?;
         "debug"
     } else {
-        let packages = ["build", "--release", "-p", "tracebox", "-p", "tracing-core"];
-        let targets = ["--bin", "traced", "--example", "load"];
+        let packages = ["build", "--release", "-p", "tracebox", "-p", "tracing-core-testing"];
+        let targets = ["--bin", "traced", "--bin", "load"];
         ctx.run(ctx.cargo().args(packages).args(targets))?;
         "release"
     };
     let folder = ctx.root().join("target").join(profile);
-    let mut command = ctx.command(folder.join("examples/load"));
+    let mut command = ctx.command(folder.join("load"));
     ctx.run(command.arg("--traced").arg(folder.join("traced")).args(arguments))
 }

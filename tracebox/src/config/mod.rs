@@ -176,7 +176,7 @@ fn complete(config: &mut TraceConfig, request: &ConfigRequest) -> Result<(), Fai
     Ok(())
 }
 
-fn random() -> Result<(u64, u64), tracing_core::error::OsError> {
+fn random() -> Result<(u64, u64), tracing_core::abi::error::OsError> {
     Ok((random_seed()?, random_seed()?))
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use tracing_core::client::consumer::Consumer;
-use tracing_core::client::in_process::InProcessService;
-use tracing_core::client::serve::{Server, ServerOptions, service_config};
+use tracing_core::daemon::in_process::InProcessService;
+use tracing_core::daemon::serve::{Server, ServerOptions, service_config};
 use tracing_core::os::socket::Address;
 
 use crate::console;

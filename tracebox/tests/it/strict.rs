@@ -4,8 +4,8 @@ use protos::DataSourceDescriptor;
 use rustix::process::Signal;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::client::write::BufferExhaustedPolicy;
 use tracing_core::os::socket::Address;
-use tracing_core::producer::BufferExhaustedPolicy;
 
 use crate::world::World;
 

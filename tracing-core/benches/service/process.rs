@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::time::ClockId;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
-use tracing_core::sync::mpsc;
+use tracing_core::abi::sync::mpsc;
 
 use crate::Outcome;
 

@@ -9,11 +9,11 @@ use std::io::BufRead as _;
 use std::time::{Duration, Instant};
 
 use protos::{DataSourceDescriptor, TrackEventType};
+use tracing_core::abi::sync::{Arc, mpsc};
 use tracing_core::client::data_source::{Ack, DataSource, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 use tracing_core::os::clock;
-use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
-use tracing_core::sync::{Arc, mpsc};
 
 /// The data source, and the producer.
 pub const NAME: &str = "bench.service";

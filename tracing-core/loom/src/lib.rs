@@ -3,13 +3,13 @@
 //!
 //! `cargo test --release --manifest-path tracing-core/loom/Cargo.toml`
 //!
-//! The modules under test are compiled from `tracing-core/src` with `cfg(loom)` set, which turns
+//! The modules under test are compiled from `tracing-core/abi/src` with `cfg(loom)` set, which turns
 //! their atomics into loom's.
 #![allow(dead_code, reason = "a few modules of a larger crate")]
 
-#[path = "../../src/ids.rs"]
+#[path = "../../abi/src/ids.rs"]
 pub mod ids;
-#[path = "../../src/sync.rs"]
+#[path = "../../abi/src/sync.rs"]
 pub mod sync;
 
 pub mod shm;

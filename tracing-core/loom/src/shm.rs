@@ -1,10 +1,10 @@
 //! The parts of `shm` that know no memory.
 
-#[path = "../../src/shm/header.rs"]
+#[path = "../../abi/src/shm/header.rs"]
 pub mod header;
-#[path = "../../src/shm/layout.rs"]
+#[path = "../../abi/src/shm/layout.rs"]
 pub mod layout;
-#[path = "../../src/shm/page.rs"]
+#[path = "../../abi/src/shm/page.rs"]
 pub mod page;
-#[path = "../../src/shm/words.rs"]
+#[path = "../../abi/src/shm/words.rs"]
 pub mod words;

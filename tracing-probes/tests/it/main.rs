@@ -8,9 +8,9 @@ use protos::{
 };
 use protozero::Message;
 use tracing_core::client::consumer::Waited;
-use tracing_core::client::in_process::InProcessService;
 use tracing_core::client::producer::Producer;
-use tracing_core::client::serve::service_config;
+use tracing_core::daemon::in_process::InProcessService;
+use tracing_core::daemon::serve::service_config;
 
 /// Far beyond what is needed: only a hang takes this long.
 const HANG: Duration = Duration::from_secs(60);

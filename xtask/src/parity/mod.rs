@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # what it is, and the upstream file
-//! in tracing-core/src/buffer      folders where its tests live here, one a line
+//! in tracing-core/service/src/buffer      folders where its tests live here, one a line
 //! as v1                           optional: a module or the first word of the function says so, too
 //!
 //! ReadWrite_EmptyBuffer           found as `#[test] fn read_write_empty_buffer`

@@ -3,7 +3,7 @@ use super::*;
 
 fn check(list: &str, code: &str, document: &str) -> Standing {
     let suite = suite("buffer-v1".to_owned(), list).expect("a list");
-    let tests = tests_in("tracing-core/src/buffer/tests.rs", code);
+    let tests = tests_in("tracing-core/service/src/buffer/tests.rs", code);
     compare(&suite, &tests, &excuses(document).expect("a table"))
 }
 
@@ -31,8 +31,10 @@ fn variants_are_told_by_module_or_first_word() {
     let code = "#[test] fn v1_read_write_simple() {}\n#[test] fn v2_end2end_smb() {}";
     assert_eq!(check(&list, code, "").missing, ["End2EndSMB"]);
     let suite = suite("s".to_owned(), &list).expect("a list");
-    let other =
-        tests_in("tracing-core/src/buffer/v1/tests.rs", "#[test] fn read_write_simple() {}");
+    let other = tests_in(
+        "tracing-core/service/src/buffer/v1/tests.rs",
+        "#[test] fn read_write_simple() {}",
+    );
     assert!(is_counterpart(&suite, "ReadWrite_Simple", &other[0]));
     let outside = tests_in("tracing-core/src/v1/tests.rs", "#[test] fn read_write_simple() {}");
     assert!(!is_counterpart(&suite, "ReadWrite_Simple", &outside[0]));

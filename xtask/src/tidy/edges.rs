@@ -10,10 +10,46 @@ const EDGES: &[(&str, &[&str])] = &[
     ("protozero-derive", &[]),
     ("protozero-codegen", &[]),
     ("protos", &["protozero", "protozero-derive"]),
-    ("tracing-core", &["protozero", "protos"]),
+    ("tracing-core-abi", &["protozero", "protos"]),
+    ("tracing-core-os", &["tracing-core-abi"]),
+    ("tracing-core-client", &["protozero", "protos", "tracing-core-abi", "tracing-core-os"]),
+    ("tracing-core-service", &["protozero", "protos", "tracing-core-abi"]),
+    (
+        "tracing-core-daemon",
+        &[
+            "protozero",
+            "protos",
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+        ],
+    ),
+    (
+        "tracing-core",
+        &[
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+            "tracing-core-daemon",
+        ],
+    ),
+    (
+        "tracing-core-testing",
+        &[
+            "protozero",
+            "protos",
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+            "tracing-core-daemon",
+        ],
+    ),
     ("tracing-probes", &["protozero", "protos", "tracing-core"]),
     ("tracebox", &["protozero", "protos", "tracing-core", "tracing-probes"]),
-    ("xtask", &["protozero-codegen", "tracing-core", "protozero", "protos"]),
+    ("xtask", &["protozero-codegen"]),
 ];
 
 /// Licences under which a dependency can be shipped with either of ours.

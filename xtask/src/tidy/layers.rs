@@ -1,77 +1,65 @@
-//! Who may see whom inside tracing-core: `ARCHITECTURE.md` draws it, this table holds it.
+//! What Cargo cannot check of the layers: modules of one crate that do not see each other, and folders that make
+//! no system call. `ARCHITECTURE.md` draws the layers; `edges` holds those between crates.
 
 use super::{Findings, Text};
 
-/// Each module with its layer and whether its neighbours in that layer are hidden from it.
-///
-/// The vocabulary (0) and the ABI (1) are one family each. In 2 and 3 siblings meet only through
-/// bytes, as two processes would. Layer 4 joins everything to the system, and `testing` is the
-/// system of the simulator.
-const LAYERS: &[(&str, u8, bool)] = &[
-    ("ids", 0, false),
-    ("limits", 0, false),
-    ("time", 0, false),
-    ("error", 0, false),
-    ("sync", 0, false),
-    ("shm", 1, false),
-    ("packet", 1, false),
-    ("buffer", 2, true),
-    ("compress", 2, true),
-    ("filter", 2, true),
-    ("ipc", 2, true),
-    ("service", 3, true),
-    ("producer", 3, true),
-    ("client", 4, false),
-    ("os", 4, false),
-    ("testing", 4, false),
+/// Modules of the crate `service` below its state machine, and which of its modules each may use.
+const MODULES: &[(&str, &[&str])] = &[
+    ("limits", &[]),
+    ("packet", &[]),
+    ("compress", &["limits"]),
+    ("filter", &["limits"]),
+    ("buffer", &["limits", "packet"]),
 ];
+
+/// Where nothing asks the system for anything: the same inputs give the same outputs.
+const WITHOUT_SYSTEM: &[&str] =
+    &["tracing-core/abi/src/", "tracing-core/client/src/write/", "tracing-core/service/src/"];
 
 /// Names of the system that layers 0 to 3 must not speak, and by what they are replaced.
 const SYSTEM: &[(&str, &str)] = &[
-    ("std::sync", "crate::sync, which loom can replace"),
-    ("core::sync", "crate::sync, which loom can replace"),
-    ("std::thread", "an effect for layer 4"),
-    ("std::fs", "an effect for layer 4"),
-    ("std::net", "an effect for layer 4"),
-    ("std::os", "an effect for layer 4"),
+    ("std::sync", "abi::sync, which loom can replace"),
+    ("core::sync", "abi::sync, which loom can replace"),
+    ("std::thread", "an effect for the shell"),
+    ("std::fs", "an effect for the shell"),
+    ("std::net", "an effect for the shell"),
+    ("std::os", "an effect for the shell"),
     ("std::env", "a value in the configuration"),
-    ("std::process::Command", "an effect for layer 4"),
-    ("Instant::now", "crate::time::Now, a value"),
-    ("SystemTime::now", "crate::time::Now, a value"),
-    ("std::time::Instant", "crate::time::Now, a value"),
-    ("std::time::SystemTime", "crate::time::Now, a value"),
-    ("rustix::", "an effect for layer 4"),
+    ("std::process::Command", "an effect for the shell"),
+    ("Instant::now", "abi::time::Now, a value"),
+    ("SystemTime::now", "abi::time::Now, a value"),
+    ("std::time::Instant", "abi::time::Now, a value"),
+    ("std::time::SystemTime", "abi::time::Now, a value"),
+    ("rustix::", "an effect for the shell"),
     ("HashMap", "BTreeMap: same inputs must give the same outputs"),
     ("HashSet", "BTreeSet: same inputs must give the same outputs"),
 ];
 
-const CRATE: &str = "tracing-core/src/";
+const SERVICE: &str = "tracing-core/service/src/";
 
 pub fn check(texts: &[Text], findings: &mut Findings) {
-    for text in texts.iter().filter(|t| t.path.starts_with(CRATE) && t.is_rust() && !t.is_test()) {
-        let inner = &text.path[CRATE.len()..];
-        let module = inner.split(['/', '.']).next().unwrap_or_default();
-        if matches!(module, "lib" | "bin") {
-            continue;
-        }
-        let Some(&(_, layer, alone)) = LAYERS.iter().find(|l| l.0 == module) else {
-            findings.add(&text.path, 1, "module is in no layer; see xtask/src/tidy/layers.rs");
-            continue;
-        };
-        for (number, line) in text.code.lines().enumerate() {
-            for used in used_modules(line) {
-                let Some(&(_, other, _)) = LAYERS.iter().find(|l| l.0 == used) else { continue };
-                let sibling = other == layer && used != module;
-                if other > layer || (sibling && alone) {
-                    let what = format!("`{module}` (L{layer}) must not see `{used}` (L{other})");
+    for text in texts.iter().filter(|t| t.is_rust() && !t.is_test()) {
+        let lines = || text.code.lines().enumerate();
+        if let Some((module, may_use)) = module_of(&text.path) {
+            for (number, line) in lines() {
+                let used = used_modules(line).into_iter().filter(|u| *u != module && !u.is_empty());
+                for used in used.filter(|used| !may_use.contains(used)) {
+                    let what = format!("`{module}` must not use `{used}` of its crate");
                     findings.add(&text.path, number + 1, what);
                 }
             }
-            if layer < 4 && module != "sync" {
-                speaks_system(text, number + 1, line, findings);
-            }
+        }
+        let pure = WITHOUT_SYSTEM.iter().any(|folder| text.path.starts_with(folder));
+        if pure && !text.path.ends_with("/sync.rs") {
+            lines().for_each(|(number, line)| speaks_system(text, number + 1, line, findings));
         }
     }
+}
+
+/// The module that a file belongs to, and what it may use, if it is one of [`MODULES`].
+fn module_of(path: &str) -> Option<(&'static str, &'static [&'static str])> {
+    let module = path.strip_prefix(SERVICE)?.split(['/', '.']).next()?;
+    MODULES.iter().find(|(name, _)| *name == module).copied()
 }
 
 /// The modules named on a line after `crate::`, also in `crate::{a, b::c}`.
@@ -103,7 +91,11 @@ fn speaks_system(text: &Text, number: usize, line: &str, findings: &mut Findings
         let is_value = *name == "std::os" && line.contains("std::os::fd");
         let is_value = is_value || (*name == "rustix::" && line.contains("rustix::fd"));
         if whole && !is_value {
-            findings.add(&text.path, number, format!("`{name}` below layer 4; use {instead}"));
+            findings.add(
+                &text.path,
+                number,
+                format!("`{name}` where there is no system call; use {instead}"),
+            );
         }
     }
 }

@@ -8,8 +8,8 @@ use protos::{DataSourceDescriptor, TestEvent, TracePacket, TracePacketData};
 use protozero::Message;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 use tracing_core::os::socket::Address;
-use tracing_core::producer::{BufferExhaustedPolicy, TraceWriter};
 
 use crate::world::World;
 

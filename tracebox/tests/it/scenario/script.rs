@@ -2,7 +2,7 @@
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector};
 use tracing_core::client::consumer::Waited;
-use tracing_core::producer::TraceWriter;
+use tracing_core::client::write::TraceWriter;
 
 use super::scribe::{DEAF, Scribe, packet};
 use super::{Seat, Stage, config};

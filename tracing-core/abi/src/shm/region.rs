@@ -1,0 +1,349 @@
+//! The memory of a shared memory buffer, and the only unsafe code of this layer.
+//!
+//! The law of shared memory: **no `&` or `&mut` to it but `&AtomicU32`, `&AtomicU64` and `&AtomicU8`**,
+//! made here and used at once. Any value may appear at any time, so nothing read is trusted, and what
+//! must be looked at twice is copied out first. The one other way in is the raw pointer that a
+//! [`WritableChunk`](super::WritableChunk) lends to a protozero stream, which holds no reference either.
+//!
+//! Invariants of [`Region`]:
+//! - **R1** `ptr` leads to `len` bytes that stay mapped, readable and writable, as long as `owner` lives,
+//!   and `owner` lives as long as any clone.
+//! - **R2** `ptr` is a multiple of 4096.
+//! - **R3** the memory is not the inside of any Rust value that somebody holds a reference to, except
+//!   atomics.
+//! - **R4** this process stores into a chunk's payload without atomics only through the pointer of its one
+//!   `WritableChunk`, and reads it elsewhere only where the page protocol says those bytes are finished
+//!   (published before a release that the reader acquired). A peer process that breaks this is no data race of
+//!   ours: to the compiler its stores are as those of a device.
+#![allow(unsafe_code)]
+
+use core::fmt;
+use core::ptr::{self, NonNull};
+use std::os::fd::BorrowedFd;
+
+use crate::shm::layout::{PAGE_UNIT_BYTES, ShmError};
+use crate::sync::{Arc, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Memory that somebody mapped, and will unmap when dropped.
+///
+/// # Safety
+/// An implementation promises that the [`len`](Self::len) bytes at [`ptr`](Self::ptr) are mapped
+/// readable and writable, at the same place for as long as the value lives, on every thread; that access
+/// to them cannot fault (the object behind cannot shrink); and that no Rust reference to them exists.
+pub unsafe trait Mapping: Send + Sync {
+    /// First byte; a multiple of 4096.
+    fn ptr(&self) -> NonNull<u8>;
+    /// Bytes mapped.
+    fn len(&self) -> usize;
+    /// Whether nothing is mapped.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A hint: the bytes from `off` on are not needed soon. They stay what they are; only this process need not
+    /// hold on to their memory until it touches them again.
+    fn rest(&self, _off: usize) {}
+    /// The object behind the mapping, for a transport that passes it on.
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// One page's worth of zeroed, shareable memory.
+#[repr(C, align(4096))]
+struct HeapPage([AtomicU64; PAGE_UNIT_BYTES / 8]);
+
+/// What keeps the memory alive.
+enum Owner {
+    Heap { _pages: Box<[HeapPage]> },
+    Mapped(Box<dyn Mapping>),
+}
+
+struct Inner {
+    ptr: NonNull<u8>,
+    len: usize,
+    owner: Owner,
+}
+
+// SAFETY: memory behind `ptr` may be used from any thread (R1, and `Mapping`'s promise; atomics on the
+// heap); all access is atomic or follows R4.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// Memory shared with a peer: cheap to clone, unmapped with the last clone.
+#[derive(Clone)]
+pub struct Region(Arc<Inner>);
+
+impl Region {
+    /// `len` zeroed bytes of this process's heap, rounded up to a multiple of 4096: for a producer in
+    /// the service's own process, for transports that cannot share memory, and for tests.
+    pub fn heap(len: usize) -> Self {
+        let pages: Box<[HeapPage]> = (0..len.div_ceil(PAGE_UNIT_BYTES))
+            .map(|_| HeapPage(core::array::from_fn(|_| AtomicU64::new(0))))
+            .collect();
+        let len = size_of_val::<[HeapPage]>(&pages);
+        // The pages are made of atomics, which may be written through a shared reference.
+        let ptr = NonNull::from(&*pages).cast();
+        Self(Arc::new(Inner { ptr, len, owner: Owner::Heap { _pages: pages } }))
+    }
+
+    /// Memory mapped by the operating system.
+    ///
+    /// # Errors
+    /// [`ShmError::Alignment`] if it does not start at a multiple of 4096.
+    pub fn from_mapping(mapping: Box<dyn Mapping>) -> Result<Self, ShmError> {
+        let (ptr, len) = (mapping.ptr(), mapping.len());
+        let address = ptr.as_ptr().addr();
+        if !address.is_multiple_of(PAGE_UNIT_BYTES) {
+            return Err(ShmError::Alignment { address });
+        }
+        Ok(Self(Arc::new(Inner { ptr, len, owner: Owner::Mapped(mapping) })))
+    }
+
+    /// Bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether there is no byte.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The object behind the memory, if a peer can map it too.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0.owner {
+            Owner::Heap { .. } => None,
+            Owner::Mapped(mapping) => mapping.fd(),
+        }
+    }
+
+    /// Says that the bytes from `off` on are not needed soon; they stay what they are. What was mapped of them
+    /// counts for the other end alone from then on.
+    pub fn rest(&self, off: usize) {
+        match &self.0.owner {
+            Owner::Heap { .. } => {}
+            Owner::Mapped(mapping) => mapping.rest(off),
+        }
+    }
+
+    /// Whether both are the same memory.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Pointer to the `len` bytes at `off`; `None` if not all of them are inside.
+    #[inline]
+    pub(super) fn range(&self, off: usize, len: usize) -> Option<NonNull<u8>> {
+        if off > self.0.len || len > self.0.len - off {
+            return None;
+        }
+        // SAFETY: in bounds: `off <= len` of the allocation, checked above (R1).
+        Some(unsafe { self.0.ptr.add(off) })
+    }
+
+    /// The atomic word at `off`; `None` outside, or if `off` is no multiple of 4.
+    #[inline]
+    pub(crate) fn word(&self, off: usize) -> Option<&AtomicU32> {
+        if off & 3 != 0 {
+            return None;
+        }
+        let ptr = self.range(off, 4)?;
+        // SAFETY:
+        // - in bounds: `range` checked four bytes (R1); alive: the reference borrows `self`;
+        // - aligned: `off` is a multiple of 4, the start one of 4096 (R2);
+        // - only words that are always touched atomically, or payload under R4, come this way (R3).
+        Some(unsafe { AtomicU32::from_ptr(ptr.as_ptr().cast()) })
+    }
+
+    /// The byte at `off`, relaxed; `None` outside.
+    #[inline]
+    pub(crate) fn byte(&self, off: usize) -> Option<u8> {
+        let ptr = self.range(off, 1)?;
+        // SAFETY: in bounds (R1), a byte has no alignment, R3 and R4 as for words.
+        let byte = unsafe { AtomicU8::from_ptr(ptr.as_ptr()) };
+        Some(byte.load(Ordering::Relaxed))
+    }
+
+    /// Appends the `len` bytes at `off` to `out`, word by word. False, and nothing appended, if not all of
+    /// them are inside the region.
+    ///
+    /// The copy is of *some* bytes: a peer may store while it runs. What it means is for the caller to
+    /// check, on the copy.
+    #[doc(hidden)]
+    pub fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+        let Some(from) = self.range(off, len) else { return false };
+        out.reserve(len);
+        let spare = out.spare_capacity_mut();
+        let to: *mut u8 = spare.as_mut_ptr().cast();
+        let mut at = 0;
+        // Up to seven bytes until the source is aligned to eight, then eight at a time, then the rest.
+        let head = (off.wrapping_neg() & 7).min(len);
+        while at < len {
+            if at >= head && len - at >= 8 {
+                // SAFETY: in bounds: `at + 8 <= len` (R1).
+                let word = unsafe { from.add(at) };
+                // SAFETY: aligned: `off + at` is a multiple of 8 from `head` on, the start one of 4096
+                // (R2); otherwise as in `word`.
+                let word = unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) };
+                let value = word.load(Ordering::Relaxed);
+                // SAFETY: in bounds: `out` has room for `len` bytes, reserved above.
+                let slot = unsafe { to.add(at) };
+                // SAFETY: writable for eight bytes, as above; the vector is ours alone.
+                unsafe { slot.cast::<u64>().write_unaligned(value) };
+                at += 8;
+            } else {
+                // SAFETY: in bounds: `at < len` (R1).
+                let byte = unsafe { from.add(at) };
+                // SAFETY: as in `byte`.
+                let byte = unsafe { AtomicU8::from_ptr(byte.as_ptr()) };
+                let value = byte.load(Ordering::Relaxed);
+                // SAFETY: in bounds, as above.
+                let slot = unsafe { to.add(at) };
+                // SAFETY: writable, as above.
+                unsafe { slot.write(value) };
+                at += 1;
+            }
+        }
+        let filled = out.len() + len;
+        // SAFETY: capacity was reserved, and the `len` bytes behind the old end are written.
+        unsafe { out.set_len(filled) };
+        true
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    /// Stores `bytes` at `off`, each relaxed. False, and nothing stored, if they do not fit.
+    ///
+    /// For a chunk's owner, and for tests that play a hostile peer.
+    #[inline]
+    pub fn store(&self, off: usize, bytes: &[u8]) -> bool {
+        let Some(to) = self.range(off, bytes.len()) else { return false };
+        for (at, &value) in bytes.iter().enumerate() {
+            // SAFETY: in bounds: `at < bytes.len()`, which fits (R1).
+            let byte = unsafe { to.add(at) };
+            // SAFETY: as in `byte`.
+            let byte = unsafe { AtomicU8::from_ptr(byte.as_ptr()) };
+            byte.store(value, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// The `len` bytes at `off`, with the region kept alive; `None` if they are not all inside, or `off` is
+    /// no multiple of 4.
+    pub(super) fn span(&self, off: usize, len: usize) -> Option<Span> {
+        if off & 3 != 0 {
+            return None;
+        }
+        let ptr = self.range(off, len)?;
+        Some(Span { ptr, len, _region: self.clone() })
+    }
+}
+
+/// A piece of a region that is its holder's alone: a chunk being written. What its hot path needs is one
+/// addition and one comparison away.
+///
+/// - **S1** the `len` bytes at `ptr` are inside the region, which lives as long as this value (R1).
+/// - **S2** `ptr` is a multiple of 4 (R2).
+/// - **S3** the page protocol gave these bytes to whoever holds this value, and to nobody else (R4). The
+///   header at the front is read by others meanwhile, and touched atomically only.
+pub(super) struct Span {
+    ptr: NonNull<u8>,
+    len: usize,
+    _region: Region,
+}
+
+// SAFETY: as for the region it is a piece of; it is not cloned.
+unsafe impl Send for Span {}
+// SAFETY: through a shared reference it only hands out a word to be used atomically and a pointer.
+unsafe impl Sync for Span {}
+
+impl Span {
+    /// Pointer to byte `off`; one past the end at most.
+    #[inline(always)]
+    pub(super) fn at(&self, off: usize) -> Option<NonNull<u8>> {
+        if off > self.len {
+            return None;
+        }
+        // SAFETY: in bounds or one past: checked above (S1).
+        Some(unsafe { self.ptr.add(off) })
+    }
+
+    /// The atomic word at `off`; `None` outside, or if `off` is no multiple of 4.
+    #[inline(always)]
+    pub(super) fn word(&self, off: usize) -> Option<&AtomicU32> {
+        if off & 3 != 0 || off >= self.len || self.len - off < 4 {
+            return None;
+        }
+        // SAFETY: in bounds: four bytes at `off`, checked above (S1).
+        let ptr = unsafe { self.ptr.add(off) };
+        // SAFETY: aligned (S2), alive for as long as `self`, touched atomically (S3).
+        Some(unsafe { AtomicU32::from_ptr(ptr.as_ptr().cast()) })
+    }
+
+    /// Stores `bytes` at `off`. False, and nothing stored, if they do not fit.
+    #[inline(always)]
+    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
+        if off > self.len || bytes.len() > self.len - off {
+            return false;
+        }
+        // SAFETY: in bounds: checked above (S1).
+        let to = unsafe { self.ptr.add(off) };
+        // SAFETY: writable for as many bytes, and ours (S3); apart: `bytes` is a reference, and none leads
+        // into a region (R3).
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        true
+    }
+
+    /// Moves the `len` bytes at `off` back by three, over a length that turned out to need one byte.
+    /// What follows them in this piece may be overwritten. False, and nothing moved, if they are not
+    /// inside.
+    #[inline(always)]
+    pub(super) fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
+        if off < 3 || off > self.len || len > self.len - off {
+            return false;
+        }
+        // SAFETY: in bounds: `3 <= off <= len` of the piece, checked above (S1).
+        let to = unsafe { self.ptr.add(off - 3) };
+        let rounded = (len + 15) & !15;
+        if rounded <= self.len - off {
+            // Blocks, front to back: a block is loaded whole before it is stored, and its store ends three
+            // bytes before the next load begins.
+            let mut at = 0;
+            while at < rounded {
+                // SAFETY: in bounds: `off + at + 16 <= off + rounded <= len` of the piece.
+                let source = unsafe { to.add(at + 3) };
+                // SAFETY: readable for 16 bytes, as above; ours (S3).
+                let block = unsafe { source.cast::<[u8; 16]>().read() };
+                // SAFETY: in bounds: three bytes before `source`.
+                let target = unsafe { to.add(at) };
+                // SAFETY: writable for 16 bytes, as above; ours (S3).
+                unsafe { target.cast::<[u8; 16]>().write(block) };
+                at += 16;
+            }
+            return true;
+        }
+        // SAFETY: in bounds: at `off`.
+        let source = unsafe { to.add(3) };
+        // SAFETY: `len` bytes from either are inside, may overlap, and are ours (S1, S3).
+        unsafe { ptr::copy(source.as_ptr(), to.as_ptr(), len) };
+        true
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Span({} bytes)", self.len)
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.0.owner {
+            Owner::Heap { .. } => "heap",
+            Owner::Mapped(_) => "mapped",
+        };
+        write!(f, "Region({kind}, {} bytes)", self.0.len)
+    }
+}

@@ -1,0 +1,260 @@
+//! The connection over a socket, or over whatever else carries bytes.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use super::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
+use crate::limits::CLIENT_QUEUE_BYTES_MAX;
+use abi::error::OsError;
+use abi::ids::CallId;
+use abi::ipc::{Client, ClientEvent, Port};
+use abi::shm::Region;
+use os::clock::Deadline;
+use os::poll::{self, Wake};
+use os::shm::{self, MapError};
+use os::socket::{self, Address, Stream};
+
+/// Bytes asked from the kernel at a time: about what one frame can have.
+const READ_BYTES: usize = 128 * 1024;
+
+/// What carries the bytes of a connection, and descriptors if it can: a socket, or an embedder's own way.
+///
+/// Nothing here waits but [`wait`](Self::wait).
+pub trait Transport: Send {
+    /// Sends what fits now, `fd` with the first byte; `Ok(0)`: no room. A transport that carries no
+    /// descriptors drops it, and the service must be told so
+    /// ([`Peer::by_value`](service::Peer::by_value)).
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    fn send(&mut self, bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>)
+    -> Result<usize, OsError>;
+
+    /// Receives what is there, at most `buf.len()` bytes.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    fn receive(&mut self, buf: &mut [u8]) -> Result<socket::Received, OsError>;
+
+    /// Sleeps until something can be received, there is room to send (if `write`), what
+    /// [`waker`](Self::waker) gave was called, or `timeout` is over (`None`: never).
+    fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake;
+
+    /// Ends [`wait`](Self::wait), the one that goes on or else the next, from any thread.
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync>;
+
+    /// Nothing more will be sent or received.
+    fn close(&mut self);
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Awake {
+    /// There is something to receive, an end or an error among it.
+    pub readable: bool,
+    /// There is room to send.
+    pub writable: bool,
+}
+
+/// A connection to port `P` over a transport: the client state machine, its bytes, and sleeping in between.
+#[derive(Debug)]
+pub struct TransportConnection<P: Port, T> {
+    transport: T,
+    client: Client<P, OwnedFd>,
+    waker: ConnectionWaker,
+    buf: Box<[u8]>,
+}
+
+/// A connection over a socket.
+pub type SocketConnection<P> = TransportConnection<P, SocketTransport>;
+
+/// A connected socket, and what wakes somebody who waits for it.
+#[derive(Debug)]
+pub struct SocketTransport {
+    stream: Stream,
+    wake: Wake,
+}
+
+impl<P: Port> SocketConnection<P> {
+    /// Connects, once, without waiting for the service to say a word.
+    ///
+    /// # Errors
+    /// When nobody listens at `address`, or we may not connect.
+    pub fn connect(address: &Address) -> Result<Self, OsError> {
+        Self::over(Stream::connect(address)?)
+    }
+
+    /// Uses a connected socket.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn over(stream: Stream) -> Result<Self, OsError> {
+        Ok(Self::new(SocketTransport { stream, wake: Wake::new()? }))
+    }
+}
+
+impl Transport for SocketTransport {
+    fn send(
+        &mut self,
+        bytes: &[IoSlice<'_>],
+        fd: Option<BorrowedFd<'_>>,
+    ) -> Result<usize, OsError> {
+        self.stream.send(bytes, fd)
+    }
+
+    fn receive(&mut self, buf: &mut [u8]) -> Result<socket::Received, OsError> {
+        self.stream.receive(buf)
+    }
+
+    fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake {
+        match poll::wait_for(self.stream.as_fd(), write, &self.wake, timeout) {
+            Ok((readable, writable, woken)) => {
+                if woken {
+                    self.wake.clear();
+                }
+                Awake { readable, writable }
+            }
+            // Reading finds out.
+            Err(_) => Awake { readable: true, writable: false },
+        }
+    }
+
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let wake = self.wake.clone();
+        Box::new(move || wake.wake())
+    }
+
+    fn close(&mut self) {
+        self.stream.shutdown();
+    }
+}
+
+impl<P: Port, T: Transport> TransportConnection<P, T> {
+    /// A connection over `transport`, which the service takes for a connection to port `P`.
+    pub fn new(transport: T) -> Self {
+        Self {
+            waker: ConnectionWaker::from_fn(transport.waker()),
+            transport,
+            client: Client::new(),
+            buf: vec![0; READ_BYTES].into_boxed_slice(),
+        }
+    }
+
+    /// Sends what can be sent now. A broken connection shows in the client's state.
+    fn write(&mut self) {
+        while !self.client.is_closed() && !self.client.outbox().is_empty() {
+            let mut parts = Vec::new();
+            let outbox = self.client.outbox();
+            let fd = outbox.next(&mut parts).map(AsFd::as_fd);
+            match self.transport.send(&parts, fd) {
+                Ok(0) => return,
+                Ok(sent) => self.client.outbox().advance(sent),
+                // What the service said before it went can still be read; reading finds the end.
+                Err(_) => return self.client.outbox().clear(),
+            }
+        }
+    }
+
+    /// Reads what is there, at most once.
+    fn read(&mut self) {
+        let open = match self.transport.receive(&mut self.buf) {
+            Ok(socket::Received::Bytes(count, fd)) => {
+                let bytes = self.buf.get(..count).unwrap_or(&self.buf);
+                self.client.receive(bytes, fd).is_ok()
+            }
+            Ok(socket::Received::Nothing) => true,
+            Ok(socket::Received::End | socket::Received::TooManyDescriptors) | Err(_) => false,
+        };
+        if !open {
+            self.client.close();
+            self.transport.close();
+        }
+    }
+
+    /// Sleeps until something can be read, written, or somebody wakes us.
+    fn sleep(&mut self, timeout: Option<Duration>) {
+        let write = !self.client.outbox().is_empty();
+        let awake = self.transport.wait(write, timeout);
+        if awake.readable {
+            self.read();
+        }
+        if awake.writable {
+            self.write();
+        }
+    }
+}
+
+impl<P: Port, T: Transport> Connection<P> for TransportConnection<P, T> {
+    fn send(
+        &mut self,
+        request: P::Request,
+        want_reply: bool,
+        attachment: Attachment,
+    ) -> Result<CallId, ConnectionError> {
+        let fd = match attachment {
+            Attachment::None => None,
+            Attachment::File(fd) => Some(fd),
+            Attachment::Region(region) => match region.fd() {
+                Some(fd) => Some(fd.try_clone_to_owned().map_err(|error| {
+                    OsError::new("fcntl(F_DUPFD_CLOEXEC)", error.raw_os_error().unwrap_or(0))
+                })?),
+                None => None,
+            },
+        };
+        let call = self
+            .client
+            .invoke(&request, want_reply, fd)
+            .map_err(|_closed| ConnectionError::Disconnected)?;
+        self.write();
+        while self.client.outbox().len() > CLIENT_QUEUE_BYTES_MAX {
+            // Reading goes on meanwhile: a service that waits for us to read would never take it.
+            self.sleep(None);
+        }
+        Ok(call)
+    }
+
+    fn receive(&mut self, timeout: Option<Duration>) -> Received {
+        let deadline = Deadline::after(timeout);
+        loop {
+            if self.waker.take() {
+                return Received::Woken;
+            }
+            match self.client.poll_event() {
+                Some(ClientEvent::Bound) => continue,
+                Some(ClientEvent::Reply { call, result, has_more }) => {
+                    return Received::Reply { call, result, has_more };
+                }
+                Some(ClientEvent::Disconnected) => return Received::Disconnected,
+                None if self.client.is_closed() => return Received::Disconnected,
+                None => {}
+            }
+            self.write();
+            let left = deadline.left();
+            self.sleep(left);
+            if left.is_some_and(|left| left.is_zero()) {
+                // One look was taken above even so: what it brought comes out first.
+                match self.client.poll_event() {
+                    Some(ClientEvent::Reply { call, result, has_more }) => {
+                        return Received::Reply { call, result, has_more };
+                    }
+                    Some(ClientEvent::Disconnected) => return Received::Disconnected,
+                    Some(ClientEvent::Bound) => {}
+                    None => return Received::TimedOut,
+                }
+            }
+        }
+    }
+
+    fn take_region(&mut self) -> Option<Result<Region, MapError>> {
+        self.client.take_fd().map(shm::adopt)
+    }
+
+    fn waker(&self) -> ConnectionWaker {
+        self.waker.clone()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}

@@ -1,0 +1,470 @@
+//! Starting traces and reading them: the consumer's side of the protocol, one call at a time.
+//!
+//! ```text
+//!   connect ─ enable_tracing ─ (start_tracing) ─ wait ─ read_into ─ drop: the session is gone
+//!                                                 │
+//!                    Ended, an Event, or Interrupted through the waker
+//! ```
+//!
+//! A connection has at most one session. That tracing ended, or could not begin, is the answer to
+//! `EnableTracing` and comes through [`Consumer::wait`]; everything else answers where it is called.
+
+mod error;
+mod read;
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use bytes::Bytes;
+use protos::consumer_port::Request;
+use protos::{
+    AttachRequest, ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionResponse,
+    DetachRequest, DisableTracingRequest, EnableTracingRequest, EnableTracingResponse,
+    FlushRequest, FreeBuffersRequest, GetTraceStatsRequest, GetTraceStatsResponse,
+    ObservableEvents, ObservableEventsType, ObserveEventsRequest, ObserveEventsResponse,
+    QueryCapabilitiesRequest, QueryCapabilitiesResponse, QueryServiceStateRequest,
+    StartTracingRequest, TraceConfig, TraceStats, TracingServiceCapabilities, TracingServiceState,
+};
+use protozero::{Message, Reader, Value};
+
+pub use self::error::ConsumerError;
+pub use self::read::{ReadError, ReadPacket, ReadSummary, ReplyReader, TraceWriter};
+use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
+use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS};
+use abi::ids::CallId;
+use abi::ipc::port::ConsumerPort;
+use abi::ipc::{Port, Rejected};
+use abi::limits::{FLUSH_TIMEOUT_MS, IPC_ARGS_BYTES_MAX};
+use os::clock::Deadline;
+use os::socket::{self, Address};
+
+/// What ended a [`Consumer::wait`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Waited {
+    /// Tracing is over: the trace can be read, or is in its file.
+    Ended,
+    /// Something that [`Consumer::observe_events`] asked for.
+    Event(Box<ObservableEvents>),
+    /// Somebody called [`ConnectionWaker::wake`].
+    Interrupted,
+    /// Nothing happened in time.
+    TimedOut,
+}
+
+/// A connection to the consumer port of a service.
+pub struct Consumer {
+    connection: Box<dyn Connection<ConsumerPort>>,
+    /// The call whose answer means that tracing ended.
+    enabled: Option<CallId>,
+    observing: Option<CallId>,
+    ended: Option<Result<(), ConsumerError>>,
+    events: VecDeque<ObservableEvents>,
+    interrupted: bool,
+}
+
+impl std::fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Consumer").field("enabled", &self.enabled).finish_non_exhaustive()
+    }
+}
+
+/// One step of the conversation.
+enum Step {
+    Reply {
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+    },
+    /// Something that was put away: look again.
+    Other,
+    TimedOut,
+}
+
+impl Consumer {
+    /// Connects to the service at `address`.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Connect`] when nobody is there, or we may not.
+    pub fn connect(address: &Address) -> Result<Self, ConsumerError> {
+        let connection = SocketConnection::<ConsumerPort>::connect(address)
+            .map_err(|error| ConsumerError::Connect { address: address.clone(), error })?;
+        Ok(Self::over(Box::new(connection)))
+    }
+
+    /// Connects to where the service of this machine should be; see [`socket::defaults`].
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and when the environment names something that is no address.
+    pub fn connect_default() -> Result<Self, ConsumerError> {
+        Self::connect(&Address::parse(socket::defaults().consumer)?)
+    }
+
+    /// Uses a connection.
+    #[must_use]
+    pub fn over(connection: Box<dyn Connection<ConsumerPort>>) -> Self {
+        Self {
+            connection,
+            enabled: None,
+            observing: None,
+            ended: None,
+            events: VecDeque::new(),
+            interrupted: false,
+        }
+    }
+
+    /// Makes [`wait`](Self::wait) return [`Waited::Interrupted`], from any thread: now, or when it is
+    /// next called.
+    #[must_use]
+    pub fn waker(&self) -> ConnectionWaker {
+        self.connection.waker()
+    }
+
+    /// Asks for a session with `config`. With `write_into_file` and no `output_path`, `file` is where
+    /// the service writes, open for reading and writing.
+    ///
+    /// Returns at once: whether the service accepts, and when tracing ends, comes through
+    /// [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// When the config is longer than a request can be, or the service is gone.
+    pub fn enable_tracing(
+        &mut self,
+        config: &TraceConfig,
+        file: Option<OwnedFd>,
+    ) -> Result<(), ConsumerError> {
+        let request = EnableTracingRequest {
+            trace_config: Some(config.clone()),
+            ..EnableTracingRequest::default()
+        };
+        self.enable(request, file)
+    }
+
+    fn enable(
+        &mut self,
+        request: EnableTracingRequest,
+        file: Option<OwnedFd>,
+    ) -> Result<(), ConsumerError> {
+        check_len("EnableTracing", &request)?;
+        let file = file.map_or(Attachment::None, Attachment::File);
+        let call = self.connection.send(Request::EnableTracing(request), true, file)?;
+        self.enabled = Some(call);
+        self.ended = None;
+        Ok(())
+    }
+
+    /// Starts a session whose config has `deferred_start`.
+    ///
+    /// # Errors
+    /// When the service rejects it, does not answer, or is gone.
+    pub fn start_tracing(&mut self) -> Result<(), ConsumerError> {
+        self.call(Request::StartTracing(StartTracingRequest::default())).map(drop)
+    }
+
+    /// Widens the producer filters of the session's data sources to those of `config`; nothing else of
+    /// it counts. Producers that match now join in.
+    ///
+    /// # Errors
+    /// [`ConsumerError::TooLong`] if the config does not fit into a request; when the service rejects it,
+    /// does not answer, or is gone.
+    pub fn change_trace_config(&mut self, config: &TraceConfig) -> Result<(), ConsumerError> {
+        let request = ChangeTraceConfigRequest {
+            trace_config: Some(config.clone()),
+            ..ChangeTraceConfigRequest::default()
+        };
+        check_len("ChangeTraceConfig", &request)?;
+        self.call(Request::ChangeTraceConfig(request)).map(drop)
+    }
+
+    /// Stops the session. It has ended when [`wait`](Self::wait) says so: producers are given time to
+    /// hand over what they hold.
+    ///
+    /// # Errors
+    /// When the service does not answer or is gone.
+    pub fn disable_tracing(&mut self) -> Result<(), ConsumerError> {
+        self.call(Request::DisableTracing(DisableTracingRequest::default())).map(drop)
+    }
+
+    /// Destroys the session and what it recorded. So does dropping the consumer.
+    ///
+    /// # Errors
+    /// When the service does not answer or is gone.
+    pub fn free_buffers(&mut self) -> Result<(), ConsumerError> {
+        self.call(Request::FreeBuffers(FreeBuffersRequest::default())).map(drop)
+    }
+
+    /// Makes all producers hand over what they hold; those that do not in `timeout` are left out. Zero
+    /// means the config's timeout, or five seconds.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Rejected`] when some producer did not answer in time, or there is no session.
+    pub fn flush(&mut self, timeout: Duration) -> Result<(), ConsumerError> {
+        let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        // Upstream never answers a flush without session: we must not wait for ever.
+        let at_most_ms = u64::from(timeout_ms).max(FLUSH_TIMEOUT_MS).saturating_add(FLUSH_GRACE_MS);
+        // Asked for explicitly, by the perfetto tool.
+        let request = FlushRequest {
+            timeout_ms: Some(timeout_ms),
+            flags: Some(0x24),
+            ..FlushRequest::default()
+        };
+        self.call_within(Request::Flush(request), Attachment::None, at_most_ms).map(drop)
+    }
+
+    /// Leaves the session running under `key`, for whoever of the same user attaches to it.
+    ///
+    /// # Errors
+    /// When the key is taken or there is no session.
+    pub fn detach(&mut self, key: &str) -> Result<(), ConsumerError> {
+        let request = DetachRequest { key: Some(key.into()), ..DetachRequest::default() };
+        self.call(Request::Detach(request)).map(drop)
+    }
+
+    /// Takes over the session left under `key`; its end comes through [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// When there is no such session of ours.
+    pub fn attach(&mut self, key: &str) -> Result<(), ConsumerError> {
+        let request = AttachRequest { key: Some(key.into()), ..AttachRequest::default() };
+        self.call(Request::Attach(request))?;
+        let request = EnableTracingRequest {
+            attach_notification_only: Some(true),
+            ..EnableTracingRequest::default()
+        };
+        self.enable(request, None)
+    }
+
+    /// Clones a running session into this connection; read it with
+    /// [`read_buffers`](Self::read_buffers). With a `file`, open for reading and writing, sessions that
+    /// write into a file can be cloned, too: the service writes the copy into it, which
+    /// `was_write_into_file` of the response tells, and there is nothing to read.
+    ///
+    /// Takes as long as the producers' flush, and half a minute at most.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Service`] with the service's reason, [`ConsumerError::Interrupted`] when the
+    /// [`waker`](Self::waker) was used meanwhile, [`ConsumerError::Rejected`] when the service is too
+    /// old for clones.
+    pub fn clone_session(
+        &mut self,
+        request: CloneSessionRequest,
+        file: Option<OwnedFd>,
+    ) -> Result<CloneSessionResponse, ConsumerError> {
+        const METHOD: &str = "CloneSession";
+        let file = file.map_or(Attachment::None, Attachment::File);
+        let sent = self.connection.send(Request::CloneSession(request), true, file)?;
+        let deadline = Deadline::after(Some(Duration::from_millis(CLONE_TIMEOUT_MS)));
+        let reply = loop {
+            if std::mem::take(&mut self.interrupted) {
+                return Err(ConsumerError::Interrupted);
+            }
+            match self.step(deadline)? {
+                Step::Reply { call, result, .. } if call == sent => break result,
+                Step::Reply { .. } | Step::Other => {}
+                Step::TimedOut => return Err(ConsumerError::TimedOut(METHOD)),
+            }
+        };
+        let reply = reply.map_err(|Rejected| ConsumerError::Rejected(METHOD))?;
+        let response: CloneSessionResponse = decode(METHOD, &reply)?;
+        match response.success {
+            Some(true) => Ok(response),
+            _ => Err(ConsumerError::Service(response.error.unwrap_or_default())),
+        }
+    }
+
+    /// Asks for events of the session, which come through [`wait`](Self::wait). Replaces what was
+    /// asked for before; an empty list asks for none.
+    ///
+    /// # Errors
+    /// When the service is gone.
+    pub fn observe_events(&mut self, kinds: &[ObservableEventsType]) -> Result<(), ConsumerError> {
+        let request = ObserveEventsRequest {
+            events_to_observe: kinds.to_vec(),
+            ..ObserveEventsRequest::default()
+        };
+        let request = Request::ObserveEvents(request);
+        self.observing = Some(self.connection.send(request, true, Attachment::None)?);
+        Ok(())
+    }
+
+    /// What the service knows: its producers, their data sources, and the sessions we may see.
+    ///
+    /// # Errors
+    /// When the service does not answer or is gone.
+    pub fn query_service_state(
+        &mut self,
+        sessions_only: bool,
+    ) -> Result<TracingServiceState, ConsumerError> {
+        let request = QueryServiceStateRequest {
+            sessions_only: Some(sessions_only),
+            ..QueryServiceStateRequest::default()
+        };
+        // A long state comes in several replies, which make one message when put together.
+        let mut state = Vec::new();
+        let request = Request::QueryServiceState(request);
+        self.stream(request, Duration::from_millis(CALL_TIMEOUT_MS), |reply| {
+            let mut reader = Reader::new(reply);
+            while let Some(field) = reader.next_field()? {
+                if let (1, Value::Len(part)) = (field.number, field.value) {
+                    state.extend_from_slice(part);
+                }
+            }
+            Ok(())
+        })?;
+        decode("QueryServiceState", &state)
+    }
+
+    /// What the service can do. A service from before this could be asked can do nothing of it.
+    ///
+    /// # Errors
+    /// When the service does not answer or is gone.
+    pub fn query_capabilities(&mut self) -> Result<TracingServiceCapabilities, ConsumerError> {
+        let request = QueryCapabilitiesRequest::default();
+        match self.call(Request::QueryCapabilities(request)) {
+            Ok(reply) => {
+                let response: QueryCapabilitiesResponse = decode("QueryCapabilities", &reply)?;
+                Ok(response.capabilities.unwrap_or_default())
+            }
+            Err(ConsumerError::Rejected(_)) => Ok(TracingServiceCapabilities::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counters of the session: what its buffers took in and lost.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Rejected`] when there is no session.
+    pub fn get_trace_stats(&mut self) -> Result<TraceStats, ConsumerError> {
+        let reply = self.call(Request::GetTraceStats(GetTraceStatsRequest::default()))?;
+        let response: GetTraceStatsResponse = decode("GetTraceStats", &reply)?;
+        Ok(response.trace_stats.unwrap_or_default())
+    }
+
+    /// Waits until tracing ended or something else happened, up to `timeout` (`None`: for ever).
+    ///
+    /// # Errors
+    /// [`ConsumerError::Service`] when the service refused the session, or it ended with an error;
+    /// [`ConsumerError::Disconnected`] when the service is gone.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Waited, ConsumerError> {
+        let deadline = Deadline::after(timeout);
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Waited::Event(Box::new(event)));
+            }
+            if let Some(ended) = self.ended.take() {
+                return ended.map(|()| Waited::Ended);
+            }
+            if std::mem::take(&mut self.interrupted) {
+                return Ok(Waited::Interrupted);
+            }
+            if matches!(self.step(deadline)?, Step::TimedOut) {
+                return Ok(Waited::TimedOut);
+            }
+        }
+    }
+
+    /// Calls a method with one reply.
+    fn call(&mut self, request: Request) -> Result<Bytes, ConsumerError> {
+        self.call_within(request, Attachment::None, CALL_TIMEOUT_MS)
+    }
+
+    fn call_within(
+        &mut self,
+        request: Request,
+        attachment: Attachment,
+        timeout_ms: u64,
+    ) -> Result<Bytes, ConsumerError> {
+        let method = ConsumerPort::method_name(&request);
+        let sent = self.connection.send(request, true, attachment)?;
+        let deadline = Deadline::after(Some(Duration::from_millis(timeout_ms)));
+        loop {
+            match self.step(deadline)? {
+                Step::Reply { call, result, .. } if call == sent => {
+                    return result.map_err(|Rejected| ConsumerError::Rejected(method));
+                }
+                Step::Reply { .. } | Step::Other => {}
+                Step::TimedOut => return Err(ConsumerError::TimedOut(method)),
+            }
+        }
+    }
+
+    /// Calls a method with a stream of replies; `inactivity` is the longest pause between two.
+    fn stream(
+        &mut self,
+        request: Request,
+        inactivity: Duration,
+        mut take: impl FnMut(&Bytes) -> Result<(), ConsumerError>,
+    ) -> Result<(), ConsumerError> {
+        let method = ConsumerPort::method_name(&request);
+        let sent = self.connection.send(request, true, Attachment::None)?;
+        let mut until = Deadline::after(Some(inactivity));
+        loop {
+            match self.step(until)? {
+                Step::Reply { call, result, has_more } if call == sent => {
+                    take(&result.map_err(|Rejected| ConsumerError::Rejected(method))?)?;
+                    if !has_more {
+                        return Ok(());
+                    }
+                    until = Deadline::after(Some(inactivity));
+                }
+                Step::Reply { .. } | Step::Other => {}
+                Step::TimedOut => return Err(ConsumerError::TimedOut(method)),
+            }
+        }
+    }
+
+    /// Takes one thing from the connection; what concerns the session is put away.
+    fn step(&mut self, deadline: Deadline) -> Result<Step, ConsumerError> {
+        match self.connection.receive(deadline.left()) {
+            Received::Reply { result: Err(Rejected), .. } if self.connection.is_closed() => {
+                Err(ConsumerError::Disconnected)
+            }
+            Received::Reply { call, result, .. } if Some(call) == self.enabled => {
+                self.enabled = None;
+                self.ended = Some(ended(result));
+                Ok(Step::Other)
+            }
+            Received::Reply { call, result, has_more } if Some(call) == self.observing => {
+                if !has_more {
+                    self.observing = None;
+                }
+                if let Ok(reply) = result {
+                    let response: ObserveEventsResponse = decode("ObserveEvents", &reply)?;
+                    self.events.extend(response.events);
+                }
+                Ok(Step::Other)
+            }
+            Received::Reply { call, result, has_more } => {
+                Ok(Step::Reply { call, result, has_more })
+            }
+            Received::Woken => {
+                self.interrupted = true;
+                Ok(Step::Other)
+            }
+            Received::TimedOut => Ok(Step::TimedOut),
+            Received::Disconnected => Err(ConsumerError::Disconnected),
+        }
+    }
+}
+
+/// Whether the arguments of `method` fit into a request.
+fn check_len(method: &'static str, request: &impl Message) -> Result<(), ConsumerError> {
+    match request.encoded_len() {
+        ..=IPC_ARGS_BYTES_MAX => Ok(()),
+        bytes => Err(ConsumerError::TooLong { method, bytes }),
+    }
+}
+
+/// What the answer to `EnableTracing` says.
+fn ended(result: Result<Bytes, Rejected>) -> Result<(), ConsumerError> {
+    let reply = result.map_err(|Rejected| ConsumerError::Rejected("EnableTracing"))?;
+    let response: EnableTracingResponse = decode("EnableTracing", &reply)?;
+    match response.error.filter(|error| !error.is_empty()) {
+        Some(error) => Err(ConsumerError::Service(error)),
+        None => Ok(()),
+    }
+}
+
+fn decode<M: Message>(method: &'static str, bytes: &[u8]) -> Result<M, ConsumerError> {
+    M::decode(bytes).map_err(|error| ConsumerError::Malformed { method, error })
+}

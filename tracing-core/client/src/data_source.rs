@@ -1,0 +1,157 @@
+//! What a producer offers: a data source, and its running instances.
+//!
+//! The service tells a producer when a session wants one of its data sources. Each session gets an
+//! *instance*: an id, a config, a target buffer. A [`DataSource`] hears of every step of each instance, all on
+//! one thread, which is its to block: the connection is served by another.
+//!
+//! ```text
+//!   setup ──> start ──> ( flush | clear_incremental_state )* ──> stop
+//! ```
+
+use core::fmt;
+
+use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as ConfiguredPolicy};
+
+use crate::write::{Arbiter, BufferExhaustedPolicy, TraceWriter};
+use abi::ids::{BufferId, InstanceId};
+use abi::sync::{Arc, Mutex, lock};
+
+/// A source of trace data.
+///
+/// Steps that take an [`Ack`] are done when that is dropped: at the end of the call if it is ignored, or
+/// later, from any thread, if it is kept.
+pub trait DataSource: Send {
+    /// A session will want an instance: time to prepare what takes long, nothing is recorded yet.
+    ///
+    /// Services before Android Q say `start` right away; then this is called just before it.
+    fn setup(&mut self, instance: &Instance) {
+        let _ = instance;
+    }
+
+    /// Record, into writers made with [`Instance::trace_writer`], until `stop`. The service counts the
+    /// instance as started when this returns.
+    fn start(&mut self, instance: &Instance);
+
+    /// Commit what was recorded so far: flush every writer of the instance, then drop `done`. Nothing is
+    /// sent on behalf of writers that nobody flushes.
+    fn flush(&mut self, instance: &Instance, flush: &FlushRequest, done: Ack) {
+        let _ = (instance, flush, done);
+    }
+
+    /// Forget what a reader was told once and is expected to remember (interned strings and the like):
+    /// packets before this may be overwritten.
+    fn clear_incremental_state(&mut self, instance: &Instance) {
+        let _ = instance;
+    }
+
+    /// Stop recording and drop all writers of the instance, which commits what they hold; then drop
+    /// `done`. The service waits for that, but not for ever (5 seconds unless configured).
+    fn stop(&mut self, instance: &Instance, done: Ack);
+}
+
+/// Why a flush was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushRequest {
+    /// Bits as in `FlushFlags`: 0-3 reason (1 periodic, 2 trace stop, 3 clone, 4 explicit), 4-7 who (1
+    /// service, 2 perfetto tool, 3 SDK consumer), 8-11 target of a clone.
+    pub flags: u64,
+}
+
+/// Dropping it says that a step is done. To wait for several threads, share it in an `Arc`.
+pub struct Ack(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Ack {
+    pub(super) fn new(done: impl FnOnce() + Send + 'static) -> Self {
+        Self(Mutex::new(Some(Box::new(done))))
+    }
+
+    /// For calling a source without a service: nobody hears of it.
+    pub fn ignored() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl Drop for Ack {
+    fn drop(&mut self) {
+        let done = lock(&self.0).take();
+        if let Some(done) = done {
+            done();
+        }
+    }
+}
+
+impl fmt::Debug for Ack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ack")
+    }
+}
+
+/// One data source in one session. Clones are the same instance; any thread may use them.
+#[derive(Clone, Debug)]
+pub struct Instance(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    id: InstanceId,
+    config: DataSourceConfig,
+    arbiter: Option<Arbiter>,
+}
+
+impl Instance {
+    pub(super) fn new(id: InstanceId, config: DataSourceConfig, arbiter: Option<Arbiter>) -> Self {
+        Self(Arc::new(Inner { id, config, arbiter }))
+    }
+
+    /// An instance without a service, for testing a source: its writers drop everything.
+    pub fn detached(id: InstanceId, config: DataSourceConfig) -> Self {
+        Self::new(id, config, None)
+    }
+
+    /// An instance whose writers write into `arbiter`'s memory: for data sources tested, or run, without
+    /// a [`Producer`](super::producer::Producer).
+    pub fn over(id: InstanceId, config: DataSourceConfig, arbiter: Arbiter) -> Self {
+        Self::new(id, config, Some(arbiter))
+    }
+
+    /// Its id, unique in the service.
+    pub fn id(&self) -> InstanceId {
+        self.0.id
+    }
+
+    /// The session's config for it.
+    pub fn config(&self) -> &DataSourceConfig {
+        &self.0.config
+    }
+
+    /// The buffer its packets go to.
+    pub fn buffer(&self) -> BufferId {
+        // The service fills in a global id, of 16 bits like all of them.
+        let id = self.0.config.target_buffer.unwrap_or(0);
+        BufferId(u16::try_from(id).unwrap_or(0))
+    }
+
+    /// A writer into the instance's buffer; one per thread. `policy` says what happens when the service does
+    /// not keep up.
+    ///
+    /// A writer of an instance whose connection is gone drops what it is given.
+    pub fn trace_writer(&self, policy: BufferExhaustedPolicy) -> TraceWriter {
+        match &self.0.arbiter {
+            Some(arbiter) => arbiter.create_writer(self.buffer(), policy),
+            None => TraceWriter::null(),
+        }
+    }
+
+    /// The policy the session's config asks for, else `default`. For sources that let users choose.
+    pub fn policy_or(&self, default: BufferExhaustedPolicy) -> BufferExhaustedPolicy {
+        match self.0.config.buffer_exhausted_policy {
+            Some(ConfiguredPolicy::BUFFER_EXHAUSTED_DROP) => BufferExhaustedPolicy::Drop,
+            Some(ConfiguredPolicy::BUFFER_EXHAUSTED_STALL_THEN_ABORT) => {
+                BufferExhaustedPolicy::Stall
+            }
+            Some(ConfiguredPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP) => {
+                BufferExhaustedPolicy::StallThenDrop
+            }
+            _ => default,
+        }
+    }
+}

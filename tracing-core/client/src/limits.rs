@@ -1,0 +1,12 @@
+//! Every bound of clients, with its unit and the reason for its value.
+
+/// Bytes of requests a client keeps that the service has not taken yet, before a call waits.
+pub(crate) const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
+/// How long a client waits for the answer to a call that needs no other party, ms.
+pub(crate) const CALL_TIMEOUT_MS: u64 = 10_000;
+/// How long a client waits for a clone, which waits for a flush, ms.
+pub(crate) const CLONE_TIMEOUT_MS: u64 = 30_000;
+/// What a client waits for a flush beyond the time the service may take for it, ms.
+pub(crate) const FLUSH_GRACE_MS: u64 = 2_000;
+/// Triggers and fences that a producer keeps while it has no service; what comes on top is dropped.
+pub(crate) const PRODUCER_CONTROLS_MAX: usize = 256;

@@ -1,0 +1,200 @@
+//! The thread that data sources are called on.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use protos::producer_port::Request;
+use protos::{DataSourceConfig, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest};
+
+use super::shared::SharedSource;
+use crate::data_source::{Ack, FlushRequest, Instance};
+use crate::write::Arbiter;
+use abi::ids::{FlushId, InstanceId};
+use abi::sync::{Arc, Mutex, lock, mpsc};
+
+/// What the data sources are to be told.
+pub(super) enum Step {
+    Setup(Setup),
+    Start(Setup),
+    Stop(InstanceId),
+    Flush {
+        arbiter: Arbiter,
+        id: FlushId,
+        instances: Vec<InstanceId>,
+        flags: u64,
+    },
+    Clear(Vec<InstanceId>),
+    /// A data source is taken back.
+    Unregister(String),
+    /// The connection is gone, and with it all instances.
+    Disconnected,
+    /// Stop everything and end.
+    End,
+}
+
+pub(super) struct Setup {
+    pub id: InstanceId,
+    pub config: DataSourceConfig,
+    /// The source registered under the config's name, if it still is.
+    pub source: Option<SharedSource>,
+    pub arbiter: Option<Arbiter>,
+}
+
+struct Running {
+    instance: Instance,
+    source: SharedSource,
+    arbiter: Option<Arbiter>,
+    started: bool,
+}
+
+pub(super) struct Dispatcher {
+    inbox: mpsc::Receiver<Step>,
+    instances: BTreeMap<InstanceId, Running>,
+    flushes: Arc<Mutex<Flushes>>,
+}
+
+impl Dispatcher {
+    pub(super) fn new(inbox: mpsc::Receiver<Step>) -> Self {
+        Self { inbox, instances: BTreeMap::new(), flushes: Arc::default() }
+    }
+
+    pub(super) fn run(mut self) {
+        while let Ok(step) = self.inbox.recv() {
+            if !self.take(step) {
+                break;
+            }
+        }
+        self.stop_all();
+    }
+
+    /// Does what waits, without waiting for more; false if there was nothing.
+    pub(super) fn poll(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(step) = self.inbox.try_recv() {
+            any = true;
+            self.take(step);
+        }
+        any
+    }
+
+    /// Does one step; false if it was the last.
+    fn take(&mut self, step: Step) -> bool {
+        match step {
+            Step::Setup(setup) => self.setup(setup),
+            Step::Start(setup) => self.start(setup),
+            Step::Stop(id) => self.stop(id),
+            Step::Flush { arbiter, id, instances, flags } => {
+                self.flush(arbiter, id, &instances, flags);
+            }
+            Step::Clear(ids) => {
+                for running in ids.iter().filter_map(|id| self.instances.get(id)) {
+                    lock(&running.source).clear_incremental_state(&running.instance);
+                }
+            }
+            Step::Unregister(name) => {
+                let named = |running: &Running| {
+                    running.instance.config().name.as_deref() == Some(name.as_str())
+                };
+                let ids = self.instances.iter().filter(|(_, running)| named(running));
+                for id in ids.map(|(id, _)| *id).collect::<Vec<_>>() {
+                    self.stop(id);
+                }
+            }
+            Step::Disconnected => self.stop_all(),
+            Step::End => return false,
+        }
+        true
+    }
+
+    fn setup(&mut self, setup: Setup) {
+        let Setup { id, config, source, arbiter } = setup;
+        // Unregistered while the command was on its way: the service knows by now.
+        let Some(source) = source else { return };
+        let instance = Instance::new(id, config, arbiter.clone());
+        lock(&source).setup(&instance);
+        self.instances.insert(id, Running { instance, source, arbiter, started: false });
+    }
+
+    fn start(&mut self, setup: Setup) {
+        let id = setup.id;
+        if !self.instances.contains_key(&id) {
+            // An old service: it sets nothing up.
+            self.setup(setup);
+        }
+        let Some(running) = self.instances.get_mut(&id) else { return };
+        if core::mem::replace(&mut running.started, true) {
+            return;
+        }
+        lock(&running.source).start(&running.instance);
+        if let Some(arbiter) = &running.arbiter {
+            arbiter.send(Request::NotifyDataSourceStarted(NotifyDataSourceStartedRequest {
+                data_source_id: Some(id.0),
+                ..Default::default()
+            }));
+        }
+    }
+
+    fn stop(&mut self, id: InstanceId) {
+        let Some(running) = self.instances.remove(&id) else { return };
+        let arbiter = running.arbiter.clone();
+        let done = Ack::new(move || {
+            if let Some(arbiter) = arbiter {
+                arbiter.send(Request::NotifyDataSourceStopped(NotifyDataSourceStoppedRequest {
+                    data_source_id: Some(id.0),
+                    ..Default::default()
+                }));
+            }
+        });
+        if running.started {
+            lock(&running.source).stop(&running.instance, done);
+        }
+    }
+
+    pub(super) fn stop_all(&mut self) {
+        let ids: Vec<_> = self.instances.keys().copied().collect();
+        for id in ids {
+            self.stop(id);
+        }
+    }
+
+    fn flush(&mut self, arbiter: Arbiter, id: FlushId, instances: &[InstanceId], flags: u64) {
+        lock(&self.flushes).waiting.push_back((id, false));
+        let flushes = self.flushes.clone();
+        // Shared by all instances: the last one to be done drops it. It is acknowledged also for instances
+        // we do not know (any more), or the service would wait for nothing.
+        let all = Arc::new(Ack::new(move || {
+            let done = lock(&flushes).complete(id);
+            if let Some(done) = done {
+                arbiter.notify_flush_complete(done);
+            }
+        }));
+        let request = FlushRequest { flags };
+        for running in instances.iter().filter_map(|id| self.instances.get(id)) {
+            if running.started {
+                let all = all.clone();
+                let done = Ack::new(move || drop(all));
+                lock(&running.source).flush(&running.instance, &request, done);
+            }
+        }
+    }
+}
+
+/// Flushes that are not acknowledged, in order. An ack covers all older ones, so a fast one waits for a
+/// slow one before it.
+#[derive(Default)]
+struct Flushes {
+    waiting: VecDeque<(FlushId, bool)>,
+}
+
+impl Flushes {
+    /// Flush `id` is done; gives the newest that can be acknowledged now.
+    fn complete(&mut self, id: FlushId) -> Option<FlushId> {
+        if let Some(entry) = self.waiting.iter_mut().find(|entry| entry.0 == id) {
+            entry.1 = true;
+        }
+        let mut newest = None;
+        while self.waiting.front().is_some_and(|entry| entry.1) {
+            newest = self.waiting.pop_front().map(|entry| entry.0);
+        }
+        newest
+    }
+}

@@ -1,0 +1,147 @@
+//! The thread that serves the connection, and makes a new one when it is lost.
+
+use std::time::{Duration, Instant};
+
+use super::dispatch::Step;
+use super::session::{Link, Over, Session, Stepped};
+use super::shared::Shared;
+use crate::connection::SocketConnection;
+use crate::write::Park;
+use abi::error::OsError;
+use abi::sync::{Arc, Condvar, Mutex, lock};
+use os::socket::Address;
+
+/// First pause before connecting again.
+const RECONNECT_FIRST: Duration = Duration::from_millis(100);
+/// Longest such pause when nobody is there. Upstream waits up to 30 s but watches the socket's directory;
+/// looking for a socket every two seconds costs less than that.
+const RECONNECT_LAST: Duration = Duration::from_secs(2);
+/// Longest pause when somebody is there who does not take us, or soon hangs up again: a service that is
+/// locked down, or full, has better things to do than to refuse us all the time.
+const RECONNECT_REFUSED_LAST: Duration = Duration::from_secs(30);
+/// A connection that lasted this long was a good one.
+const GOOD_CONNECTION: Duration = Duration::from_secs(2);
+
+pub(super) fn connect(address: &Address) -> Result<Link, OsError> {
+    Ok(Box::new(SocketConnection::connect(address)?))
+}
+
+/// How long to wait before connecting again: longer each time, until a connection lasts.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    absences: u32,
+    losses: u32,
+}
+
+impl Backoff {
+    /// Nobody was there.
+    pub(super) fn absent(&mut self) -> Duration {
+        self.absences = self.absences.saturating_add(1);
+        doubled(self.absences, RECONNECT_LAST)
+    }
+
+    /// Somebody was, for that long, and took us or did not.
+    pub(super) fn lost(&mut self, accepted: bool, lasted: Duration) -> Duration {
+        self.absences = 0;
+        if accepted && lasted >= GOOD_CONNECTION {
+            self.losses = 0;
+        }
+        self.losses = self.losses.saturating_add(1);
+        doubled(self.losses, if accepted { RECONNECT_LAST } else { RECONNECT_REFUSED_LAST })
+    }
+}
+
+fn doubled(times: u32, last: Duration) -> Duration {
+    RECONNECT_FIRST.saturating_mul(1 << times.saturating_sub(1).min(16)).min(last)
+}
+
+/// How writers wait for memory in real time. Nothing tells a producer that a chunk was freed.
+#[derive(Default)]
+pub(super) struct ParkThread {
+    lock: Mutex<()>,
+    never: Condvar,
+}
+
+impl Park for ParkThread {
+    fn park(&self, time: Duration) {
+        if time.is_zero() {
+            std::thread::yield_now();
+        } else {
+            let _ = self.never.wait_timeout(lock(&self.lock), time);
+        }
+    }
+}
+
+pub(super) struct Io {
+    shared: Arc<Shared>,
+    again: Option<Address>,
+}
+
+impl Io {
+    pub(super) fn new(shared: Arc<Shared>, again: Option<Address>) -> Self {
+        Self { shared, again }
+    }
+
+    pub(super) fn run(self, first: Option<Link>) {
+        let mut link = first;
+        let mut backoff = Backoff::default();
+        loop {
+            let mut pause = backoff.absent();
+            if let Some(link) = link.take() {
+                let since = Instant::now();
+                let (over, accepted) = self.serve(link);
+                self.shared.step(Step::Disconnected);
+                if over == Over::Finished {
+                    break;
+                }
+                pause = backoff.lost(accepted, since.elapsed());
+            }
+            let Some(address) = &self.again else { break };
+            if !self.pause(pause) {
+                break;
+            }
+            link = connect(address).ok();
+        }
+        let mut state = self.shared.lock();
+        state.ended = true;
+        // Who waits for a sync hears by its sender going away.
+        let controls = core::mem::take(&mut state.controls);
+        drop(state);
+        drop(controls);
+        self.shared.changed.notify_all();
+    }
+
+    /// Serves one connection; whether the service ever took us.
+    fn serve(&self, link: Link) -> (Over, bool) {
+        let park = Arc::new(ParkThread::default());
+        let mut session = Session::new(Arc::clone(&self.shared), link, park);
+        let mut over = (!session.begin()).then_some(Over::Disconnected);
+        let over = loop {
+            if let Some(over) = over {
+                break over;
+            }
+            if let Stepped::Over(end) = session.step(None) {
+                over = Some(end);
+            }
+        };
+        session.end();
+        (over, session.is_accepted())
+    }
+
+    /// Waits before the next attempt; false if the producer is being dropped.
+    fn pause(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.shared.lock();
+        loop {
+            if state.finishing {
+                return false;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+    }
+}

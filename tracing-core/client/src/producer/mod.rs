@@ -1,0 +1,191 @@
+//! A producer: a connection to the service, and the data sources it offers.
+//!
+//! Two threads per producer, so that neither a data source that takes its time nor one that waits for
+//! shared memory keeps the connection from being served (a service cuts off a producer that does not read
+//! for 10 ms, and frees memory only when it hears of full chunks):
+//!
+//! ```text
+//!            commands                       steps
+//!  service ───────────> [ I/O thread ] ──────────────> [ data source thread ] ──> DataSource
+//!     ^                     │  ^                              │
+//!     └──── requests ───────┘  └────── arbiter <── writers <──┴── any other thread
+//! ```
+//!
+//! Replies carry no data the sources need; what matters is order, and that is kept by sending
+//! everything that follows data through the arbiter's queue.
+
+//! A program that wants no threads of ours has [`PolledProducer`], which does the same when it is told to.
+
+mod dispatch;
+mod io;
+mod options;
+mod polled;
+mod session;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use protos::DataSourceDescriptor;
+
+use self::dispatch::Step;
+pub use self::options::{ProducerError, ProducerOptions, Scraping};
+pub use self::polled::PolledProducer;
+use self::shared::{Control, Shared};
+use super::connection::Connection;
+use super::data_source::DataSource;
+use abi::ipc::port::ProducerPort;
+use abi::sync::{Arc, mpsc};
+use os::socket::{Address, defaults};
+
+/// A running producer. Dropping it stops its instances, sends what their writers hold, and disconnects.
+pub struct Producer {
+    shared: Arc<Shared>,
+    threads: Option<[JoinHandle<()>; 2]>,
+}
+
+impl Producer {
+    /// Connects to a service over its socket.
+    ///
+    /// With [`reconnect`](ProducerOptions::reconnect) this does not fail for want of a service: data sources
+    /// can be registered at once and are offered when one appears.
+    ///
+    /// # Errors
+    /// Bad address; no service, without `reconnect`; no threads.
+    pub fn connect(options: ProducerOptions) -> Result<Self, ProducerError> {
+        let address = match &options.address {
+            Some(address) => address.clone(),
+            None => Address::parse(defaults().producer).map_err(ProducerError::Address)?,
+        };
+        let first = match io::connect(&address) {
+            Ok(connection) => Some(connection),
+            Err(_) if options.reconnect => None,
+            Err(error) => {
+                return Err(ProducerError::Connect { address: address.to_string(), error });
+            }
+        };
+        let again = options.reconnect.then_some(address);
+        Self::run(options, first, again)
+    }
+
+    /// Uses a connection that exists, such as one to a service in this process
+    /// ([`InProcessService::producer`](super::in_process::InProcessService::producer)). There is no
+    /// reconnecting.
+    ///
+    /// # Errors
+    /// No threads.
+    pub fn attach(
+        connection: Box<dyn Connection<ProducerPort>>,
+        options: ProducerOptions,
+    ) -> Result<Self, ProducerError> {
+        Self::run(options, Some(connection), None)
+    }
+
+    fn run(
+        options: ProducerOptions,
+        first: Option<Box<dyn Connection<ProducerPort>>>,
+        again: Option<Address>,
+    ) -> Result<Self, ProducerError> {
+        let (steps, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared::new(options, steps.clone()));
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            let builder = std::thread::Builder::new().name(name.into());
+            builder.spawn(run).map_err(|_| ProducerError::Thread)
+        };
+        let dispatcher = dispatch::Dispatcher::new(inbox);
+        let sources = spawn("tracing-sources", Box::new(move || dispatcher.run()))?;
+        let io = io::Io::new(shared.clone(), again);
+        // If this one fails the other ends too: nobody is left to send it steps.
+        let io = spawn("tracing-io", Box::new(move || io.run(first)))?;
+        Ok(Self { shared, threads: Some([sources, io]) })
+    }
+
+    /// Offers `source` under `descriptor.name`. The service hears at the latest when it is connected.
+    ///
+    /// Starts and stops are always acknowledged, so the descriptor's `will_notify_on_*` are set whatever it
+    /// says.
+    ///
+    /// # Errors
+    /// [`ProducerError::Name`] without a name, or with one this producer offers already.
+    pub fn register(
+        &self,
+        descriptor: DataSourceDescriptor,
+        source: impl DataSource + 'static,
+    ) -> Result<(), ProducerError> {
+        self.shared.register(descriptor, source)
+    }
+
+    /// Changes the descriptor of a data source that has a non-zero id; name and id must stay.
+    ///
+    /// # Errors
+    /// [`ProducerError::Name`] if it is not registered.
+    pub fn update(&self, descriptor: DataSourceDescriptor) -> Result<(), ProducerError> {
+        self.shared.update(descriptor)
+    }
+
+    /// Takes a data source back; its instances are stopped. Unknown names are ignored.
+    pub fn unregister(&self, name: &str) {
+        self.shared.unregister(name);
+    }
+
+    /// Fires triggers, if a session waits for them. Without a service the first 256 are kept for it.
+    pub fn activate_triggers<T: Into<String>>(&self, names: impl IntoIterator<Item = T>) {
+        self.shared.activate_triggers(names.into_iter().map(Into::into).collect());
+    }
+
+    /// Waits until the service has dealt with everything sent so far, registrations and commits
+    /// included; first, if need be, for a connection, also when one is lost meanwhile. False after `timeout` or if
+    /// there is none and none will come.
+    pub fn sync(&self, timeout: Duration) -> bool {
+        let (done, wait) = mpsc::channel();
+        self.shared.control(Control::Sync(done));
+        wait.recv_timeout(timeout).is_ok()
+    }
+
+    /// Whether the service has accepted us.
+    pub fn is_connected(&self) -> bool {
+        self.shared.lock().connected
+    }
+
+    /// Waits until the connection is over and will not come back, or `timeout` has passed. True if it is
+    /// over.
+    pub fn wait_ended(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
+        let mut state = self.shared.lock();
+        while !state.ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+        true
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        let Some([sources, io]) = self.threads.take() else { return };
+        // Instances are stopped while the connection still works, then what they wrote is sent.
+        self.shared.step(Step::End);
+        let _ = sources.join();
+        self.shared.lock().finishing = true;
+        self.shared.wake();
+        let _ = io.join();
+    }
+}
+
+impl fmt::Debug for Producer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("Producer")
+            .field("name", &self.shared.options.name)
+            .field("connected", &state.connected)
+            .field("sources", &state.sources.keys())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,180 @@
+//! A producer without threads of its own: it does its work when it is polled.
+
+use core::fmt;
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use protos::DataSourceDescriptor;
+
+use super::dispatch::{Dispatcher, Step};
+use super::io::ParkThread;
+use super::options::{ProducerError, ProducerOptions};
+use super::session::{Session, Stepped};
+use super::shared::Shared;
+use crate::connection::{Connection, ConnectionWaker};
+use crate::data_source::DataSource;
+use crate::write::Park;
+use abi::ipc::port::ProducerPort;
+use abi::sync::{Arc, Mutex, lock, mpsc};
+use abi::time::BootTime;
+
+/// A [`Producer`](super::Producer) for a program with an event loop: everything, calls of data sources
+/// included, happens inside [`poll`](Self::poll), on the thread that calls it.
+///
+/// Poll it when something happened: the connection has something to read (for one to a
+/// service in this program: after each of its polls), its
+/// [`waker`](Self::waker) was used, data was written, or [`poll_timeout`](Self::poll_timeout) is over.
+///
+/// A writer used on the polling thread cannot wait for memory, as nobody would make any: whatever its policy,
+/// it drops. Writers on other threads wait as always.
+///
+/// Dropping it stops its instances and sends what their writers hold, without waiting for an answer.
+pub struct PolledProducer {
+    shared: Arc<Shared>,
+    dispatcher: Dispatcher,
+    session: Option<Session>,
+    park: Arc<ParkUnlessPolling>,
+}
+
+impl PolledProducer {
+    /// A producer over `connection`. `options.address` and `options.reconnect` mean nothing here: when the
+    /// connection is over, so is the producer.
+    #[must_use]
+    pub fn new(connection: Box<dyn Connection<ProducerPort>>, options: ProducerOptions) -> Self {
+        let (steps, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared::new(options, steps));
+        let park = Arc::new(ParkUnlessPolling::default());
+        let mut session = Session::new(Arc::clone(&shared), connection, park.clone());
+        let session = session.begin().then_some(session);
+        Self { shared, dispatcher: Dispatcher::new(inbox), session, park }
+    }
+
+    /// Offers `source` under `descriptor.name`; see [`Producer::register`](super::Producer::register).
+    ///
+    /// # Errors
+    /// [`ProducerError::Name`] without a name, or with one this producer offers already.
+    pub fn register(
+        &self,
+        descriptor: DataSourceDescriptor,
+        source: impl DataSource + 'static,
+    ) -> Result<(), ProducerError> {
+        self.shared.register(descriptor, source)
+    }
+
+    /// Changes the descriptor of a data source that has a non-zero id; name and id must stay.
+    ///
+    /// # Errors
+    /// [`ProducerError::Name`] if it is not registered.
+    pub fn update(&self, descriptor: DataSourceDescriptor) -> Result<(), ProducerError> {
+        self.shared.update(descriptor)
+    }
+
+    /// Takes a data source back; its instances are stopped. Unknown names are ignored.
+    pub fn unregister(&self, name: &str) {
+        self.shared.unregister(name);
+    }
+
+    /// Fires triggers, if a session waits for them.
+    pub fn activate_triggers<T: Into<String>>(&self, names: impl IntoIterator<Item = T>) {
+        self.shared.activate_triggers(names.into_iter().map(Into::into).collect());
+    }
+
+    /// Sends what there is to send, takes what came, and tells the data sources. Never waits. False once
+    /// the connection is over.
+    pub fn poll(&mut self) -> bool {
+        self.park.enter();
+        loop {
+            let more = match self.session.as_mut().map(|session| session.step(Some(Duration::ZERO)))
+            {
+                Some(Stepped::On) => true,
+                Some(Stepped::Idle) => false,
+                Some(Stepped::Over(_)) => {
+                    self.end();
+                    true
+                }
+                None => false,
+            };
+            if !self.dispatcher.poll() && !more {
+                return self.session.is_some();
+            }
+        }
+    }
+
+    /// When to poll at the latest, if nothing happens before: a batch of commits is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<BootTime> {
+        self.session.as_ref()?.poll_timeout()
+    }
+
+    /// What the producer uses to say that it wants to be polled; and what interrupts a thread that waits in
+    /// the connection. None once the connection is over.
+    #[must_use]
+    pub fn waker(&self) -> Option<ConnectionWaker> {
+        self.shared.lock().waker.clone()
+    }
+
+    /// Whether the service has accepted us.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.shared.lock().connected
+    }
+
+    fn end(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            session.end();
+        }
+        self.shared.step(Step::Disconnected);
+    }
+}
+
+impl Drop for PolledProducer {
+    fn drop(&mut self) {
+        self.park.enter();
+        self.dispatcher.poll();
+        self.dispatcher.stop_all();
+        self.poll();
+        self.end();
+        self.poll();
+    }
+}
+
+impl fmt::Debug for PolledProducer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolledProducer")
+            .field("name", &self.shared.options.name)
+            .field("connected", &self.is_connected())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits in real time, but not on the thread that would have to send what the wait is for: the one that
+/// polled last.
+#[derive(Default)]
+struct ParkUnlessPolling {
+    polling: Mutex<Option<ThreadId>>,
+    thread: ParkThread,
+}
+
+impl ParkUnlessPolling {
+    fn enter(&self) {
+        *lock(&self.polling) = Some(std::thread::current().id());
+    }
+
+    fn is_polling(&self) -> bool {
+        *lock(&self.polling) == Some(std::thread::current().id())
+    }
+}
+
+impl Park for ParkUnlessPolling {
+    fn park(&self, time: Duration) {
+        if !self.is_polling() {
+            self.thread.park(time);
+        }
+    }
+
+    fn give_up(&self) {
+        if !self.is_polling() {
+            self.thread.give_up();
+        }
+    }
+}

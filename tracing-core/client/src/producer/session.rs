@@ -1,0 +1,372 @@
+//! One connection of a producer, from the first request to the end.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use protos::producer_port::Request;
+use protos::{
+    CommitDataRequest, DataSourceConfig, GetAsyncCommandRequest, GetAsyncCommandResponse,
+    GetAsyncCommandResponseCmd as Command, GetAsyncCommandResponseSetupTracing,
+    InitializeConnectionResponse, SyncRequest,
+};
+use protozero::Message;
+
+use super::Scraping;
+use super::dispatch::{Setup, Step};
+use super::shared::{Control, Shared, register_request};
+use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
+use crate::write::{Arbiter, ArbiterOptions, FlushCallback, Park, Waker};
+use abi::ids::{CallId, FlushId, InstanceId};
+use abi::ipc::Rejected;
+use abi::ipc::port::ProducerPort;
+use abi::shm::{Layout, PageSize, Region, Smb};
+use abi::sync::{Arc, mpsc};
+use abi::time::BootTime;
+use os::{clock, shm};
+
+/// Memory of a producer whose service cannot share any, bytes (`producer_ipc_client_impl.cc`).
+const BY_VALUE_BYTES: usize = 1024 * 1024;
+/// How long the end of a producer may take.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) type Link = Box<dyn Connection<ProducerPort>>;
+
+/// Wakes the I/O thread for the arbiter.
+struct WakeIo(ConnectionWaker);
+
+impl Waker for WakeIo {
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+/// What a reply that will come is for.
+enum Expected {
+    Initialized,
+    Commands,
+    Callback(FlushCallback),
+    Synced(mpsc::Sender<()>),
+    Finished,
+}
+
+/// One connection, from the first request to the end.
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    link: Link,
+    park: Arc<dyn Park>,
+    expected: BTreeMap<CallId, Expected>,
+    arbiter: Option<Arbiter>,
+    direct_patching: bool,
+    by_value: bool,
+    accepted: bool,
+    /// Memory we brought, until the service has said whether it takes it.
+    own: Option<Region>,
+    finishing: Option<Instant>,
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Disconnected,
+    Finished,
+}
+
+/// What came of one step.
+pub(super) enum Stepped {
+    /// Something.
+    On,
+    /// Nothing: nothing came in time.
+    Idle,
+    /// The end.
+    Over(Over),
+}
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, link: Link, park: Arc<dyn Park>) -> Self {
+        shared.lock().waker = Some(link.waker());
+        Self {
+            shared,
+            link,
+            park,
+            expected: BTreeMap::new(),
+            arbiter: None,
+            direct_patching: false,
+            by_value: false,
+            accepted: false,
+            own: None,
+            finishing: None,
+        }
+    }
+
+    /// Says who we are. False if the service is gone already.
+    pub(super) fn begin(&mut self) -> bool {
+        if self.shared.options.own_memory {
+            // What cannot be made is done without: the service makes some.
+            self.own = shm::create(self.shared.options.own_sizes().0).ok();
+        }
+        let initialize = self.shared.options.initialize_request(self.own.is_some());
+        let initialize = Request::InitializeConnection(initialize);
+        let attachment = self.own.clone().map_or(Attachment::None, Attachment::Region);
+        let Ok(call) = self.link.send(initialize, true, attachment) else { return false };
+        self.expected.insert(call, Expected::Initialized);
+        let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
+        // The second does not wait for the answer to the first; all others do.
+        self.call(commands, Expected::Commands)
+    }
+
+    /// The connection is over: writers drop from here on.
+    pub(super) fn end(&mut self) {
+        for expected in std::mem::take(&mut self.expected).into_values() {
+            if let Expected::Synced(done) = expected {
+                self.ask_again(done);
+            }
+        }
+        let mut state = self.shared.lock();
+        state.waker = None;
+        state.connected = false;
+        drop(state);
+        if let Some(arbiter) = &self.arbiter {
+            arbiter.disconnect();
+        }
+    }
+
+    /// Whether the service took us.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    /// When there is something to send that nobody wakes us for.
+    pub(super) fn poll_timeout(&self) -> Option<BootTime> {
+        self.arbiter.as_ref().and_then(Arbiter::poll_timeout)
+    }
+
+    fn call(&mut self, request: Request, expected: Expected) -> bool {
+        match self.link.send(request, true, Attachment::None) {
+            Ok(call) => {
+                self.expected.insert(call, expected);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn tell(&mut self, request: Request) -> bool {
+        // Registrations are rejected if something is wrong with us; everything else is not answered.
+        let want_reply = matches!(request, Request::RegisterDataSource(_));
+        self.link.send(request, want_reply, Attachment::None).is_ok()
+    }
+
+    /// Sends what there is to send, then waits for one thing, up to `wait` (`None`: for ever), and handles it.
+    pub(super) fn step(&mut self, wait: Option<Duration>) -> Stepped {
+        if !self.send_all() {
+            return Stepped::Over(Over::Disconnected);
+        }
+        let now = BootTime(clock::boot_ns());
+        let batch = self.poll_timeout().map(|at| Duration::from_nanos(at.since_ns(now)));
+        let mut timeout = [batch, wait].into_iter().flatten().min();
+        if let Some(until) = self.finishing {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Stepped::Over(Over::Finished);
+            }
+            timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
+        }
+        match self.link.receive(timeout) {
+            Received::Woken => Stepped::On,
+            Received::TimedOut => Stepped::Idle,
+            Received::Disconnected if self.finishing.is_some() => Stepped::Over(Over::Finished),
+            Received::Disconnected => Stepped::Over(Over::Disconnected),
+            Received::Reply { call, result, has_more } => {
+                self.reply(call, result, has_more).map_or(Stepped::On, Stepped::Over)
+            }
+        }
+    }
+
+    fn reply(
+        &mut self,
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+    ) -> Option<Over> {
+        let expected = self.expected.remove(&call)?;
+        match (expected, result) {
+            (Expected::Initialized, Ok(bytes)) => self.initialized(&bytes),
+            // Refused: nothing we say will be heard.
+            (Expected::Initialized, Err(_)) => return Some(Over::Disconnected),
+            (Expected::Commands, Ok(bytes)) => {
+                if !self.command(&bytes) {
+                    return Some(Over::Disconnected);
+                }
+                if has_more {
+                    self.expected.insert(call, Expected::Commands);
+                }
+            }
+            // A part of the end of the connection, of which we are told next.
+            (Expected::Commands, Err(_)) if self.link.is_closed() => {}
+            // Without commands nothing would ever be asked of us again.
+            (Expected::Commands, Err(_)) => return Some(Over::Disconnected),
+            (Expected::Callback(done), _) => done(),
+            // Not heard: the next service will.
+            (Expected::Synced(done), Err(_)) if self.link.is_closed() => self.ask_again(done),
+            // A rejection means a service too old to know `Sync`: it answers in order all the same.
+            (Expected::Synced(done), _) => {
+                let _ = done.send(());
+            }
+            (Expected::Finished, _) => return Some(Over::Finished),
+        }
+        None
+    }
+
+    fn send_all(&mut self) -> bool {
+        if !self.accepted {
+            let finishing = self.shared.lock().finishing;
+            return !finishing || self.finishing.is_some() || self.finish();
+        }
+        if let Some(arbiter) = self.arbiter.clone() {
+            while let Some(outgoing) = arbiter.poll_request(BootTime(clock::boot_ns())) {
+                let sent = match outgoing.on_reply {
+                    Some(done) => self.call(outgoing.request, Expected::Callback(done)),
+                    None => self.tell(outgoing.request),
+                };
+                if !sent {
+                    return false;
+                }
+            }
+        }
+        loop {
+            let mut state = self.shared.lock();
+            let control = state.controls.pop_front();
+            let finishing = state.finishing;
+            drop(state);
+            let sent = match control {
+                Some(Control::Request(request)) => self.tell(*request),
+                Some(Control::Sync(done)) => {
+                    let request = Request::Sync(SyncRequest::default());
+                    match self.link.send(request, true, Attachment::None) {
+                        Ok(call) => {
+                            self.expected.insert(call, Expected::Synced(done));
+                            true
+                        }
+                        Err(_) => {
+                            self.ask_again(done);
+                            false
+                        }
+                    }
+                }
+                None if finishing && self.finishing.is_none() => return self.finish(),
+                None => return true,
+            };
+            if !sent {
+                return false;
+            }
+        }
+    }
+
+    /// Keeps a question for the next connection, if there is one.
+    fn ask_again(&self, done: mpsc::Sender<()>) {
+        self.shared.lock().controls.push_front(Control::Sync(done));
+    }
+
+    /// Everything is sent; a last call whose answer says that it arrived.
+    fn finish(&mut self) -> bool {
+        self.finishing = Some(Instant::now() + FINISH_TIMEOUT);
+        self.call(Request::CommitData(CommitDataRequest::default()), Expected::Finished)
+    }
+
+    fn initialized(&mut self, bytes: &[u8]) {
+        let reply = InitializeConnectionResponse::decode(bytes).unwrap_or_default();
+        self.direct_patching = reply.direct_smb_patching_supported == Some(true);
+        self.by_value = reply.use_shmem_emulation == Some(true);
+        self.accepted = true;
+        if let Some(own) = self.own.take()
+            && reply.using_shmem_provided_by_producer == Some(true)
+        {
+            self.make_arbiter(own, self.shared.options.own_sizes().1);
+        }
+        let mut state = self.shared.lock();
+        state.connected = true;
+        let registrations: Vec<_> = state
+            .sources
+            .values()
+            .map(|registered| Control::Request(Box::new(register_request(&registered.descriptor))))
+            .collect();
+        for registration in registrations.into_iter().rev() {
+            // Before a sync that was asked for meanwhile.
+            state.controls.push_front(registration);
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Passes a command on; false if the service cannot be worked with.
+    fn command(&mut self, bytes: &[u8]) -> bool {
+        // What we cannot read is from a newer service, and meant for a newer producer.
+        let Ok(GetAsyncCommandResponse { cmd: Some(command), .. }) =
+            GetAsyncCommandResponse::decode(bytes)
+        else {
+            return true;
+        };
+        let step = match command {
+            Command::SetupTracing(setup) => return self.setup_tracing(&setup),
+            Command::SetupDataSource(setup) => {
+                Step::Setup(self.setup(setup.new_instance_id, setup.config))
+            }
+            Command::StartDataSource(start) => {
+                Step::Start(self.setup(start.new_instance_id, start.config))
+            }
+            Command::StopDataSource(stop) => Step::Stop(InstanceId(stop.instance_id.unwrap_or(0))),
+            Command::ClearIncrementalState(clear) => {
+                Step::Clear(clear.data_source_ids.into_iter().map(InstanceId).collect())
+            }
+            Command::Flush(flush) => {
+                let id = FlushId(flush.request_id.unwrap_or(0));
+                // Without memory there is nothing to flush, and the service would not take our word.
+                let Some(arbiter) = self.arbiter.clone() else { return true };
+                let instances = flush.data_source_ids.into_iter().map(InstanceId).collect();
+                Step::Flush { arbiter, id, instances, flags: flush.flags.unwrap_or(0) }
+            }
+        };
+        self.shared.step(step);
+        true
+    }
+
+    fn setup(&self, id: Option<u64>, config: Option<DataSourceConfig>) -> Setup {
+        let config = config.unwrap_or_default();
+        let name = config.name.as_deref().unwrap_or_default();
+        let state = self.shared.lock();
+        let source = state.sources.get(name).map(|registered| registered.source.clone());
+        Setup { id: InstanceId(id.unwrap_or(0)), config, source, arbiter: self.arbiter.clone() }
+    }
+
+    fn setup_tracing(&mut self, setup: &GetAsyncCommandResponseSetupTracing) -> bool {
+        let came = self.link.take_region();
+        if self.arbiter.is_some() {
+            // Once per connection; writers hold chunks of the first.
+            return true;
+        }
+        let region = match came {
+            _ if self.by_value => Region::heap(BY_VALUE_BYTES),
+            Some(Ok(region)) => region,
+            Some(Err(_)) | None => return false,
+        };
+        self.make_arbiter(region, setup.shared_buffer_page_size_kb.unwrap_or(0) as usize * 1024)
+    }
+
+    fn make_arbiter(&mut self, region: Region, page_bytes: usize) -> bool {
+        let page_size = PageSize::new(page_bytes);
+        let Ok(smb) = page_size.and_then(|page_size| Smb::new(region, page_size)) else {
+            return false;
+        };
+        let options = ArbiterOptions {
+            layout: Layout::Div1,
+            direct_patching: self.direct_patching,
+            by_value: self.by_value,
+            batch_commits_ms: self.shared.options.batch_commits_ms,
+            scrape_on_flush: self.shared.options.scraping == Scraping::On,
+        };
+        let waker = Arc::new(WakeIo(self.link.waker()));
+        self.arbiter = Some(Arbiter::new(smb, options, waker, Arc::clone(&self.park)));
+        true
+    }
+}

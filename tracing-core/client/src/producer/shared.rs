@@ -1,0 +1,166 @@
+//! What the threads of a producer share, or the parts of one without threads: the data sources it offers, and
+//! what is to be told to the service.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use protos::producer_port::Request;
+use protos::{
+    ActivateTriggersRequest, DataSourceDescriptor, RegisterDataSourceRequest,
+    UnregisterDataSourceRequest, UpdateDataSourceRequest,
+};
+
+use super::dispatch::Step;
+use super::options::{ProducerError, ProducerOptions};
+use crate::connection::ConnectionWaker;
+use crate::data_source::DataSource;
+use crate::limits;
+use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock, mpsc};
+
+pub(super) fn register_request(descriptor: &DataSourceDescriptor) -> Request {
+    Request::RegisterDataSource(RegisterDataSourceRequest {
+        data_source_descriptor: Some(descriptor.clone()),
+        ..Default::default()
+    })
+}
+
+pub(super) type SharedSource = Arc<Mutex<Box<dyn DataSource>>>;
+
+pub(super) struct Registered {
+    pub(super) descriptor: DataSourceDescriptor,
+    pub(super) source: SharedSource,
+}
+
+/// What others ask of the I/O thread.
+pub(super) enum Control {
+    Request(Box<Request>),
+    Sync(mpsc::Sender<()>),
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) sources: BTreeMap<String, Registered>,
+    pub(super) controls: VecDeque<Control>,
+    /// Wakes the I/O thread while it serves a connection.
+    pub(super) waker: Option<ConnectionWaker>,
+    pub(super) connected: bool,
+    /// The data source thread is done and the rest is to be sent.
+    pub(super) finishing: bool,
+    /// The I/O thread is gone.
+    pub(super) ended: bool,
+}
+
+pub(super) struct Shared {
+    pub(super) options: ProducerOptions,
+    steps: mpsc::Sender<Step>,
+    pub(super) state: Mutex<State>,
+    /// Signalled when the I/O thread should look while it is not connected, and when it connects or
+    /// ends.
+    pub(super) changed: Condvar,
+}
+
+impl Shared {
+    pub(super) fn new(options: ProducerOptions, steps: mpsc::Sender<Step>) -> Self {
+        Self { options, steps, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    pub(super) fn control(&self, control: Control) {
+        let mut state = self.lock();
+        if !state.ended && state.controls.len() < limits::PRODUCER_CONTROLS_MAX {
+            state.controls.push_back(control);
+        }
+        drop(state);
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
+        let waker = self.lock().waker.clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        self.changed.notify_all();
+    }
+
+    /// Tells the data sources something. They are gone only when the producer is ending.
+    pub(super) fn step(&self, step: Step) {
+        let _ = self.steps.send(step);
+    }
+
+    pub(super) fn register(
+        &self,
+        descriptor: DataSourceDescriptor,
+        source: impl DataSource + 'static,
+    ) -> Result<(), ProducerError> {
+        let name = descriptor.name.clone().unwrap_or_default();
+        let mut descriptor = descriptor;
+        descriptor.will_notify_on_start = Some(true);
+        descriptor.will_notify_on_stop = Some(true);
+        let mut state = self.lock();
+        if name.is_empty() || state.sources.contains_key(&name) {
+            return Err(ProducerError::Name { name });
+        }
+        let request = register_request(&descriptor);
+        let source: SharedSource = Arc::new(Mutex::new(Box::new(source)));
+        state.sources.insert(name, Registered { descriptor, source });
+        // Otherwise it goes with the others when the connection is there.
+        if state.connected {
+            state.controls.push_back(Control::Request(Box::new(request)));
+        }
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    pub(super) fn update(&self, descriptor: DataSourceDescriptor) -> Result<(), ProducerError> {
+        let name = descriptor.name.clone().unwrap_or_default();
+        let mut state = self.lock();
+        let Some(registered) = state.sources.get_mut(&name) else {
+            return Err(ProducerError::Name { name });
+        };
+        registered.descriptor = DataSourceDescriptor {
+            will_notify_on_start: Some(true),
+            will_notify_on_stop: Some(true),
+            ..descriptor
+        };
+        let request = UpdateDataSourceRequest {
+            data_source_descriptor: Some(registered.descriptor.clone()),
+            ..Default::default()
+        };
+        if state.connected {
+            state
+                .controls
+                .push_back(Control::Request(Box::new(Request::UpdateDataSource(request))));
+        }
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    pub(super) fn unregister(&self, name: &str) {
+        let mut state = self.lock();
+        if state.sources.remove(name).is_none() {
+            return;
+        }
+        if state.connected {
+            let request = UnregisterDataSourceRequest {
+                data_source_name: Some(name.to_owned()),
+                ..Default::default()
+            };
+            state
+                .controls
+                .push_back(Control::Request(Box::new(Request::UnregisterDataSource(request))));
+        }
+        drop(state);
+        // The service stops them on its side without telling.
+        self.step(Step::Unregister(name.to_owned()));
+        self.wake();
+    }
+
+    pub(super) fn activate_triggers(&self, trigger_names: Vec<String>) {
+        let request = ActivateTriggersRequest { trigger_names, ..Default::default() };
+        self.control(Control::Request(Box::new(Request::ActivateTriggers(request))));
+    }
+}

@@ -1,0 +1,98 @@
+//! A connection that ends, and the pauses before the next one. What a whole producer does is tested in the crate
+//! `daemon`, against a service.
+
+use std::collections::VecDeque;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use abi::ids::CallId;
+use abi::ipc::port::ProducerPort;
+use abi::shm::Region;
+use bytes::Bytes;
+use os::shm::MapError;
+use protos::InitializeConnectionResponse;
+use protos::producer_port::Request;
+use protozero::Message as _;
+
+use super::io::ParkThread;
+use super::session::{Session, Stepped};
+use super::shared::{Control, Shared};
+use super::*;
+use crate::connection::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
+
+/// A service that accepts the producer and then goes away without answering any other call.
+struct Leaving {
+    replies: VecDeque<Received>,
+    calls: u64,
+    waker: ConnectionWaker,
+}
+
+impl Connection<ProducerPort> for Leaving {
+    fn send(
+        &mut self,
+        request: Request,
+        _want_reply: bool,
+        _attachment: Attachment,
+    ) -> Result<CallId, ConnectionError> {
+        self.calls += 1;
+        let call = CallId(self.calls);
+        if let Request::InitializeConnection(_) = request {
+            let response = InitializeConnectionResponse::default().encode_to_vec();
+            let result = Ok(Bytes::from(response));
+            self.replies.push_back(Received::Reply { call, result, has_more: false });
+        }
+        Ok(call)
+    }
+
+    fn receive(&mut self, _timeout: Option<Duration>) -> Received {
+        self.replies.pop_front().unwrap_or(Received::Disconnected)
+    }
+
+    fn take_region(&mut self) -> Option<Result<Region, MapError>> {
+        None
+    }
+
+    fn waker(&self) -> ConnectionWaker {
+        self.waker.clone()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.replies.is_empty()
+    }
+}
+
+/// A fence that was sent to a service that went away is sent to the next one, and not reported as passed.
+#[test]
+fn a_fence_outlives_its_connection() {
+    let (steps, _told) = mpsc::channel();
+    let shared = Arc::new(Shared::new(ProducerOptions::new("test"), steps));
+    let leaving =
+        Leaving { replies: VecDeque::new(), calls: 0, waker: ConnectionWaker::from_fn(|| {}) };
+    let mut session =
+        Session::new(shared.clone(), Box::new(leaving), Arc::new(ParkThread::default()));
+    assert!(session.begin());
+    while !session.is_accepted() {
+        assert!(matches!(session.step(None), Stepped::On));
+    }
+    let (done, wait) = mpsc::channel();
+    shared.control(Control::Sync(done));
+    while !matches!(session.step(None), Stepped::Over(_)) {}
+    session.end();
+    assert_eq!(wait.try_recv(), Err(mpsc::TryRecvError::Empty));
+    assert_eq!(shared.lock().controls.len(), 1);
+}
+
+#[test]
+fn pauses_grow_until_a_connection_lasts() {
+    let mut backoff = super::io::Backoff::default();
+    let ms = |time: Duration| time.as_millis();
+    let short = Duration::from_millis(5);
+    let absent: Vec<_> = (0..7).map(|_| ms(backoff.absent())).collect();
+    assert_eq!(absent, [100, 200, 400, 800, 1600, 2000, 2000]);
+    // A service that says no is asked less and less often.
+    let refused: Vec<_> = (0..11).map(|_| ms(backoff.lost(false, short))).collect();
+    assert_eq!(refused, [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
+    assert_eq!(ms(backoff.lost(true, short)), 2000, "taken, but not for long");
+    assert_eq!(ms(backoff.lost(true, Duration::from_secs(3))), 100);
+    assert_eq!(ms(backoff.absent()), 100, "and nobody is there now");
+}

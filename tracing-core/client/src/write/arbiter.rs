@@ -1,0 +1,514 @@
+//! One producer's side of a shared memory buffer, shared by all its writers.
+//!
+//! ```text
+//!  writer threads                        arbiter                         transport thread
+//!  acquire  ──────────> scan pages for a free chunk
+//!  return   ──────────> complete it, add to the pending commit ── wake ──>
+//!  patch    ──────────> into the chunk, or the commit                    poll_request ──> service
+//!  flush    ──────────> close the commit, remember who waits
+//! ```
+//!
+//! One mutex for all of it; nothing is called while it is locked. A writer comes here once per chunk and
+//! not per packet. Order is what the service sees in the end: everything leaves through one queue.
+
+use core::fmt;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+
+use protos::producer_port::Request;
+use protos::{RegisterTraceWriterRequest, UnregisterTraceWriterRequest};
+
+use crate::write::commit::{self, PendingCommit, Scraped};
+use crate::write::patches::PatchList;
+use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
+use crate::write::writer::TraceWriter;
+use abi::ids::{BufferId, FlushId, WriterId};
+use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, WritableChunk};
+use abi::sync::{Arc, Mutex, lock};
+use abi::time::BootTime;
+
+/// Pages after which a scan looks whether it can go back to the first one.
+const NEAR_PAGES: usize = 32;
+
+/// Called once what was committed before has reached the service.
+pub type FlushCallback = Box<dyn FnOnce() + Send>;
+
+/// How an arbiter goes about its work.
+#[derive(Clone, Copy, Debug)]
+pub struct ArbiterOptions {
+    /// How pages are cut. Upstream's producers always take whole pages.
+    pub layout: Layout,
+    /// The service said that it copes with chunks that complete late: lengths are then patched in shared
+    /// memory when the chunk has not been committed yet.
+    pub direct_patching: bool,
+    /// The memory is not shared with the service: chunks travel by value, inside commits.
+    pub by_value: bool,
+    /// Commits are collected for this long, ms; 0 sends each as soon as the transport gets to it.
+    pub batch_commits_ms: u32,
+    /// Before a flush is acknowledged, copies of what writers still hold are sent. Only for chunks that
+    /// travel by value: into shared memory the service looks by itself.
+    pub scrape_on_flush: bool,
+}
+
+impl Default for ArbiterOptions {
+    fn default() -> Self {
+        Self {
+            layout: Layout::Div1,
+            direct_patching: false,
+            by_value: false,
+            batch_commits_ms: 0,
+            scrape_on_flush: false,
+        }
+    }
+}
+
+/// Something to send to the service.
+pub struct Outgoing {
+    /// The request.
+    pub request: Request,
+    /// If any: ask for a reply, and call this when it has come, whatever it says. If the connection
+    /// ends first, drop it.
+    pub on_reply: Option<FlushCallback>,
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("request", &self.request)
+            .field("on_reply", &self.on_reply.is_some())
+            .finish()
+    }
+}
+
+/// When the pending commit is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// Nobody asked.
+    No,
+    /// Some time after it was begun; the transport has not told the time yet.
+    Batch,
+    /// Then.
+    At(BootTime),
+    /// With the next poll.
+    Now,
+}
+
+enum Item {
+    Request(Box<Request>),
+    Commit(PendingCommit, Vec<FlushCallback>),
+    /// What writers hold when it is this one's turn.
+    Scrape,
+}
+
+struct State {
+    /// Page of the last success: where the next scan starts.
+    page_idx: usize,
+    pending: Option<PendingCommit>,
+    due: Due,
+    /// What left the pending commit but not this arbiter.
+    outbox: VecDeque<Item>,
+    /// Ready to be polled, already cut to size.
+    ready: VecDeque<Outgoing>,
+    writers: BTreeMap<u16, BufferId>,
+    last_writer: u16,
+    batch_commits_ms: u32,
+    disconnected: bool,
+}
+
+struct Shared {
+    smb: Smb,
+    options: ArbiterOptions,
+    state: Mutex<State>,
+    waker: Arc<dyn Waker>,
+    park: Arc<dyn Park>,
+}
+
+/// See the [module](self). Clones are the same arbiter.
+#[derive(Clone)]
+pub struct Arbiter(Arc<Shared>);
+
+impl Arbiter {
+    /// An arbiter over `smb`, whose chunks must all be free.
+    ///
+    /// `waker` is called when [`poll_request`](Self::poll_request) has something new; `park` is how
+    /// stalled writers wait.
+    pub fn new(
+        smb: Smb,
+        options: ArbiterOptions,
+        waker: Arc<dyn Waker>,
+        park: Arc<dyn Park>,
+    ) -> Self {
+        let state = State {
+            page_idx: 0,
+            pending: None,
+            due: Due::No,
+            outbox: VecDeque::new(),
+            ready: VecDeque::new(),
+            writers: BTreeMap::new(),
+            last_writer: 0,
+            batch_commits_ms: options.batch_commits_ms,
+            disconnected: false,
+        };
+        Self(Arc::new(Shared { smb, options, state: Mutex::new(state), waker, park }))
+    }
+
+    /// The memory.
+    pub fn smb(&self) -> &Smb {
+        &self.0.smb
+    }
+
+    // ------------------------------------------------------------ for data sources
+
+    /// A writer whose packets go to `buffer`.
+    ///
+    /// If the ids are used up (32767 writers live), or the connection is gone, the writer drops all it is
+    /// given.
+    pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
+        let id = self.with(|state| {
+            let id = state.new_writer_id(buffer)?;
+            state.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
+                RegisterTraceWriterRequest {
+                    trace_writer_id: Some(u32::from(id.0)),
+                    target_buffer: Some(u32::from(buffer.0)),
+                    ..Default::default()
+                },
+            ))));
+            Some(id)
+        });
+        self.0.waker.wake();
+        TraceWriter::new(id.map(|id| (self.clone(), id)), buffer, policy)
+    }
+
+    /// From the next commit on, commits are collected for `ms` milliseconds.
+    pub fn set_batch_commits_ms(&self, ms: u32) {
+        self.with(|state| state.batch_commits_ms = ms);
+    }
+
+    /// Sends what is committed; `done` is called when it has reached the service.
+    ///
+    /// Says nothing about chunks that writers still hold: flush those first. If the connection is or
+    /// goes away `done` is dropped without being called.
+    pub fn flush(&self, done: Option<FlushCallback>) {
+        let unheard = self.with(|state| {
+            if state.disconnected {
+                return done;
+            }
+            let callbacks: Vec<_> = done.into_iter().collect();
+            if state.pending.is_some() || !callbacks.is_empty() {
+                state.close_pending(callbacks);
+            }
+            None
+        });
+        // What it owns may do anything when dropped, so not under the lock.
+        drop(unheard);
+        self.0.waker.wake();
+    }
+
+    /// Tells the service that flush `id` is done, after everything committed before.
+    pub fn notify_flush_complete(&self, id: FlushId) {
+        self.with(|state| {
+            if state.disconnected {
+                return;
+            }
+            if self.0.options.by_value && self.0.options.scrape_on_flush {
+                if state.pending.is_some() {
+                    state.close_pending(Vec::new());
+                }
+                state.outbox.push_back(Item::Scrape);
+            }
+            state.pending.get_or_insert_default().ack_flush(id);
+            state.due = Due::Now;
+        });
+        self.0.waker.wake();
+    }
+
+    /// Queues a request behind everything committed before.
+    pub fn send(&self, request: Request) {
+        self.with(|state| {
+            if state.disconnected {
+                return;
+            }
+            if state.pending.is_some() {
+                state.close_pending(Vec::new());
+            }
+            state.outbox.push_back(Item::Request(Box::new(request)));
+        });
+        self.0.waker.wake();
+    }
+
+    /// Whether no writer is alive.
+    pub fn is_idle(&self) -> bool {
+        self.with(|state| state.writers.is_empty())
+    }
+
+    // ------------------------------------------------------------ for the transport
+
+    /// The next request to send. `now` starts the clock of a batch.
+    pub fn poll_request(&self, now: BootTime) -> Option<Outgoing> {
+        loop {
+            let item = {
+                let mut state = lock(&self.0.state);
+                if let Some(outgoing) = state.ready.pop_front() {
+                    return Some(outgoing);
+                }
+                match state.outbox.pop_front() {
+                    Some(item) => item,
+                    None => {
+                        if state.due == Due::Batch {
+                            let ms = u64::from(state.batch_commits_ms);
+                            state.due = Due::At(now.plus_ms(ms));
+                        }
+                        match state.due {
+                            Due::Now => {}
+                            Due::At(time) if time <= now => {}
+                            _ => return None,
+                        }
+                        state.close_pending(Vec::new());
+                        continue;
+                    }
+                }
+            };
+            let (commit, callbacks) = match item {
+                Item::Request(request) => {
+                    return Some(Outgoing { request: *request, on_reply: None });
+                }
+                Item::Commit(commit, callbacks) => (commit, callbacks),
+                Item::Scrape => {
+                    let requests = self.scrape().into_iter();
+                    let ready = requests.map(|request| Outgoing { request, on_reply: None });
+                    lock(&self.0.state).ready.extend(ready);
+                    continue;
+                }
+            };
+            // Copying chunks and building messages needs no lock: the commit is out of reach already.
+            let requests = commit.into_requests(self.0.options.by_value);
+            let mut ready: VecDeque<_> =
+                requests.into_iter().map(|request| Outgoing { request, on_reply: None }).collect();
+            if !callbacks.is_empty()
+                && let Some(last) = ready.back_mut()
+            {
+                last.on_reply = Some(Box::new(move || callbacks.into_iter().for_each(|f| f())));
+            }
+            let first = ready.pop_front();
+            lock(&self.0.state).ready.append(&mut ready);
+            return first;
+        }
+    }
+
+    /// Copies of all chunks that registered writers have begun at least two fragments in, the last of
+    /// which may not be finished.
+    fn scrape(&self) -> Vec<Request> {
+        // Locked all the while: a chunk that its writer returns now cannot be another's before we are done.
+        let state = lock(&self.0.state);
+        let (smb, mut scraped) = (&self.0.smb, Vec::new());
+        for page_idx in 0..smb.page_count() {
+            for chunk_idx in 0..smb.chunk_count(page_idx) {
+                let mut payload = Vec::new();
+                let Some((header, complete)) = smb.scrape_chunk(page_idx, chunk_idx, &mut payload)
+                else {
+                    continue;
+                };
+                if complete || header.packets.count() < 2 {
+                    continue;
+                }
+                if let Some(&buffer) = state.writers.get(&header.writer.0) {
+                    scraped.push(Scraped { page_idx, chunk_idx, buffer, header, payload });
+                }
+            }
+        }
+        drop(state);
+        commit::scraped_requests(scraped)
+    }
+
+    /// When to poll again at the latest, as things are now.
+    pub fn poll_timeout(&self) -> Option<BootTime> {
+        match lock(&self.0.state).due {
+            Due::At(time) => Some(time),
+            Due::No | Due::Batch | Due::Now => None,
+        }
+    }
+
+    /// The connection is gone: nothing will be freed or answered any more. Writers drop from here on, and
+    /// those that stall stop waiting.
+    pub fn disconnect(&self) {
+        let dropped = self.with(|state| {
+            state.disconnected = true;
+            state.due = Due::No;
+            let queues = (core::mem::take(&mut state.outbox), core::mem::take(&mut state.ready));
+            (queues, state.pending.take())
+        });
+        // Callbacks may do anything when dropped, so not under the lock.
+        drop(dropped);
+    }
+
+    // ------------------------------------------------------------ for writers
+
+    /// A free chunk under `header`; waits for one if the policy says so.
+    pub(super) fn acquire(
+        &self,
+        header: ChunkHeader,
+        policy: BufferExhaustedPolicy,
+    ) -> Option<WritableChunk> {
+        let mut schedule = StallSchedule::default();
+        loop {
+            {
+                let mut state = lock(&self.0.state);
+                if state.disconnected {
+                    return None;
+                }
+                if let Some(chunk) = state.scan(&self.0.smb, self.0.options.layout, header) {
+                    return Some(chunk);
+                }
+                if policy == BufferExhaustedPolicy::Drop {
+                    return None;
+                }
+                // What is complete but uncommitted can only be freed once the service knows of it.
+                if state.pending.is_some() {
+                    state.due = Due::Now;
+                }
+            }
+            self.0.waker.wake();
+            match schedule.next_sleep() {
+                Some(time) => self.0.park.park(time),
+                None => {
+                    if policy == BufferExhaustedPolicy::Stall {
+                        self.0.park.give_up();
+                    }
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Takes a chunk that its writer is done with, and patches that can leave.
+    pub(super) fn return_chunk(
+        &self,
+        chunk: WritableChunk,
+        buffer: BufferId,
+        patches: &mut PatchList,
+    ) {
+        self.update(chunk.writer(), buffer, Some(chunk), patches);
+    }
+
+    /// Takes the patches that can leave.
+    pub(super) fn send_patches(&self, writer: WriterId, buffer: BufferId, patches: &mut PatchList) {
+        if patches.is_ready() {
+            self.update(writer, buffer, None, patches);
+        }
+    }
+
+    /// A writer is gone; its last chunk was returned before.
+    pub(super) fn release_writer(&self, id: WriterId) {
+        self.with(|state| state.writers.remove(&id.0));
+        self.send(Request::UnregisterTraceWriter(UnregisterTraceWriterRequest {
+            trace_writer_id: Some(u32::from(id.0)),
+            ..Default::default()
+        }));
+    }
+
+    fn update(
+        &self,
+        writer: WriterId,
+        buffer: BufferId,
+        chunk: Option<WritableChunk>,
+        patches: &mut PatchList,
+    ) {
+        let ArbiterOptions { direct_patching, by_value, .. } = self.0.options;
+        let half = self.0.smb.bytes() / 2;
+        let wake = self.with(|state| {
+            if state.disconnected {
+                while patches.pop_ready().is_some() {}
+                return false;
+            }
+            let before = state.due;
+            let pending = state.pending.get_or_insert_default();
+            if let Some(chunk) = chunk {
+                let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
+                pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));
+            }
+            let mut emitted = false;
+            while let Some(patch) = patches.pop_ready() {
+                if !(direct_patching && pending.patch_held(writer, patch, by_value)) {
+                    pending.add_patch(buffer, writer, patch);
+                    emitted = true;
+                }
+            }
+            if emitted || by_value || pending.chunk_bytes >= half || state.batch_commits_ms == 0 {
+                state.due = Due::Now;
+            } else if state.due == Due::No {
+                state.due = Due::Batch;
+            }
+            state.due != before
+        });
+        if wake {
+            self.0.waker.wake();
+        }
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+        f(&mut lock(&self.0.state))
+    }
+}
+
+impl State {
+    /// The next id after the last one given out: a freed id rests as long as possible, because the message
+    /// that unregisters it may still be on its way.
+    fn new_writer_id(&mut self, buffer: BufferId) -> Option<WriterId> {
+        if self.disconnected || self.writers.len() >= usize::from(WriterId::MAX) {
+            return None;
+        }
+        loop {
+            self.last_writer =
+                if self.last_writer >= WriterId::MAX { 1 } else { self.last_writer + 1 };
+            if let Entry::Vacant(free) = self.writers.entry(self.last_writer) {
+                free.insert(buffer);
+                return Some(WriterId(self.last_writer));
+            }
+        }
+    }
+
+    fn close_pending(&mut self, callbacks: Vec<FlushCallback>) {
+        let commit = self.pending.take().unwrap_or_default();
+        self.due = Due::No;
+        self.outbox.push_back(Item::Commit(commit, callbacks));
+    }
+
+    /// Finds a free chunk: pages round-robin from the last success, the lowest chunk of each first.
+    ///
+    /// Every [`NEAR_PAGES`] it starts anew if the service is done with the first page: as long as that keeps up, the
+    /// same few pages go round, which the caches hold, and the rest of the memory is never asked for.
+    fn scan(&mut self, smb: &Smb, layout: Layout, header: ChunkHeader) -> Option<WritableChunk> {
+        let pages = smb.page_count();
+        for i in 0..pages {
+            let page_idx = (self.page_idx + i) % pages;
+            let mut free = smb.page_hint(page_idx).free_chunks();
+            if free == 0 && smb.page_hint(page_idx).is_free() && smb.try_partition(page_idx, layout)
+            {
+                free = (1 << layout.chunk_count()) - 1;
+            }
+            while free != 0 {
+                let chunk_idx = free.trailing_zeros() as usize;
+                free &= free - 1;
+                if let Some(chunk) = smb.try_acquire(page_idx, chunk_idx, header) {
+                    let behind = page_idx + 1;
+                    let anew = behind.is_multiple_of(NEAR_PAGES) && smb.page_hint(0).is_free();
+                    self.page_idx = if anew { 0 } else { page_idx };
+                    return Some(chunk);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl fmt::Debug for Arbiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.0.state);
+        f.debug_struct("Arbiter")
+            .field("smb", &self.0.smb)
+            .field("due", &state.due)
+            .field("writers", &state.writers.len())
+            .field("disconnected", &state.disconnected)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,229 @@
+//! What is to be told to the service in one go: chunks to take, patches, a flush that is done.
+
+use protos::producer_port::Request;
+use protos::{
+    CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunkToPatchPatch,
+    CommitDataRequestChunksToMove,
+};
+
+use crate::write::patches::FilledPatch;
+use abi::ids::{BufferId, ChunkId, FlushId, WriterId};
+use abi::limits::PATCHES_PER_CHUNK_MAX;
+use abi::shm::{ChunkFlags, ChunkHeader, WritableChunk};
+
+/// Estimated size at which a commit is split: a frame of the socket less room for its envelope
+/// (`shared_memory_arbiter_impl.cc`). Upstream splits only commits that carry chunks by value; ours are
+/// always split, since the patches of one very large packet can come all at once.
+const COMMIT_BYTES_MAX: usize = 128 * 1024 - 512;
+/// What a moved chunk, and the head of a patch entry, count for beside their data, bytes.
+const ENTRY_BYTES: usize = 32;
+/// What a patch counts for, its four bytes included.
+const PATCH_BYTES: usize = 4 + 16;
+
+/// A chunk on its way to the service.
+#[derive(Debug)]
+struct Move {
+    page_idx: usize,
+    chunk_idx: usize,
+    buffer: BufferId,
+    /// The chunk, while it is still ours: it needs patches that may arrive before the commit leaves, or
+    /// its memory is not shared and it travels by value.
+    held: Option<WritableChunk>,
+}
+
+/// Patches of one chunk that left without them.
+#[derive(Debug)]
+struct ChunkPatches {
+    buffer: BufferId,
+    writer: WriterId,
+    chunk: ChunkId,
+    patches: Vec<(u16, [u8; 4])>,
+    has_more: bool,
+}
+
+/// A commit being put together.
+#[derive(Debug, Default)]
+pub(super) struct PendingCommit {
+    moves: Vec<Move>,
+    patches: Vec<ChunkPatches>,
+    flush: Option<FlushId>,
+    /// Sizes of the chunks in it, headers included.
+    pub(super) chunk_bytes: usize,
+}
+
+impl PendingCommit {
+    /// Adds a chunk. It is completed at once unless `hold`.
+    pub(super) fn add_chunk(&mut self, chunk: WritableChunk, buffer: BufferId, hold: bool) {
+        self.chunk_bytes += chunk.bytes();
+        let (page_idx, chunk_idx) = (chunk.page_idx(), chunk.chunk_idx());
+        let held = if hold {
+            Some(chunk)
+        } else {
+            // A chunk whose state somebody tampered with is lost. The move is sent all the same: the
+            // service skips it, and our order stays the order of events.
+            let _ = chunk.complete();
+            None
+        };
+        self.moves.push(Move { page_idx, chunk_idx, buffer, held });
+    }
+
+    /// Stores a patch into its chunk, if that is still here; the last one completes the chunk. False
+    /// if it left already: the patch has to follow it.
+    pub(super) fn patch_held(
+        &mut self,
+        writer: WriterId,
+        patch: FilledPatch,
+        by_value: bool,
+    ) -> bool {
+        for entry in self.moves.iter_mut().rev() {
+            let Some(chunk) = &mut entry.held else { continue };
+            if chunk.writer() != writer || chunk.id() != patch.chunk {
+                continue;
+            }
+            // Open lengths are linked through memory that the peer shares. A forged link can lead out of the
+            // payload; what it led to is not stored, and the packet is broken, as its memory was.
+            let _ = chunk.write(usize::from(patch.offset), &patch.data);
+            if !patch.has_more {
+                chunk.remove_flags(ChunkFlags::NEEDS_PATCHING);
+                if !by_value && let Some(chunk) = entry.held.take() {
+                    let _ = chunk.complete();
+                }
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Adds a patch for a chunk that left already.
+    pub(super) fn add_patch(&mut self, buffer: BufferId, writer: WriterId, patch: FilledPatch) {
+        let data = (patch.offset, patch.data);
+        if let Some(last) = self.patches.last_mut()
+            && last.writer == writer
+            && last.chunk == patch.chunk
+        {
+            if last.patches.len() < PATCHES_PER_CHUNK_MAX {
+                last.patches.push(data);
+                last.has_more = patch.has_more;
+                return;
+            }
+            // The service does not look at more than that many in one entry.
+            last.has_more = true;
+        }
+        self.patches.push(ChunkPatches {
+            buffer,
+            writer,
+            chunk: patch.chunk,
+            patches: vec![data],
+            has_more: patch.has_more,
+        });
+    }
+
+    /// Acknowledges flush `id`, and with it all older ones, once the rest of this commit is in.
+    pub(super) fn ack_flush(&mut self, id: FlushId) {
+        self.flush = Some(self.flush.map_or(id, |old| old.max(id)));
+    }
+
+    /// The requests this is sent as: usually one; more only if they would not fit a frame. Moves come
+    /// before patches and both in order, the flush id with the last.
+    pub(super) fn into_requests(self, by_value: bool) -> Vec<Request> {
+        let mut split = Split::default();
+        for entry in self.moves {
+            let data = entry.held.and_then(|chunk| {
+                if by_value {
+                    let mut data = Vec::with_capacity(chunk.bytes());
+                    chunk.take_by_value(&mut data);
+                    return Some(data);
+                }
+                // Patches are missing, and the service is about to look for the chunk: it goes as it is,
+                // and they follow.
+                let _ = chunk.complete();
+                None
+            });
+            let cost = ENTRY_BYTES + data.as_ref().map_or(0, Vec::len);
+            split.room_for(cost).chunks_to_move.push(CommitDataRequestChunksToMove {
+                page: Some(wire(entry.page_idx)),
+                chunk: Some(wire(entry.chunk_idx)),
+                target_buffer: Some(u32::from(entry.buffer.0)),
+                data,
+                ..Default::default()
+            });
+        }
+        for entry in self.patches {
+            let cost = ENTRY_BYTES + entry.patches.len() * PATCH_BYTES;
+            split.room_for(cost).chunks_to_patch.push(CommitDataRequestChunkToPatch {
+                target_buffer: Some(u32::from(entry.buffer.0)),
+                writer_id: Some(u32::from(entry.writer.0)),
+                chunk_id: Some(entry.chunk.0),
+                patches: entry.patches.into_iter().map(patch_message).collect(),
+                has_more_patches: Some(entry.has_more),
+                ..Default::default()
+            });
+        }
+        split.current.flush_request_id = self.flush.map(|id| id.0);
+        split.done.push(Request::CommitData(split.current));
+        split.done
+    }
+}
+
+/// What a chunk had when it was looked into, while its writer went on.
+pub(super) struct Scraped {
+    pub(super) page_idx: usize,
+    pub(super) chunk_idx: usize,
+    pub(super) buffer: BufferId,
+    pub(super) header: ChunkHeader,
+    pub(super) payload: Vec<u8>,
+}
+
+/// The requests that copies of unfinished chunks are sent as, split as commits are.
+pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
+    let mut split = Split::default();
+    for chunk in scraped {
+        let data = [&chunk.header.to_bytes()[..], &chunk.payload].concat();
+        split.room_for(ENTRY_BYTES + data.len()).chunks_to_move.push(
+            CommitDataRequestChunksToMove {
+                page: Some(wire(chunk.page_idx)),
+                chunk: Some(wire(chunk.chunk_idx)),
+                target_buffer: Some(u32::from(chunk.buffer.0)),
+                data: Some(data),
+                chunk_incomplete: Some(true),
+                ..Default::default()
+            },
+        );
+    }
+    if split.bytes > 0 {
+        split.done.push(Request::CommitData(split.current));
+    }
+    split.done
+}
+
+fn patch_message((offset, data): (u16, [u8; 4])) -> CommitDataRequestChunkToPatchPatch {
+    CommitDataRequestChunkToPatchPatch {
+        offset: Some(u32::from(offset)),
+        data: Some(data.to_vec()),
+        ..Default::default()
+    }
+}
+
+/// Page and chunk indices are at most a few thousand.
+fn wire(idx: usize) -> u32 {
+    u32::try_from(idx).unwrap_or(u32::MAX)
+}
+
+#[derive(Default)]
+struct Split {
+    current: CommitDataRequest,
+    bytes: usize,
+    done: Vec<Request>,
+}
+
+impl Split {
+    /// The request that an entry of `cost` bytes goes into.
+    fn room_for(&mut self, cost: usize) -> &mut CommitDataRequest {
+        if self.bytes > 0 && self.bytes + cost > COMMIT_BYTES_MAX {
+            self.done.push(Request::CommitData(core::mem::take(&mut self.current)));
+            self.bytes = 0;
+        }
+        self.bytes += cost;
+        &mut self.current
+    }
+}

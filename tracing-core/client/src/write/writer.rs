@@ -1,0 +1,197 @@
+//! A sequence of packets: what one thread of a data source writes with.
+
+use core::fmt;
+
+use protos::TracePacketWriter;
+use protozero::encode::{Scope, StreamOf};
+use protozero::rt::{self, Writer};
+
+use crate::write::arbiter::{Arbiter, FlushCallback};
+use crate::write::policy::BufferExhaustedPolicy;
+use crate::write::sink::ChunkSink;
+use abi::ids::{BufferId, WriterId};
+
+/// While packets are dropped, a chunk is asked for again after this many bytes: asking locks the
+/// arbiter and scans every page. (Upstream writes into a scratch buffer of this size and asks when
+/// it is full.)
+const RETRY_BYTES: u64 = 1024;
+
+/// `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free shared memory
+/// (256).
+const LOSS_MARK: u32 = 1 | 256;
+
+/// Writes packets straight into shared memory. One per thread: it can be sent to another but not
+/// shared.
+///
+/// Packets are written through the generated writers and are committed when their chunk is full, at
+/// [`flush`](Self::flush), and when the writer is dropped. What a writer writes arrives in order.
+///
+/// ```
+/// # fn example(writer: &mut tracing_core::producer::TraceWriter) {
+/// let mut packet = writer.new_packet();
+/// packet.timestamp(123);
+/// packet.for_testing().str("hello");
+/// # }
+/// ```
+pub struct TraceWriter {
+    stream: StreamOf<ChunkSink>,
+    /// `first_packet_on_sequence` was not written yet.
+    first: bool,
+    /// Packets are missing before the next one.
+    lost: bool,
+    /// `stream.written()` when dropping was noticed, or a chunk was last asked for.
+    dropped_since: u64,
+}
+
+impl TraceWriter {
+    pub(super) fn new(
+        home: Option<(Arbiter, WriterId)>,
+        buffer: BufferId,
+        policy: BufferExhaustedPolicy,
+    ) -> Self {
+        Self {
+            stream: StreamOf::new(ChunkSink::new(home, buffer, policy)),
+            first: true,
+            lost: false,
+            dropped_since: 0,
+        }
+    }
+
+    /// A writer that drops everything and belongs to nobody: its id is 0.
+    pub fn null() -> Self {
+        Self::new(None, BufferId(0), BufferExhaustedPolicy::Drop)
+    }
+
+    /// Begins a packet; it ends when the returned writer is dropped.
+    ///
+    /// Never fails. If there is no free chunk the packet is lost or, by the policy, this waits.
+    #[inline]
+    pub fn new_packet(&mut self) -> TracePacketWriter<'_> {
+        self.new_packet_as()
+    }
+
+    /// Begins a packet through another view of `TracePacket`, such as one with extensions.
+    #[inline]
+    pub fn new_packet_as<'w, W: Writer<'w>>(&'w mut self) -> W {
+        W::from_scope(self.begin())
+    }
+
+    /// One function for all kinds of packets: what differs is what comes after.
+    #[inline(never)]
+    fn begin(&mut self) -> Scope<'_> {
+        let sink = self.stream.sink();
+        if self.first || self.lost || sink.dropping || sink.in_packet {
+            return self.begin_marked();
+        }
+        self.stream.root()
+    }
+
+    /// Begins a packet that has to say something about the sequence.
+    #[cold]
+    #[inline(never)]
+    fn begin_marked(&mut self) -> Scope<'_> {
+        if self.stream.sink().in_packet {
+            self.stream.end_forgotten();
+        }
+        if self.stream.sink().dropping {
+            self.begin_dropped();
+        }
+        let mut scope = self.stream.root();
+        if self.lost && scope.error().is_none() {
+            self.lost = false;
+            rt::uint32::<42>(&mut scope, LOSS_MARK);
+        }
+        // Once, even if this packet is lost: the next one then says that something is missing.
+        if core::mem::take(&mut self.first) {
+            rt::bool::<87>(&mut scope, true);
+        }
+        scope
+    }
+
+    /// Writes a packet that is encoded already: the fields of a `TracePacket`.
+    pub fn write_raw(&mut self, fields: &[u8]) {
+        self.new_packet().append_raw(fields);
+    }
+
+    fn begin_dropped(&mut self) {
+        let written = self.stream.written();
+        if !self.lost {
+            self.lost = true;
+            self.dropped_since = written;
+        }
+        if written.wrapping_sub(self.dropped_since) >= RETRY_BYTES {
+            self.dropped_since = written;
+            self.stream.sink_mut().retry = true;
+        }
+    }
+
+    /// Commits everything written so far.
+    pub fn flush(&mut self) {
+        self.flush_with(None);
+    }
+
+    /// Commits everything written so far and calls `done`, on the transport's thread, when it has reached
+    /// the service.
+    ///
+    /// If there is no service to reach, `done` is called at once by a writer that never had one, and is
+    /// dropped if the connection was lost.
+    pub fn flush_with(&mut self, done: Option<FlushCallback>) {
+        if self.stream.sink().in_packet {
+            // The writer of the last packet was forgotten (`mem::forget`), so the packet is still open.
+            self.stream.end_forgotten();
+        }
+        let used = self.stream.used();
+        let sink = self.stream.sink_mut();
+        sink.return_chunk(used);
+        sink.send_patches();
+        sink.retry |= sink.dropping;
+        match sink.home() {
+            Some((arbiter, _)) => arbiter.flush(done),
+            None => {
+                if let Some(done) = done {
+                    done();
+                }
+            }
+        }
+    }
+
+    /// Its id; 0 for a writer that drops everything.
+    pub fn id(&self) -> WriterId {
+        self.stream.sink().home().map_or(WriterId(0), |(_, id)| *id)
+    }
+
+    /// The buffer its packets go to.
+    pub fn buffer(&self) -> BufferId {
+        self.stream.sink().buffer()
+    }
+
+    /// Bytes of all packets so far, dropped ones included, lengths of fragments not.
+    pub fn written(&self) -> u64 {
+        self.stream.written()
+    }
+
+    /// How many times packets began to be dropped.
+    pub fn drop_count(&self) -> u64 {
+        self.stream.sink().drop_count
+    }
+}
+
+impl Drop for TraceWriter {
+    fn drop(&mut self) {
+        self.flush();
+        if let Some((arbiter, id)) = self.stream.sink().home() {
+            arbiter.release_writer(*id);
+        }
+    }
+}
+
+impl fmt::Debug for TraceWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceWriter")
+            .field("id", &self.id())
+            .field("buffer", &self.buffer())
+            .field("written", &self.written())
+            .field("drop_count", &self.drop_count())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,90 @@
+//! The whole service on a thread of this process: nothing to start first, no socket, no file.
+//!
+//! It is the daemon's loop with nobody listening: same core, same order of things, so what works
+//! against it works against `traced`.
+
+use std::thread::JoinHandle;
+
+use super::serve::{BindError, Log, Server, ServerHandle, ServerOptions};
+use abi::error::OsError;
+use abi::ipc::port::ProducerPort;
+use client::connection::Connection;
+use client::consumer::Consumer;
+use service::ServiceConfig;
+
+/// A service that runs until this value is dropped.
+#[derive(Debug)]
+pub struct InProcessService {
+    handle: ServerHandle,
+    thread: Option<JoinHandle<Result<(), OsError>>>,
+}
+
+impl InProcessService {
+    /// Starts the service. `log` takes what the daemon would print.
+    ///
+    /// Chunks that writers still hold are scraped, unless a producer does not want that: upstream does so
+    /// inside a process, too.
+    ///
+    /// # Errors
+    /// When the system has no thread or descriptor left.
+    pub fn start(service: ServiceConfig, log: Log) -> Result<Self, BindError> {
+        let service = ServiceConfig { scrape_by_default: true, ..service };
+        let options = ServerOptions {
+            producer_sockets: Vec::new(),
+            consumer_sockets: Vec::new(),
+            service,
+            log,
+        };
+        Self::run(Server::bind(options)?).map_err(BindError::Os)
+    }
+
+    /// Runs `server`, which may also listen, on a thread.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn run(server: Server) -> Result<Self, OsError> {
+        let handle = server.handle();
+        let thread = std::thread::Builder::new()
+            .name("traced".into())
+            .spawn(move || server.run())
+            .map_err(|error| OsError::new("clone", error.raw_os_error().unwrap_or(0)))?;
+        Ok(Self { handle, thread: Some(thread) })
+    }
+
+    /// A way to reach it from anywhere in this process.
+    #[must_use]
+    pub fn handle(&self) -> &ServerHandle {
+        &self.handle
+    }
+
+    /// A producer's connection.
+    #[must_use]
+    pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
+        self.handle.producer()
+    }
+
+    /// A consumer.
+    #[must_use]
+    pub fn consumer(&self) -> Consumer {
+        self.handle.consumer()
+    }
+
+    /// Ends the service and waits for its thread, and for what is still being written to files.
+    ///
+    /// # Errors
+    /// What ended the service before, if it was not us.
+    pub fn stop(mut self) -> Result<(), OsError> {
+        self.join().unwrap_or(Ok(()))
+    }
+
+    fn join(&mut self) -> Option<Result<(), OsError>> {
+        self.handle.stop();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for InProcessService {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}

@@ -1,0 +1,264 @@
+//! The daemon's loop: sleeps, accepts, reads, lets the [`Engine`] do its turn, writes.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::engine::{Engine, FIRST_CLIENT};
+use super::files::LAST_WRITES;
+use super::peer::{Link, Over, Peer, Side, SocketLink};
+use crate::limits::ACCEPTS_PER_TURN;
+use crate::system::signal::StopSignals;
+use abi::error::OsError;
+use abi::ids::ClientId;
+use os::clock::{self, Deadline};
+use os::poll::{Alarm, Poller, Ready, wait_for};
+use os::socket::{Listener, Stream};
+use service::{Input, LogLevel};
+
+/// Keys of the poller; connections have their [`ClientId`], which starts above these.
+const KEY_WAKE: u64 = 0;
+const KEY_SIGNALS: u64 = 1;
+const KEY_ALARM: u64 = 2;
+const KEY_LISTENERS: u64 = 3;
+
+/// Bytes read from one connection in a turn.
+const READ_BYTES: usize = 128 * 1024;
+
+/// How long accepting pauses when descriptors have run out.
+const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+
+#[derive(Debug)]
+pub(super) struct Daemon {
+    pub(super) engine: Engine,
+    poller: Poller,
+    /// Rings when the next thing is due.
+    alarm: Alarm,
+    listeners: Vec<(Side, Listener)>,
+    /// Boot time until which nobody is accepted.
+    accept_paused_until: Option<u64>,
+    signals: Option<StopSignals>,
+    buf: Box<[u8]>,
+}
+
+impl Daemon {
+    pub(super) fn new(
+        producers: Vec<Listener>,
+        consumers: Vec<Listener>,
+        engine: Engine,
+    ) -> Result<Self, OsError> {
+        let poller = Poller::new()?;
+        poller.add(&engine.wake, KEY_WAKE, true, false)?;
+        let producers = producers.into_iter().map(|listener| (Side::Producer, listener));
+        let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
+        let alarm = Alarm::new()?;
+        poller.add(&alarm, KEY_ALARM, true, false)?;
+        let mut this = Self {
+            engine,
+            poller,
+            alarm,
+            listeners: producers.chain(consumers).collect(),
+            accept_paused_until: None,
+            signals: None,
+            buf: vec![0; READ_BYTES].into_boxed_slice(),
+        };
+        this.watch_listeners(true)?;
+        Ok(this)
+    }
+
+    pub(super) fn set_permissions(
+        &self,
+        producers: (u32, u32),
+        consumers: (u32, u32),
+    ) -> Result<(), OsError> {
+        for (side, listener) in &self.listeners {
+            let (group, mode) = match side {
+                Side::Producer => producers,
+                Side::Consumer => consumers,
+            };
+            listener.set_permissions(group, mode)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop_on(&mut self, signals: StopSignals) -> Result<(), OsError> {
+        self.poller.add(&signals, KEY_SIGNALS, true, false)?;
+        self.signals = Some(signals);
+        Ok(())
+    }
+
+    /// Runs until a signal or [`Inbox::stop`](client::connection::Inbox::stop).
+    pub(super) fn run(&mut self) -> Result<(), OsError> {
+        let mut ready = Vec::new();
+        loop {
+            ready.clear();
+            self.alarm.set(self.due_ns())?;
+            self.poller.wait(&mut ready, None)?;
+            self.engine.counters.wake(ready.len());
+            for &event in &ready {
+                self.dispatch(event)?;
+            }
+            self.engine.turn();
+            if self.accept_paused_until.is_some_and(|until| until <= clock::boot_ns()) {
+                self.watch_listeners(true)?;
+            }
+            self.flush();
+            let told = ready.iter().any(|event| event.key == KEY_SIGNALS);
+            let signalled = told && self.signals.as_mut().is_some_and(|s| s.take() > 0);
+            if signalled || self.engine.inbox.is_stopped() {
+                self.finish()?;
+                let summary = self.engine.counters.read().to_string();
+                self.engine.say(LogLevel::Info, &summary);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Completes the files of sessions and tells consumers; a second signal ends the wait for that.
+    fn finish(&mut self) -> Result<(), OsError> {
+        let deadline = Deadline::after(Some(LAST_WRITES));
+        let (wake, signals) = (self.engine.wake.clone(), &mut self.signals);
+        let mut failed = None;
+        self.engine.finish(|| {
+            let fd = signals.as_ref().map_or(wake.as_fd(), AsFd::as_fd);
+            if let Err(error) = wait_for(fd, false, &wake, deadline.left()) {
+                failed = Some(error);
+            }
+            wake.clear();
+            let signalled = signals.as_mut().is_some_and(|s| s.take() > 0);
+            failed.is_none() && !signalled && deadline.left() != Some(Duration::ZERO)
+        });
+        self.flush();
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// When the next thing is due, boot time.
+    fn due_ns(&self) -> Option<u64> {
+        [self.engine.due_ns(), self.accept_paused_until].into_iter().flatten().min()
+    }
+
+    fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
+        match event.key {
+            KEY_WAKE => {
+                self.engine.wake.clear();
+            }
+            KEY_SIGNALS => {}
+            KEY_ALARM => self.alarm.clear(),
+            KEY_LISTENERS..FIRST_CLIENT => {
+                let index = usize::try_from(event.key - KEY_LISTENERS).unwrap_or(usize::MAX);
+                self.accept(index)?;
+            }
+            key => {
+                let client = ClientId(key);
+                if event.readable {
+                    self.read(client);
+                }
+                if event.writable {
+                    self.engine.dirty.insert(client);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // ------------------------------------------------------------ connections
+
+    fn watch_listeners(&mut self, on: bool) -> Result<(), OsError> {
+        for (index, (_, listener)) in self.listeners.iter().enumerate() {
+            if on {
+                self.poller.add(listener, KEY_LISTENERS + index as u64, true, false)?;
+            } else {
+                self.poller.remove(listener)?;
+            }
+        }
+        self.accept_paused_until = (!on).then(|| clock::boot_ns() + ACCEPT_PAUSE_NS);
+        Ok(())
+    }
+
+    fn accept(&mut self, index: usize) -> Result<(), OsError> {
+        for _ in 0..ACCEPTS_PER_TURN {
+            if self.accept_paused_until.is_some() {
+                return Ok(());
+            }
+            let Some((side, listener)) = self.listeners.get(index) else {
+                return Ok(());
+            };
+            let side = *side;
+            match listener.accept() {
+                Ok(Some(stream)) => self.connected(side, stream),
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    // Out of descriptors, most likely. Trying again at once would only spin.
+                    self.engine.fault(&format!("cannot accept: {error}"));
+                    self.watch_listeners(false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self, side: Side, stream: Stream) {
+        let client = self.engine.next_client();
+        let credentials = match stream.credentials() {
+            Ok(credentials) => credentials,
+            Err(error) => return self.engine.say(LogLevel::Error, &format!("{error}")),
+        };
+        let known = stream.is_unix();
+        let link = SocketLink::new(stream, side);
+        if let Err(error) = self.poller.add(&link, client.0, true, false) {
+            return self.engine.say(LogLevel::Error, &format!("{error}"));
+        }
+        let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
+        self.engine.connected(client, side, Link::Socket(Box::new(link)), who);
+    }
+
+    fn read(&mut self, client: ClientId) {
+        let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client) else {
+            return;
+        };
+        let read = link.read(&mut self.buf);
+        // What was said before the end still counts.
+        link.host.deaf = read.is_err();
+        self.engine.hear(client);
+        if let Err(over) = read {
+            self.engine.over(client, &over);
+        }
+    }
+
+    /// Sends what waits, and waits for room where there was none.
+    fn flush(&mut self) {
+        // Telling that a queue is empty fills it again; the rest is for the next turn, or one
+        // reader would keep the loop to itself.
+        for client in std::mem::take(&mut self.engine.dirty) {
+            let Some(Peer { link: Link::Socket(link), side, .. }) =
+                self.engine.peers.get_mut(&client)
+            else {
+                continue;
+            };
+            let service = &mut self.engine.service;
+            if let Err(over) = link.write(|memory| service.give_back(memory)) {
+                self.engine.over(client, &over);
+                continue;
+            }
+            if link.host.has_events() && !link.host.is_paused() {
+                self.engine.backlog.insert(client);
+            }
+            let drained = link.host.take_drained();
+            let wanted = link.host.wanted();
+            let changed = link.interest != wanted;
+            if changed {
+                link.interest = wanted;
+            }
+            let consumer = *side == Side::Consumer;
+            if changed && self.poller.modify(&**link, client.0, wanted.0, wanted.1).is_err() {
+                self.engine.over(client, &Over::Left);
+                continue;
+            }
+            if drained && consumer {
+                self.engine.feed(Input::ConsumerDrained { client });
+            }
+        }
+        if !self.engine.dirty.is_empty() || !self.engine.backlog.is_empty() {
+            self.engine.wake.wake();
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! The service among its connections: what peers say goes in, what it asks for is done. No polling, no
+//! listening: [`daemon`](super::daemon) does that, or a program that embeds us.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::Log;
+use super::files::Files;
+use super::peer::{Event, HostLink, Link, Over, Peer, Side};
+use super::stats::Counters;
+use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
+use crate::system::priority::{self, Scheduling};
+use abi::ids::ClientId;
+use abi::ipc::{PeerIdentity, Rejected};
+use abi::sync::{Arc, AtomicU64, Ordering};
+use os::poll::Wake;
+use os::{clock, process, shm};
+use service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
+
+/// Faults of peers after which the log has only some of them.
+const FAULTS_LOGGED: u64 = 16;
+
+/// Connections are numbered from above this, so that a poller has keys for other things.
+pub(crate) const FIRST_CLIENT: u64 = 1 << 16;
+
+/// See the [module](self).
+pub(crate) struct Engine {
+    pub(super) service: Service,
+    pub(super) wake: Wake,
+    pub(super) inbox: Arc<Inbox>,
+    last_client: Arc<AtomicU64>,
+    pub(super) peers: BTreeMap<ClientId, Peer>,
+    /// Who has new bytes in the queue.
+    pub(crate) dirty: BTreeSet<ClientId>,
+    /// Who said something that had to wait, and need not any more.
+    pub(super) backlog: BTreeSet<ClientId>,
+    /// Connections of custom transports that we closed.
+    pub(crate) closed: VecDeque<ClientId>,
+    /// What happened while effects were carried out.
+    follow_ups: VecDeque<Input>,
+    files: Files,
+    /// The nice value of this thread before it was boosted for the first time.
+    usual_nice: Option<i32>,
+    pub(crate) counters: Arc<Counters>,
+    log: Log,
+    machine_name: String,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("peers", &self.peers.len()).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// `wake` is used when somebody else than the caller has something for us; without `threads` files are
+    /// written at once.
+    pub(crate) fn new(config: ServiceConfig, log: Log, wake: Wake, threads: bool) -> Self {
+        let last_client = Arc::new(AtomicU64::new(FIRST_CLIENT));
+        Self {
+            machine_name: config.host.machine_name.clone(),
+            service: Service::new(config),
+            inbox: Arc::new(Inbox::new(wake.clone(), Arc::clone(&last_client))),
+            last_client,
+            peers: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            backlog: BTreeSet::new(),
+            closed: VecDeque::new(),
+            follow_ups: VecDeque::new(),
+            files: Files::new(wake.clone(), threads),
+            usual_nice: None,
+            wake,
+            counters: Arc::default(),
+            log,
+        }
+    }
+
+    pub(crate) fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
+    }
+
+    /// When [`turn`](Self::turn) has something to do at the latest, boot time in ns.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        self.service.poll_timeout().map(|due| due.0)
+    }
+
+    /// Cuts those that somebody else carries bytes for, and takes none of.
+    pub(crate) fn check_queues(&mut self) {
+        for client in self.dirty.clone() {
+            let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
+            if let Err(over) = full {
+                self.over(client, &over);
+                self.closed.push_back(client);
+            }
+        }
+    }
+
+    /// Does what waits for no socket: clients of this process, files, timers.
+    pub(crate) fn turn(&mut self) {
+        for client in std::mem::take(&mut self.backlog) {
+            self.hear(client);
+        }
+        self.take_local();
+        // Files with threads wake us for what comes meanwhile: others want to be heard in between.
+        while self.hear_of_files() && self.files.are_here() {}
+        if self.service.poll_timeout().is_some_and(|due| due.0 <= clock::boot_ns()) {
+            self.service.handle_timeout(&clock::now());
+            self.carry_out();
+        }
+    }
+
+    /// Tells the service what became of its files; false if there is nothing new.
+    fn hear_of_files(&mut self) -> bool {
+        let done = self.files.take_done();
+        done.spent.into_iter().for_each(|memory| self.service.give_back(memory));
+        let something_new = !done.answers.is_empty();
+        done.answers.into_iter().for_each(|input| self.feed(input));
+        something_new
+    }
+
+    /// Ends all sessions, and waits until their files are complete: `wait` sleeps until the files may have
+    /// something to tell, or says that it has waited enough.
+    pub(crate) fn finish(&mut self, mut wait: impl FnMut() -> bool) {
+        self.service.end_sessions(&clock::now(), "the tracing service was told to end");
+        self.carry_out();
+        loop {
+            let nothing_new = !self.hear_of_files();
+            if self.service.is_idle() {
+                return;
+            }
+            if nothing_new && !wait() {
+                return self.files.give_up();
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ connections
+
+    /// A number for a connection that is new.
+    pub(crate) fn next_client(&self) -> ClientId {
+        ClientId(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// A connection; `who` if that is known by now, else its first word tells.
+    pub(crate) fn connected(
+        &mut self,
+        client: ClientId,
+        side: Side,
+        link: Link,
+        who: Option<service::Peer>,
+    ) {
+        self.counters.connected();
+        self.peers.insert(client, Peer { side, link, announced: who.is_some() });
+        if let Some(who) = who {
+            self.announce(client, side, who, false);
+        }
+    }
+
+    /// The protocol's end of a connection that has one.
+    pub(crate) fn host(&mut self, client: ClientId) -> Option<&mut HostLink> {
+        self.peers.get_mut(&client)?.link.host()
+    }
+
+    /// All replies have left.
+    pub(crate) fn drained(&mut self, client: ClientId) {
+        if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
+            self.feed(Input::ConsumerDrained { client });
+        }
+    }
+
+    /// This machine's `uid` and `pid`.
+    pub(super) fn peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
+        let machine_name = self.machine_name.clone();
+        service::Peer { uid, pid, machine_name, ..service::Peer::default() }
+    }
+
+    fn announce(&mut self, client: ClientId, side: Side, peer: service::Peer, in_process: bool) {
+        self.feed(match side {
+            Side::Producer => Input::ProducerConnected { client, peer, in_process },
+            Side::Consumer => Input::ConsumerConnected { client, peer },
+        });
+    }
+
+    /// A connection that did not tell by itself who it is says its first word.
+    fn announce_late(&mut self, client: ClientId, identity: Option<&PeerIdentity>) {
+        let Some(peer) = self.peers.get_mut(&client).filter(|peer| !peer.announced) else {
+            return;
+        };
+        peer.announced = true;
+        let (side, machine) = (peer.side, peer.link.machine());
+        let mut who = self.peer(0, None);
+        who.by_value = true;
+        if let Some(identity) = identity {
+            who.uid = identity.uid.unwrap_or(0).cast_unsigned();
+            who.pid = identity.pid;
+            let named = !identity.machine_id_hint.is_empty();
+            let hint = if named { identity.machine_id_hint.as_str() } else { &machine };
+            who.machine_id = PeerIdentity::machine_id_of(hint);
+            if !identity.machine_name.is_empty() {
+                who.machine_name.clone_from(&identity.machine_name);
+            }
+        }
+        self.announce(client, side, who, false);
+    }
+
+    /// Passes on what a peer said, until it has too many replies to read first.
+    pub(crate) fn hear(&mut self, client: ClientId) {
+        while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
+            && (host.deaf || !host.is_paused())
+            && let Some(event) = host.poll_event()
+        {
+            self.heard(client, event);
+        }
+        self.dirty.insert(client);
+    }
+
+    fn heard(&mut self, client: ClientId, event: Event) {
+        match event {
+            // On AF_UNIX everybody is announced by now, so that a forged identity changes nothing.
+            Event::Identity(identity) => self.announce_late(client, Some(&identity)),
+            Event::Producer { call, request, fd } => {
+                self.announce_late(client, None);
+                let region = fd.and_then(|fd| match shm::adopt(fd) {
+                    Ok(region) => Some(region),
+                    Err(error) => {
+                        self.say(
+                            LogLevel::Error,
+                            &format!("producer's own memory refused: {error}"),
+                        );
+                        None
+                    }
+                });
+                self.feed(Input::ProducerRequest { client, call, request, region });
+            }
+            Event::Consumer { call, request, fd } => {
+                self.announce_late(client, None);
+                let file = fd.map(|fd| self.files.adopt(fd));
+                self.feed(Input::ConsumerRequest { client, call, request, file });
+            }
+        }
+    }
+
+    /// Forgets a connection and tells the service.
+    pub(crate) fn over(&mut self, client: ClientId, over: &Over) {
+        let Some(peer) = self.peers.remove(&client) else {
+            return;
+        };
+        self.dirty.remove(&client);
+        self.counters.over(over);
+        match over {
+            Over::Left => {}
+            Over::Frame(error) => self.fault(&format!("{error}, connection closed")),
+            Over::Descriptors => self.fault("too many descriptors in a message, connection closed"),
+            Over::Slow => self.fault("a peer does not read its replies, connection closed"),
+        }
+        Self::hang_up(&peer.link);
+        if peer.announced {
+            self.feed(match peer.side {
+                Side::Producer => Input::ProducerDisconnected { client },
+                Side::Consumer => Input::ConsumerDisconnected { client },
+            });
+        }
+    }
+
+    fn hang_up(link: &Link) {
+        // Closing the descriptor says it to a socket.
+        if let Link::Local(mailbox) = link {
+            mailbox.close();
+        }
+    }
+
+    // ------------------------------------------------------------ this process
+
+    fn take_local(&mut self) {
+        for (client, event) in self.inbox.take() {
+            // The service hung up on it meanwhile: it must not hear of it again.
+            let connecting = matches!(
+                event,
+                AnyLocalEvent::Producer(LocalEvent::Connected(_))
+                    | AnyLocalEvent::Consumer(LocalEvent::Connected(_))
+            );
+            if !connecting && !self.peers.contains_key(&client) {
+                continue;
+            }
+            match event {
+                AnyLocalEvent::Producer(event) => match event {
+                    LocalEvent::Request { call, request, region, .. } => {
+                        let request = *request;
+                        self.feed(Input::ProducerRequest { client, call, request, region });
+                    }
+                    other => self.local(client, Side::Producer, other),
+                },
+                AnyLocalEvent::Consumer(event) => match event {
+                    LocalEvent::Request { call, request, file, .. } => {
+                        let request = *request;
+                        let file = file.map(|fd| self.files.adopt(fd));
+                        self.feed(Input::ConsumerRequest { client, call, request, file });
+                    }
+                    other => self.local(client, Side::Consumer, other),
+                },
+            }
+        }
+    }
+
+    /// What is the same for both ports.
+    fn local<R>(&mut self, client: ClientId, side: Side, event: LocalEvent<R>) {
+        match event {
+            LocalEvent::Connected(mailbox) => {
+                let link = Link::Local(mailbox);
+                self.counters.connected();
+                self.peers.insert(client, Peer { side, link, announced: true });
+                let peer = self.peer(process::effective_uid(), Some(process::pid()));
+                self.announce(client, side, peer, true);
+            }
+            LocalEvent::Drained if side == Side::Consumer => {
+                self.feed(Input::ConsumerDrained { client });
+            }
+            LocalEvent::Disconnected => self.over(client, &Over::Left),
+            LocalEvent::Drained | LocalEvent::Request { .. } => {}
+        }
+    }
+
+    // ------------------------------------------------------------ the service
+
+    /// Tells the service one thing and does what it asks for.
+    pub(super) fn feed(&mut self, input: Input) {
+        // Peers that were cut meanwhile have no business with the service any more.
+        self.service.handle(&clock::now(), input);
+        self.carry_out();
+    }
+
+    fn carry_out(&mut self) {
+        loop {
+            while let Some(output) = self.service.poll_output() {
+                self.perform(output);
+            }
+            let Some(input) = self.follow_ups.pop_front() else {
+                return;
+            };
+            self.service.handle(&clock::now(), input);
+        }
+    }
+
+    fn perform(&mut self, output: Output) {
+        match output {
+            Output::Reply { client, call, result, has_more, region, paced } => {
+                let Some(peer) = self.peers.get_mut(&client) else {
+                    return;
+                };
+                let result = result.map_err(|_| Rejected);
+                if paced && let (Some(host), Ok(response)) = (peer.link.host(), &result) {
+                    host.expect_paced(response.len());
+                }
+                let queued = peer.reply(call, result, has_more, region);
+                self.dirty.insert(client);
+                if let Err(error) = queued {
+                    self.say(LogLevel::Error, &format!("reply dropped: {error}"));
+                }
+            }
+            Output::Disconnect { client } => {
+                self.dirty.remove(&client);
+                if let Some(peer) = self.peers.remove(&client) {
+                    self.counters.over(&Over::Left);
+                    Self::hang_up(&peer.link);
+                    if matches!(peer.link, Link::Custom(_)) {
+                        self.closed.push_back(client);
+                    }
+                }
+            }
+            Output::CreateFile { token, path } => {
+                let result = self.files.create(&path);
+                self.follow_ups.push_back(Input::FileCreated { token, result });
+            }
+            Output::WriteFile { file, data, sync, close } => {
+                self.files.write(file, data, sync, close);
+            }
+            Output::CopyFile { from, to } => self.files.copy(from, to),
+            Output::AbandonFile { file } => self.files.abandon(file),
+            Output::SetPriority { token, boost } => {
+                let usual = *self.usual_nice.get_or_insert_with(priority::nice);
+                let result = priority::schedule(match boost {
+                    None => Scheduling::Nice(usual),
+                    Some(Boost::Other(priority)) => {
+                        Scheduling::Nice(-i32::try_from(priority).unwrap_or(0))
+                    }
+                    Some(Boost::Fifo(priority)) => Scheduling::Fifo(priority),
+                });
+                let result = result.map_err(|error| error.to_string());
+                self.follow_ups.push_back(Input::PrioritySet { token, result });
+            }
+            Output::Log { level, text } => self.say(level, &text),
+        }
+    }
+
+    /// Logs trouble that a peer made. One that comes back to make it again must not fill the log, so
+    /// the lines become rare as they become many.
+    pub(super) fn fault(&mut self, text: &str) {
+        let faults = self.counters.fault();
+        if faults <= FAULTS_LOGGED || faults.is_power_of_two() {
+            self.say(LogLevel::Error, &format!("{text} (fault {faults} of peers)"));
+        }
+    }
+
+    pub(super) fn say(&mut self, level: LogLevel, text: &str) {
+        (self.log)(level, text);
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.inbox.close();
+        for peer in self.peers.values() {
+            if let Link::Local(mailbox) = &peer.link {
+                mailbox.close();
+            }
+        }
+    }
+}

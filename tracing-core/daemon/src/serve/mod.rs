@@ -1,0 +1,270 @@
+//! The daemon: sockets, files and timers around the service.
+//!
+//! ```text
+//!        sockets ──> deframe ──┐                       ┌──> replies ──> queue ──> sockets
+//!   this process ──────────────┼──> Service::handle ───┼──> replies ──> mailboxes
+//!         timers ──────────────┘                       └──> files, log
+//! ```
+//!
+//! One thread, one loop, no decision about tracing: what happens is told to the
+//! [`Service`](service::Service), and what it asks for is done. The loop never waits for a
+//! peer. Replies queue up per connection, and a peer that does not read is cut when its queue is
+//! full; a consumer that reads a trace slowly just makes the service pause, and packets do not count.
+
+mod daemon;
+mod engine;
+mod files;
+mod peer;
+mod stats;
+
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+use self::daemon::Daemon;
+pub(super) use self::engine::Engine;
+pub(super) use self::peer::{HostLink, Link, Over, Side};
+pub(super) use self::stats::Counters;
+pub use self::stats::ServerStats;
+use crate::local::{Inbox, LocalConnection};
+use crate::system::signal::StopSignals;
+use crate::system::{memory, timezone};
+use abi::error::OsError;
+use abi::ipc::port::ProducerPort;
+use abi::shm::Region;
+use abi::sync::Arc;
+use client::connection::Connection;
+use client::consumer::Consumer;
+use os::poll::Wake;
+use os::process::{self, Machine};
+use os::socket::{Address, ListenError, Listener};
+use os::{clock, shm};
+use service::buffer::FaultIn;
+use service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
+
+/// Where the lines of the log go.
+pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
+
+/// What a [`Server`] is made of.
+pub struct ServerOptions {
+    /// Where producers connect; each address is a socket of its own.
+    pub producer_sockets: Vec<Address>,
+    /// Where consumers connect.
+    pub consumer_sockets: Vec<Address>,
+    /// What the service is told about the world; see [`service_config`].
+    pub service: ServiceConfig,
+    /// Takes the log.
+    pub log: Log,
+}
+
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("producer_sockets", &self.producer_sockets)
+            .field("consumer_sockets", &self.consumer_sockets)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BindError {
+    /// A socket could not be had.
+    Listen(ListenError),
+    /// The system refused something else.
+    Os(OsError),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen(error) => error.fmt(f),
+            Self::Os(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+impl From<ListenError> for BindError {
+    fn from(error: ListenError) -> Self {
+        Self::Listen(error)
+    }
+}
+
+impl From<OsError> for BindError {
+    fn from(error: OsError) -> Self {
+        Self::Os(error)
+    }
+}
+
+/// A service that listens, ready to [run](Self::run).
+///
+/// Dropping it closes its sockets and removes their files.
+#[derive(Debug)]
+pub struct Server {
+    daemon: Daemon,
+}
+
+impl Server {
+    /// Listens on all sockets, or on none.
+    ///
+    /// # Errors
+    /// When another service lives at one of the addresses, or the system refuses.
+    pub fn bind(options: ServerOptions) -> Result<Self, BindError> {
+        let listen = |addresses: &[Address]| {
+            addresses.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>()
+        };
+        let producers = listen(&options.producer_sockets)?;
+        let consumers = listen(&options.consumer_sockets)?;
+        Self::with_listeners(producers, consumers, options.service, options.log)
+            .map_err(BindError::Os)
+    }
+
+    /// Serves on sockets that listen already, such as [inherited](Listener::inherit) ones.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn with_listeners(
+        producers: Vec<Listener>,
+        consumers: Vec<Listener>,
+        service: ServiceConfig,
+        log: Log,
+    ) -> Result<Self, OsError> {
+        let engine = Engine::new(service, log, Wake::new()?, true);
+        Ok(Self { daemon: Daemon::new(producers, consumers, engine)? })
+    }
+
+    /// A way to reach the server while it runs, from any thread.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        let engine = &self.daemon.engine;
+        ServerHandle { inbox: Arc::clone(engine.inbox()), counters: Arc::clone(&engine.counters) }
+    }
+
+    /// Gives the socket files of producers and consumers to groups, with modes such as `0o660`.
+    ///
+    /// # Errors
+    /// When we may not.
+    pub fn set_permissions(
+        &self,
+        producers: (u32, u32),
+        consumers: (u32, u32),
+    ) -> Result<(), OsError> {
+        self.daemon.set_permissions(producers, consumers)
+    }
+
+    /// Makes SIGINT and SIGTERM end [`run`](Self::run).
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn stop_on_signals(&mut self) -> Result<(), OsError> {
+        self.daemon.stop_on(StopSignals::catch()?)
+    }
+
+    /// Serves until it is stopped. Sessions end then: their consumers are told, and their files get all that
+    /// has reached the service, which may take a few seconds. A second signal ends the wait for them.
+    ///
+    /// # Errors
+    /// When the system does not let it wait any more; in practice never.
+    pub fn run(mut self) -> Result<(), OsError> {
+        self.daemon.run()
+    }
+}
+
+/// Reaches a running [`Server`] from any thread of its process.
+#[derive(Clone, Debug)]
+pub struct ServerHandle {
+    inbox: Arc<Inbox>,
+    counters: Arc<Counters>,
+}
+
+impl ServerHandle {
+    /// Ends [`Server::run`] soon, after the files of sessions are complete. Everybody is disconnected.
+    pub fn stop(&self) {
+        self.inbox.stop();
+    }
+
+    /// What became of its connections so far.
+    #[must_use]
+    pub fn stats(&self) -> ServerStats {
+        self.counters.read()
+    }
+
+    /// A producer's connection, without a socket. If the server has ended it is closed.
+    #[must_use]
+    pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
+        Box::new(LocalConnection::connect(&self.inbox))
+    }
+
+    /// A consumer, without a socket.
+    #[must_use]
+    pub fn consumer(&self) -> Consumer {
+        Consumer::over(Box::new(LocalConnection::connect(&self.inbox)))
+    }
+}
+
+/// What a service of this process is told about itself and the machine. `version` goes into traces and
+/// answers of queries.
+///
+/// Producers get sealed memfds, which may also be shared with clients of this process.
+///
+/// # Errors
+/// When the kernel has no random numbers.
+pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsError> {
+    let machine = Machine::read();
+    let unix_s = i64::try_from(clock::now().real_ns / 1_000_000_000).unwrap_or(i64::MAX);
+    let machine_name = std::env::var("PERFETTO_MACHINE_NAME")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| machine.sysname.clone());
+    Ok(ServiceConfig {
+        uid: process::effective_uid(),
+        pid: process::pid(),
+        version: version.into(),
+        host: HostInfo {
+            sysname: machine.sysname,
+            version: machine.version,
+            release: machine.release,
+            machine: machine.machine,
+            hz: i64::try_from(machine.ticks_per_second).ok(),
+            page_bytes: Some(machine.page_bytes),
+            timezone_off_mins: Some(timezone::offset_mins(unix_s)),
+            cpu_count: Some(machine.cpu_count),
+            ram_bytes: Some(machine.ram_bytes),
+            machine_name,
+        },
+        seed: process::random_seed()?,
+        regions: Arc::new(MemfdRegions),
+        scrape_by_default: false,
+        extensions: Vec::new(),
+        codecs: service::compress::Codecs::BUILT,
+    })
+}
+
+/// Makes shared memory that can be passed to another process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemfdRegions;
+
+impl RegionFactory for MemfdRegions {
+    fn fault_in(&self) -> Option<FaultIn> {
+        Some(memory::fault_in)
+    }
+
+    fn create(&self, len: usize) -> Result<Region, String> {
+        shm::create(len).map_err(|error| error.to_string())
+    }
+}
+
+/// Makes memory of this process's heap, which cannot be passed to another: for producers that live in
+/// it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeapRegions;
+
+impl RegionFactory for HeapRegions {
+    fn create(&self, len: usize) -> Result<Region, String> {
+        Ok(Region::heap(len))
+    }
+}

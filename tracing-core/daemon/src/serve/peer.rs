@@ -1,0 +1,283 @@
+//! One connection, as the daemon sees it.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use bytes::Bytes;
+
+use crate::limits::{
+    CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
+};
+use crate::local::{LocalReply, Mailbox};
+use abi::error::OsError;
+use abi::ids::CallId;
+use abi::ipc::port::{ConsumerPort, ProducerPort};
+use abi::ipc::{FrameError, Host, HostEvent, Outbox, PeerIdentity, Rejected};
+use abi::shm::Region;
+use abi::sync::Arc;
+use os::socket::{Received, Stream};
+use service::{ConsumerRequest, ProducerRequest};
+
+/// Which port a connection is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Producer,
+    Consumer,
+}
+
+/// Where replies go.
+pub(crate) enum Link {
+    Socket(Box<SocketLink>),
+    /// Bytes that somebody else carries.
+    Custom(Box<HostLink>),
+    Local(Arc<Mailbox>),
+}
+
+impl Link {
+    /// What the transport calls the machine at the other end, for want of a better name.
+    pub(super) fn machine(&self) -> String {
+        match self {
+            Self::Socket(link) => link.stream.peer_machine(),
+            Self::Custom(_) | Self::Local(_) => String::new(),
+        }
+    }
+
+    /// The protocol's end, where there is one.
+    pub(crate) fn host(&mut self) -> Option<&mut HostLink> {
+        match self {
+            Self::Socket(link) => Some(&mut link.host),
+            Self::Custom(host) => Some(host),
+            Self::Local(_) => None,
+        }
+    }
+}
+
+/// A connection.
+pub(crate) struct Peer {
+    pub(super) side: Side,
+    pub(super) link: Link,
+    /// The service knows it. Connections that do not tell who they are wait for their identity.
+    pub(super) announced: bool,
+}
+
+/// The state machine of one port over a socket.
+pub(crate) struct SocketLink {
+    pub(super) stream: Stream,
+    pub(super) host: HostLink,
+    /// What the poller is told to wait for: (data, room).
+    pub(super) interest: (bool, bool),
+}
+
+/// The state machine of one port over whatever carries bytes.
+pub(crate) struct HostLink {
+    host: AnyHost,
+    /// The queue was not empty, and the service has not been told that it is now.
+    undrained: bool,
+    /// Bytes of packets queued since it was last empty. The service gives no more than a window and one packet
+    /// of them until it is told that it is empty again; how long a packet is, is up to the buffers.
+    paced: usize,
+    /// The peer is gone: what it said last still counts, but nobody takes the answers.
+    pub(super) deaf: bool,
+}
+
+enum AnyHost {
+    Producer(Host<ProducerPort, OwnedFd>),
+    Consumer(Host<ConsumerPort, OwnedFd>),
+}
+
+/// Something a client said. Made, matched and gone: its size does not matter.
+#[expect(clippy::large_enum_variant, reason = "one at a time, never kept")]
+pub(super) enum Event {
+    Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<OwnedFd> },
+    Consumer { call: Option<CallId>, request: ConsumerRequest, fd: Option<OwnedFd> },
+    Identity(PeerIdentity),
+}
+
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The peer went.
+    Left,
+    /// It sent a frame that was too long.
+    Frame(FrameError),
+    /// It sent too many descriptors at once.
+    Descriptors,
+    /// It does not read its replies.
+    Slow,
+}
+
+impl SocketLink {
+    pub(super) fn new(stream: Stream, side: Side) -> Self {
+        Self { stream, host: HostLink::new(side), interest: (true, false) }
+    }
+
+    /// Reads once. What was said comes out of [`HostLink::poll_event`], also when the connection is over.
+    pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Over> {
+        match self.stream.receive(buf) {
+            Ok(Received::Nothing) => Ok(()),
+            Ok(Received::Bytes(count, fd)) => {
+                self.host.receive(buf.get(..count).unwrap_or_default(), fd)
+            }
+            Ok(Received::TooManyDescriptors) => Err(Over::Descriptors),
+            Ok(Received::End) | Err(_) => Err(Over::Left),
+        }
+    }
+
+    /// Sends what can be sent now; `spent` gets the memory of what has left.
+    pub(super) fn write(&mut self, spent: impl FnMut(Bytes)) -> Result<(), Over> {
+        let stream = &self.stream;
+        self.host.transmit(|bytes, fd| stream.send(bytes, fd), spent)
+    }
+}
+
+impl HostLink {
+    pub(crate) fn new(side: Side) -> Self {
+        let host = match side {
+            Side::Producer => AnyHost::Producer(Host::default()),
+            Side::Consumer => AnyHost::Consumer(Host::default()),
+        };
+        Self { host, undrained: false, paced: 0, deaf: false }
+    }
+
+    /// Takes bytes, and the descriptor that came with them.
+    pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<OwnedFd>) -> Result<(), Over> {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.receive(bytes, fd),
+            AnyHost::Consumer(host) => host.receive(bytes, fd),
+        }
+        .map_err(Over::Frame)
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        let identity = |identity| Event::Identity(identity);
+        match &mut self.host {
+            AnyHost::Producer(host) => host.poll_event().map(|event| match event {
+                HostEvent::Call { call, request, fd } => Event::Producer { call, request, fd },
+                HostEvent::PeerIdentity(who) => identity(who),
+            }),
+            AnyHost::Consumer(host) => host.poll_event().map(|event| match event {
+                HostEvent::Call { call, request, fd } => Event::Consumer { call, request, fd },
+                HostEvent::PeerIdentity(who) => identity(who),
+            }),
+        }
+    }
+
+    fn outbox(&mut self) -> &mut Outbox<OwnedFd> {
+        match &mut self.host {
+            AnyHost::Producer(host) => host.outbox(),
+            AnyHost::Consumer(host) => host.outbox(),
+        }
+    }
+
+    /// Gives what waits to `send`, until that takes nothing more; `spent` gets the memory of what has left.
+    pub(crate) fn transmit(
+        &mut self,
+        mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
+        mut spent: impl FnMut(Bytes),
+    ) -> Result<(), Over> {
+        loop {
+            let mut parts = Vec::new();
+            let outbox = self.outbox();
+            if outbox.is_empty() {
+                self.paced = 0;
+                return Ok(());
+            }
+            let fd = outbox.next(&mut parts).map(AsFd::as_fd);
+            match send(&parts, fd) {
+                Ok(0) => break,
+                Ok(sent) => outbox.advance_with(sent, &mut spent),
+                Err(_) => return Err(Over::Left),
+            }
+        }
+        self.check_queue()
+    }
+
+    /// The next reply has packets, of so many bytes.
+    pub(super) fn expect_paced(&mut self, bytes: usize) {
+        if !self.deaf {
+            self.paced = self.paced.saturating_add(bytes);
+        }
+    }
+
+    /// Whether the peer still reads its replies. Packets are not counted: of those there are never more than
+    /// the service lets there be.
+    pub(crate) fn check_queue(&mut self) -> Result<(), Over> {
+        let max = match self.host {
+            AnyHost::Producer(_) => PRODUCER_QUEUE_BYTES_MAX,
+            AnyHost::Consumer(_) => CONSUMER_QUEUE_BYTES_MAX,
+        };
+        let max = max.saturating_add(self.paced);
+        if self.outbox().len() > max { Err(Over::Slow) } else { Ok(()) }
+    }
+
+    /// Whether what the peer said has to wait until it has read some of its replies. Only consumers
+    /// wait: a producer is heard even if it does not read, since its commits free its own memory.
+    pub(crate) fn is_paused(&mut self) -> bool {
+        matches!(self.host, AnyHost::Consumer(_))
+            && self.outbox().len() > CONSUMER_QUEUE_BYTES_PAUSE
+    }
+
+    /// Whether the peer said something that was not looked at yet.
+    pub(crate) fn has_events(&self) -> bool {
+        match &self.host {
+            AnyHost::Producer(host) => host.has_events(),
+            AnyHost::Consumer(host) => host.has_events(),
+        }
+    }
+
+    /// What to wait for from now on: (data, room).
+    pub(super) fn wanted(&mut self) -> (bool, bool) {
+        (!self.is_paused() && !self.has_events(), !self.outbox().is_empty())
+    }
+
+    /// Whether all replies have left, and did not when it was last asked.
+    pub(crate) fn take_drained(&mut self) -> bool {
+        self.outbox().is_empty() && std::mem::take(&mut self.undrained)
+    }
+
+    fn reply(
+        &mut self,
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+        region: Option<Region>,
+    ) -> Result<(), FrameError> {
+        if self.deaf {
+            return Ok(());
+        }
+        self.undrained = true;
+        // Without a descriptor left the reply goes alone, and the producer cannot map: it will hang up, which is
+        // what running out of descriptors comes to anyway.
+        let fd = region.and_then(|region| region.fd()?.try_clone_to_owned().ok());
+        match &mut self.host {
+            AnyHost::Producer(host) => host.reply(call, result, has_more, fd),
+            AnyHost::Consumer(host) => host.reply(call, result, has_more, fd),
+        }
+    }
+}
+
+impl AsFd for SocketLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl Peer {
+    /// Queues a reply.
+    pub(super) fn reply(
+        &mut self,
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+        region: Option<Region>,
+    ) -> Result<(), FrameError> {
+        match &mut self.link {
+            Link::Local(mailbox) => {
+                mailbox.deliver(LocalReply { call, result, has_more, region });
+                Ok(())
+            }
+            Link::Socket(link) => link.host.reply(call, result, has_more, region),
+            Link::Custom(host) => host.reply(call, result, has_more, region),
+        }
+    }
+}

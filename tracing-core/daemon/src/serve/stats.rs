@@ -1,0 +1,93 @@
+//! What became of connections: counted, because a fault of a peer is no more than a line of the log, and
+//! not even that when it is made often.
+
+use core::fmt;
+
+use super::peer::Over;
+use abi::sync::{AtomicU64, Ordering};
+
+/// What became of the connections of a service so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStats {
+    /// Connections that there were, those of today included.
+    pub connections: u64,
+    /// Connections that there are.
+    pub connected: u64,
+    /// Connections closed because their peer did not read what was sent to it.
+    pub cut_slow: u64,
+    /// Connections closed because their peer broke the protocol: a frame too long, too many descriptors.
+    pub cut_broken: u64,
+    /// Everything that peers did wrong, being cut included.
+    pub faults: u64,
+    /// Times that the loop woke.
+    pub wakes: u64,
+    /// Sockets and the like that were ready in all of them. Divided by the wakes: how many at a time.
+    pub events: u64,
+}
+
+impl fmt::Display for ServerStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} connections served, {} cut for not reading, {} for breaking the protocol",
+            self.connections, self.cut_slow, self.cut_broken
+        )
+    }
+}
+
+/// The same, being counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    connections: AtomicU64,
+    ended: AtomicU64,
+    cut_slow: AtomicU64,
+    cut_broken: AtomicU64,
+    faults: AtomicU64,
+    wakes: AtomicU64,
+    events: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, more: u64) -> u64 {
+    counter.fetch_add(more, Ordering::Relaxed) + more
+}
+
+impl Counters {
+    pub(super) fn connected(&self) {
+        add(&self.connections, 1);
+    }
+
+    pub(super) fn over(&self, over: &Over) {
+        add(&self.ended, 1);
+        match over {
+            Over::Left => {}
+            Over::Slow => drop(add(&self.cut_slow, 1)),
+            Over::Frame(_) | Over::Descriptors => drop(add(&self.cut_broken, 1)),
+        }
+    }
+
+    /// One more; how many there are.
+    pub(super) fn fault(&self) -> u64 {
+        add(&self.faults, 1)
+    }
+
+    pub(super) fn wake(&self, events: usize) {
+        add(&self.wakes, 1);
+        add(&self.events, events as u64);
+    }
+
+    pub(crate) fn read(&self) -> ServerStats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let ended = read(&self.ended);
+        let connections = read(&self.connections);
+        ServerStats {
+            connections,
+            connected: connections.saturating_sub(ended),
+            cut_slow: read(&self.cut_slow),
+            cut_broken: read(&self.cut_broken),
+            faults: read(&self.faults),
+            wakes: read(&self.wakes),
+            events: read(&self.events),
+        }
+    }
+}

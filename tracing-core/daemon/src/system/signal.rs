@@ -1,0 +1,73 @@
+//! Ctrl-C and its kind as something to wait for.
+//!
+//! A signal handler may do next to nothing, so `signal-hook` installs one that writes a byte to a
+//! socket; whoever waits on the other end reads it at leisure.
+
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::low_level::{pipe, unregister};
+
+use abi::error::OsError;
+use os::failed_io;
+
+/// From now on a file that may not grow (`RLIMIT_FSIZE`) is an error of who writes to it, as a full disk is, and
+/// not the end of the process.
+///
+/// # Errors
+/// When the system does not let us.
+pub fn survive_file_limits() -> Result<(), OsError> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed_io("sigaction"))
+}
+
+/// Catches SIGINT and SIGTERM while it lives; afterwards they are ignored rather than deadly again.
+#[derive(Debug)]
+pub struct StopSignals {
+    receiver: UnixStream,
+    handlers: Vec<signal_hook::SigId>,
+}
+
+impl StopSignals {
+    /// Starts catching.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn catch() -> Result<Self, OsError> {
+        let (receiver, sender) = UnixStream::pair().map_err(failed_io("socketpair"))?;
+        receiver.set_nonblocking(true).map_err(failed_io("fcntl"))?;
+        let mut handlers = Vec::new();
+        for signal in [SIGINT, SIGTERM] {
+            let sender = sender.try_clone().map_err(failed_io("fcntl"))?;
+            handlers.push(pipe::register(signal, sender).map_err(failed_io("sigaction"))?);
+        }
+        Ok(Self { receiver, handlers })
+    }
+
+    /// How many signals came since the last call.
+    pub fn take(&mut self) -> usize {
+        let mut count = 0;
+        let mut buf = [0_u8; 16];
+        while let Ok(read @ 1..) = self.receiver.read(&mut buf) {
+            count += read;
+        }
+        count
+    }
+}
+
+impl AsFd for StopSignals {
+    /// Readable when a signal came.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
+    }
+}
+
+impl Drop for StopSignals {
+    fn drop(&mut self) {
+        for handler in self.handlers.drain(..) {
+            unregister(handler);
+        }
+    }
+}

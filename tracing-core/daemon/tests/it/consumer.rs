@@ -1,0 +1,141 @@
+//! What a consumer can do with sessions that are not its own any more, or never were.
+
+use std::sync::mpsc::{Sender, channel};
+
+use protos::{
+    CloneSessionRequest, CloneSessionRequestSelector, DataSourceConfig, DataSourceDescriptor,
+    TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource,
+};
+
+use super::{BIG, PATIENCE, events};
+use client::consumer::{Consumer, ConsumerError, Waited};
+use client::data_source::{Ack, DataSource, Instance};
+use client::producer::{Producer, ProducerOptions};
+use client::write::BufferExhaustedPolicy;
+use daemon::in_process::InProcessService;
+use daemon::serve::service_config;
+
+fn service() -> InProcessService {
+    InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {})).unwrap()
+}
+
+fn config() -> TraceConfig {
+    TraceConfig {
+        buffers: vec![TraceConfigBufferConfig { size_kb: Some(64), ..Default::default() }],
+        unique_session_name: Some("ring".into()),
+        ..TraceConfig::default()
+    }
+}
+
+fn by_name(name: &str) -> CloneSessionRequest {
+    CloneSessionRequest {
+        selector: Some(CloneSessionRequestSelector::UniqueSessionName(name.into())),
+        ..CloneSessionRequest::default()
+    }
+}
+
+fn packets(consumer: &mut Consumer) -> u64 {
+    consumer.read_buffers(PATIENCE, |_| Ok(())).unwrap().packets
+}
+
+#[test]
+fn a_clone_can_be_interrupted() {
+    let service = service();
+    let mut owner = service.consumer();
+    owner.enable_tracing(&config(), None).unwrap();
+    let mut interrupted = service.consumer();
+    interrupted.waker().wake();
+    let cloned = interrupted.clone_session(by_name("ring"), None);
+    assert!(matches!(cloned, Err(ConsumerError::Interrupted)), "{cloned:?}");
+    // For others nothing has changed, and the session goes on.
+    let mut other = service.consumer();
+    let response = other.clone_session(by_name("ring"), None).unwrap();
+    assert_ne!(response.was_write_into_file, Some(true));
+    assert!(packets(&mut other) > 0);
+    let absent = service.consumer().clone_session(by_name("other"), None).unwrap_err();
+    assert!(matches!(&absent, ConsumerError::Service(text) if text.contains("not found")));
+    owner.disable_tracing().unwrap();
+    assert_eq!(owner.wait(Some(PATIENCE)).unwrap(), Waited::Ended);
+    assert!(packets(&mut owner) > 0);
+}
+
+/// Writes some big packets and says when they are on their way.
+struct Big(Sender<()>);
+
+const BIG_COUNT: usize = 4;
+
+impl DataSource for Big {
+    fn start(&mut self, instance: &Instance) {
+        let (instance, written) = (instance.clone(), self.0.clone());
+        std::thread::spawn(move || {
+            let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+            for _ in 0..BIG_COUNT {
+                writer.new_packet().for_testing().str(&"x".repeat(BIG));
+            }
+            writer.flush();
+            written.send(()).unwrap();
+        });
+    }
+
+    fn stop(&mut self, _: &Instance, _: Ack) {}
+}
+
+/// It is copied in several turns of a loop that sleeps when there is nothing to do.
+#[test]
+fn a_clone_that_takes_several_turns() {
+    let service = service();
+    let options = ProducerOptions { reconnect: false, ..ProducerOptions::new("big") };
+    let producer = Producer::attach(service.producer(), options).unwrap();
+    let name = Some("com.example.big".to_owned());
+    let descriptor = DataSourceDescriptor { name: name.clone(), ..Default::default() };
+    let (sender, written) = channel();
+    producer.register(descriptor, Big(sender)).unwrap();
+    assert!(producer.sync(PATIENCE));
+    let source = DataSourceConfig { name, ..Default::default() };
+    let buffer = TraceConfigBufferConfig { size_kb: Some(16 * 1024), ..Default::default() };
+    let config = TraceConfig {
+        buffers: vec![buffer],
+        data_sources: vec![TraceConfigDataSource { config: Some(source), ..Default::default() }],
+        ..config()
+    };
+    let mut owner = service.consumer();
+    owner.enable_tracing(&config, None).unwrap();
+    written.recv_timeout(PATIENCE).unwrap();
+    let mut cloner = service.consumer();
+    cloner.clone_session(by_name("ring"), None).unwrap();
+    for consumer in [&mut cloner, &mut owner] {
+        let mut trace = Vec::new();
+        consumer.read_into(&mut trace, PATIENCE).unwrap();
+        let lengths: Vec<usize> = events(&trace).iter().map(|event| event.text).collect();
+        assert_eq!(lengths, [BIG; BIG_COUNT]);
+    }
+}
+
+#[test]
+fn a_session_changes_hands() {
+    let service = service();
+    let mut first = service.consumer();
+    assert!(matches!(first.detach("k"), Err(ConsumerError::Rejected("Detach"))));
+    first.enable_tracing(&config(), None).unwrap();
+    first.change_trace_config(&config()).unwrap();
+    first.detach("k").unwrap();
+    drop(first);
+    let mut second = service.consumer();
+    assert!(matches!(second.attach("other"), Err(ConsumerError::Rejected("Attach"))));
+    second.attach("k").unwrap();
+    second.disable_tracing().unwrap();
+    assert_eq!(second.wait(Some(PATIENCE)).unwrap(), Waited::Ended);
+    assert!(packets(&mut second) > 0);
+}
+
+/// They would be refused without words: only when a call is framed is it seen that it is too long.
+#[test]
+fn configs_that_fit_into_no_request() {
+    let service = service();
+    let mut consumer = service.consumer();
+    let long = TraceConfig { unique_session_name: Some("x".repeat(128 * 1024)), ..config() };
+    for result in [consumer.enable_tracing(&long, None), consumer.change_trace_config(&long)] {
+        assert!(matches!(result, Err(ConsumerError::TooLong { .. })), "{result:?}");
+    }
+    consumer.enable_tracing(&config(), None).unwrap();
+}

@@ -1,0 +1,105 @@
+//! Who and where we are: credentials, randomness, the machine.
+
+use std::path::Path;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::failed;
+use abi::error::OsError;
+
+/// The machine and its kernel, in the kernel's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// `Linux`.
+    pub sysname: String,
+    /// `#1 SMP PREEMPT_DYNAMIC ...`.
+    pub version: String,
+    /// `6.12.0-1-amd64`.
+    pub release: String,
+    /// `x86_64`.
+    pub machine: String,
+    /// Size of a page of memory, bytes.
+    pub page_bytes: u32,
+    /// Kernel ticks per second: the unit of times in `/proc/PID/stat`.
+    pub ticks_per_second: u64,
+    /// Processors the machine has, those among them that are off or not for this process.
+    pub cpu_count: u32,
+    /// Memory, bytes.
+    pub ram_bytes: u64,
+}
+
+impl Machine {
+    /// Asks the kernel.
+    #[must_use]
+    pub fn read() -> Self {
+        let uname = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        let info = rustix::system::sysinfo();
+        Self {
+            sysname: text(uname.sysname()),
+            version: text(uname.version()),
+            release: text(uname.release()),
+            machine: text(uname.machine()),
+            page_bytes: u32::try_from(rustix::param::page_size()).unwrap_or(4096),
+            ticks_per_second: rustix::param::clock_ticks_per_second(),
+            cpu_count: cpus_configured(Path::new("/sys/devices/system/cpu")),
+            ram_bytes: info.totalram.saturating_mul(u64::from(info.mem_unit.max(1))),
+        }
+    }
+}
+
+/// Counts the folders `cpu0`, `cpu1` ...; without them those that we may run on have to do.
+fn cpus_configured(folder: &Path) -> u32 {
+    let is_cpu = |name: &std::ffi::OsStr| {
+        let number = name.as_encoded_bytes().strip_prefix(b"cpu").unwrap_or_default();
+        !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let count = match entries.filter(|entry| is_cpu(&entry.file_name())).count() {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        count => count,
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// A random number from the kernel: the seed of everything that must differ between two runs.
+///
+/// # Errors
+/// Only on kernels without `getrandom`, older than 3.17.
+pub fn random_seed() -> Result<u64, OsError> {
+    let mut bytes = [0_u8; 8];
+    let mut filled = 0;
+    // Requests of up to 256 bytes are never cut short by a signal, but nothing is lost by looping.
+    while filled < bytes.len() {
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())
+            .map_err(failed("getrandom"))?;
+    }
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Lets this process have as many descriptors as the system allows it: one connection is one, and a
+/// producer's memory another. Returns how many that is.
+///
+/// For programs that are a daemon: whoever uses `select` somewhere in the process cannot cope with more than
+/// 1024.
+#[must_use]
+pub fn raise_descriptor_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    // It can only fail where nothing may be raised, and then what there was has to do.
+    let _ = setrlimit(Resource::Nofile, raised);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// The user whose rights this process acts with.
+#[must_use]
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// This process.
+#[must_use]
+pub fn pid() -> i32 {
+    rustix::process::getpid().as_raw_pid()
+}

@@ -1,0 +1,188 @@
+//! Memory shared with another process: the only unsafe code of this layer.
+//!
+//! A memfd is created, sized and sealed before anybody else sees it:
+//!
+//! ```text
+//!   memfd_create("perfetto_shmem") -> ftruncate -> seal SEAL|SHRINK|GROW -> mmap
+//!                                                       │
+//!                            from here its size cannot change, for anybody
+//! ```
+//!
+//! That is why a mapping of it never faults. A descriptor that came from a peer is mapped only if
+//! it has the same seals: an unsealed one could be truncated under us, and the next access would
+//! kill the process. Nor may it be of huge pages, which can be taken out under us, sealed or not.
+//!
+//! Invariants of `Mapped`, what a region keeps of it:
+//! - **M1** `ptr` is what `mmap` returned for `len` bytes, shared, readable and writable; the mapping
+//!   ends in `drop` and nowhere else.
+//! - **M2** `fd` is a memfd of tmpfs whose seals forbid any change of size, and which is `len` bytes
+//!   long.
+#![allow(unsafe_code)]
+
+use core::fmt;
+use core::ptr::NonNull;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use super::failed;
+use abi::error::OsError;
+use abi::limits::{SMB_BYTES_MAX, SMB_PAGE_BYTES_MIN};
+use abi::shm::{Mapping, Region};
+
+/// What nobody can change any more: the size, and the seals themselves. Not the contents.
+const SEALS: SealFlags = SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW);
+
+/// Magic number of tmpfs, `TMPFS_MAGIC` of `linux/magic.h`.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// Why memory is not shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MapError {
+    /// The descriptor is no memfd, or one of huge pages.
+    NotMemory,
+    /// The memfd could still change its size.
+    NotSealed {
+        /// The seals it has, as `F_GET_SEALS` gives them; 7 are needed.
+        seals: u32,
+    },
+    /// Not a multiple of 4096 between that and 32 MiB.
+    Size {
+        /// What it is, bytes.
+        len: u64,
+    },
+    /// The system refused.
+    Os(OsError),
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotMemory => f.write_str("the descriptor is not shared memory"),
+            Self::NotSealed { seals } => {
+                write!(f, "shared memory is not sealed: seals {seals:#x}, needs 0x7")
+            }
+            Self::Size { len } => write!(f, "bad size of shared memory: {len} bytes"),
+            Self::Os(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MapError {}
+
+impl From<OsError> for MapError {
+    fn from(error: OsError) -> Self {
+        Self::Os(error)
+    }
+}
+
+/// A sealed memfd, mapped.
+struct Mapped {
+    ptr: NonNull<u8>,
+    len: usize,
+    fd: OwnedFd,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; `ptr` is only handed out.
+unsafe impl Send for Mapped {}
+// SAFETY: as above; nothing in it changes before `drop`.
+unsafe impl Sync for Mapped {}
+
+// SAFETY:
+// - mapped readable and writable at one place until dropped: M1;
+// - access cannot fault: the object is as long as the mapping and cannot shrink (M2), and tmpfs gives
+//   a fresh page for one that was punched out;
+// - no reference exists: `mmap` chose fresh addresses, and nobody but the caller learns them.
+unsafe impl Mapping for Mapped {
+    fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn rest(&self, off: usize) {
+        let off = off.next_multiple_of(rustix::param::page_size());
+        let Some(len) = self.len.checked_sub(off).filter(|len| *len > 0) else { return };
+        // SAFETY: in bounds: `off` is below the length of the mapping (M1).
+        let from = unsafe { self.ptr.add(off) };
+        // Where it cannot be had, as of locked memory, the pages stay.
+        // SAFETY:
+        // - the `len` bytes from there on are the rest of the mapping (M1), from a page's start;
+        // - a shared mapping of a file loses nothing: the next access finds the same bytes in the memfd (M2);
+        //   those that happen meanwhile, on other threads, wait for the kernel as for any page not there yet.
+        let _ = unsafe { rustix::mm::madvise(from.as_ptr().cast(), len, Advice::LinuxDontNeed) };
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.fd.as_fd())
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `mmap` returned (M1), and the last owner is going: no access follows.
+        let unmapped = unsafe { rustix::mm::munmap(self.ptr.as_ptr().cast(), self.len) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own mapping");
+    }
+}
+
+/// New zeroed memory of `len` bytes that can be passed to another process.
+///
+/// # Errors
+/// When `len` is no multiple of 4096 up to 32 MiB, or the system has no descriptor or memory left.
+pub fn create(len: usize) -> Result<Region, MapError> {
+    let size = checked_len(len as u64)?;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = rustix::fs::memfd_create("perfetto_shmem", flags).map_err(failed("memfd_create"))?;
+    rustix::fs::ftruncate(&fd, size as u64).map_err(failed("ftruncate"))?;
+    rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(failed("fcntl(F_ADD_SEALS)"))?;
+    map(fd, size)
+}
+
+/// Maps memory that a peer made.
+///
+/// # Errors
+/// When it is not a memfd with the three seals, its size is no multiple of 4096 up to 32 MiB, or it
+/// is not writable. The descriptor is closed then.
+pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
+    let seals = rustix::fs::fcntl_get_seals(&fd).map_err(|_| MapError::NotMemory)?;
+    let system = rustix::fs::fstatfs(&fd).map_err(failed("fstatfs"))?;
+    if u64::try_from(system.f_type) != Ok(TMPFS_MAGIC) {
+        return Err(MapError::NotMemory);
+    }
+    if !seals.contains(SEALS) {
+        return Err(MapError::NotSealed { seals: seals.bits() });
+    }
+    // After the seals were seen: the size is final now.
+    let stat = rustix::fs::fstat(&fd).map_err(failed("fstat"))?;
+    let len = checked_len(u64::try_from(stat.st_size).unwrap_or(0))?;
+    map(fd, len)
+}
+
+fn checked_len(len: u64) -> Result<usize, MapError> {
+    match usize::try_from(len) {
+        Ok(size @ 1..=SMB_BYTES_MAX) if size.is_multiple_of(SMB_PAGE_BYTES_MIN) => Ok(size),
+        _ => Err(MapError::Size { len }),
+    }
+}
+
+/// Maps all `len` bytes of a sealed memfd (M2 holds for it).
+fn map(fd: OwnedFd, len: usize) -> Result<Region, MapError> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: no address is asked for, so nothing that is mapped already is replaced.
+    let mapped =
+        unsafe { rustix::mm::mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, &fd, 0) };
+    let ptr = mapped.map_err(failed("mmap"))?;
+    // The kernel never maps address zero unless it is asked to.
+    let ptr = NonNull::new(ptr.cast()).ok_or(MapError::NotMemory)?;
+    let region = Region::from_mapping(Box::new(Mapped { ptr, len, fd }));
+    // Mappings start at pages, which are at least 4096 bytes everywhere.
+    region.map_err(|_| MapError::NotMemory)
+}
+
+#[cfg(test)]
+mod tests;

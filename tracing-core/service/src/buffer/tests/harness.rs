@@ -1,0 +1,124 @@
+//! Made-up chunks, and what comes out again as text.
+//!
+//! A fake packet of `len` bytes in all repeats one letter, its seed, behind a length of one byte, or of two
+//! from 129 on. A record of a buffer is 16 bytes more than its packets.
+
+use crate::buffer::testing::read;
+use crate::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
+use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::shm::ChunkFlags;
+
+pub const PREV: u8 = 1;
+pub const NEXT: u8 = 2;
+pub const PATCH: u8 = 4;
+
+/// A chunk in the making.
+pub struct Chunk {
+    pub meta: ChunkMeta,
+    pub payload: Vec<u8>,
+}
+
+pub fn chunk(producer: u16, writer: u16, id: u32) -> Chunk {
+    let meta = ChunkMeta {
+        producer: ProducerId(producer),
+        identity: Identity { uid: u32::from(producer) * 10, pid: None, machine_id: 0 },
+        writer: WriterId(writer),
+        chunk: ChunkId(id),
+        fragments: 0,
+        flags: ChunkFlags(0),
+        complete: true,
+    };
+    Chunk { meta, payload: Vec::new() }
+}
+
+/// What a fragment that takes `len` bytes with its length in front holds.
+pub fn body(len: usize, seed: char) -> Vec<u8> {
+    let header = if len <= 128 { 1 } else { 2 };
+    vec![seed as u8; len - header]
+}
+
+impl Chunk {
+    /// A fragment of `len` bytes in all.
+    pub fn packet(mut self, len: usize, seed: char) -> Self {
+        let body = body(len, seed);
+        if len <= 128 {
+            self.payload.push(body.len() as u8);
+        } else {
+            self.payload.extend([body.len() as u8 | 0x80, (body.len() >> 7) as u8]);
+        }
+        self.payload.extend(body);
+        self.meta.fragments += 1;
+        self
+    }
+
+    /// Raw bytes.
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.payload.extend(bytes);
+        self
+    }
+
+    pub fn count(mut self, fragments: u16) -> Self {
+        self.meta.fragments = fragments;
+        self
+    }
+
+    pub fn flags(mut self, flags: u8) -> Self {
+        self.meta.flags = ChunkFlags(flags);
+        self
+    }
+
+    pub fn pad_to(mut self, len: usize) -> Self {
+        self.payload.resize(len, 0);
+        self
+    }
+
+    pub fn incomplete(mut self) -> Self {
+        self.meta.complete = false;
+        self
+    }
+
+    pub fn copy(self, buffer: &mut TraceBuffer) {
+        buffer.copy_chunk(&self.meta, &self.payload);
+    }
+}
+
+pub fn buffer(bytes: usize, policy: Policy, version: Version) -> TraceBuffer {
+    TraceBuffer::new(bytes, policy, version).expect("memory")
+}
+
+/// What is read: the seed of each packet, `len` in brackets where packets are joined, `!` before
+/// one that follows a loss.
+pub fn seeds(buffer: &mut TraceBuffer) -> String {
+    let mut out = String::new();
+    for packet in read(buffer, usize::MAX) {
+        if packet.dropped != 0 {
+            out.push('!');
+        }
+        let mut seeds = packet.bytes;
+        seeds.dedup();
+        out.push_str(&String::from_utf8(seeds).expect("made of letters"));
+        out.push(' ');
+    }
+    out.trim_end().to_owned()
+}
+
+/// The same without the marks of loss.
+pub fn text(buffer: &mut TraceBuffer) -> String {
+    seeds(buffer).replace('!', "")
+}
+
+/// The seeds, each with its loss bits if it has any.
+pub fn losses(buffer: &mut TraceBuffer) -> String {
+    let packets = read(buffer, usize::MAX).into_iter().map(|packet| {
+        let mut seeds = packet.bytes;
+        seeds.dedup();
+        let seeds = String::from_utf8(seeds).expect("made of letters");
+        if packet.dropped == 0 { seeds } else { format!("{seeds}={}", packet.dropped) }
+    });
+    packets.collect::<Vec<_>>().join(" ")
+}
+
+pub fn patch(buffer: &mut TraceBuffer, id: u32, offset: u32, text: &[u8; 4], more: bool) -> bool {
+    let patches = [Patch { offset, data: *text }];
+    buffer.patch(ProducerId(1), WriterId(1), ChunkId(id), &patches, more)
+}

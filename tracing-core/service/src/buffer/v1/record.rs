@@ -1,0 +1,133 @@
+//! Records: what lies in the memory of the buffer.
+//!
+//! ```text
+//!  0                                                                        size
+//!  | header | payload ... | header | payload ... | padding |   not written yet   |
+//!  ^ multiples of 16      ^ write position
+//!
+//!  header, 16 bytes, little endian, bits:
+//!  | chunk id 32 | sequence slot 32 | next 16 | length / 16: 12 | fragments 10 | read 10
+//!  | flags 3 | complete | last one skipped | padding | 0 .. |
+//! ```
+//!
+//! Records leave no gaps, and their length counts the header. What a producer wrote is only ever in
+//! payloads, so the headers can be trusted. All that is known of a chunk is here, beside what it
+//! holds; the index has nothing but its place.
+
+use crate::buffer::memory::{HEADER, Memory};
+use abi::ids::ChunkId;
+use abi::shm::{ChunkFlags, Packets};
+
+/// Most bytes of a record: its length has 16 bits upstream.
+pub(super) const RECORD_MAX: usize = u16::MAX as usize;
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) chunk: ChunkId,
+    /// Of its sequence; means nothing for padding.
+    pub(super) slot: u32,
+    /// Bytes, header included: a multiple of 16.
+    pub(super) len: u16,
+    /// Fragments, less the last one of an unfinished chunk; at most [`Packets::COUNT_MAX`].
+    pub(super) fragments: u16,
+    /// How many of them were read.
+    pub(super) read: u16,
+    /// Where in the payload the next one starts.
+    pub(super) next: u16,
+    pub(super) flags: ChunkFlags,
+    pub(super) complete: bool,
+    /// The last fragment read was not delivered.
+    pub(super) last_skipped: bool,
+    pub(super) padding: bool,
+}
+
+/// Length of the record for a payload: header, payload, and zeros up to a multiple of 16.
+pub(super) fn record_len(payload_len: usize) -> Option<usize> {
+    payload_len.checked_add(HEADER)?.checked_next_multiple_of(HEADER)
+}
+
+const COUNT_MASK: u64 = Packets::COUNT_MAX as u64;
+
+impl Record {
+    #[inline]
+    pub(super) fn header(self) -> u128 {
+        let low = u64::from(self.chunk.0) | u64::from(self.slot) << 32;
+        let high = u64::from(self.next)
+            | u64::from(self.len / 16) << 16
+            | (u64::from(self.fragments) & COUNT_MASK) << 28
+            | (u64::from(self.read) & COUNT_MASK) << 38
+            | u64::from(self.flags.0 & ChunkFlags::MASK) << 48
+            | u64::from(self.complete) << 51
+            | u64::from(self.last_skipped) << 52
+            | u64::from(self.padding) << 53;
+        u128::from(high) << 64 | u128::from(low)
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "each takes its own bits")]
+    fn of(header: u128) -> Self {
+        let (low, high) = (header as u64, (header >> 64) as u64);
+        Self {
+            chunk: ChunkId(low as u32),
+            slot: (low >> 32) as u32,
+            next: high as u16,
+            len: ((high >> 16 & 0xfff) as u16).wrapping_mul(16),
+            fragments: (high >> 28 & COUNT_MASK) as u16,
+            read: (high >> 38 & COUNT_MASK) as u16,
+            flags: ChunkFlags((high >> 48) as u8 & ChunkFlags::MASK),
+            complete: high >> 51 & 1 != 0,
+            last_skipped: high >> 52 & 1 != 0,
+            padding: high >> 53 & 1 != 0,
+        }
+    }
+
+    /// Padding of `len` bytes.
+    pub(super) fn padding(len: u16) -> Self {
+        Self {
+            chunk: ChunkId(0),
+            slot: 0,
+            len,
+            fragments: 0,
+            read: 0,
+            next: 0,
+            flags: ChunkFlags(0),
+            complete: false,
+            last_skipped: false,
+            padding: true,
+        }
+    }
+
+    /// Whether something in it was not read.
+    pub(super) fn is_unread(&self) -> bool {
+        self.read < self.fragments
+    }
+}
+
+impl Memory {
+    /// The record at `off`, or none where nothing was ever written.
+    #[inline]
+    pub(super) fn record(&self, off: usize) -> Option<Record> {
+        self.header(off).map(Record::of)
+    }
+
+    /// The record at an offset that the index gave.
+    #[inline]
+    pub(super) fn record_at(&self, off: u32) -> Option<Record> {
+        self.record(usize::try_from(off).ok()?)
+    }
+
+    /// Replaces a header.
+    #[inline]
+    pub(super) fn put_chunk(&mut self, off: u32, record: Record) {
+        if let Ok(off) = usize::try_from(off) {
+            self.put_header(off, record.header());
+        }
+    }
+
+    /// Everything behind the header of a record, slack included, to be patched.
+    pub(super) fn payload_mut(&mut self, off: u32, record: &Record) -> Option<&mut [u8]> {
+        let off = usize::try_from(off).ok()?;
+        self.between_mut(off.checked_add(HEADER)?, off.checked_add(record.len.into())?)
+    }
+}

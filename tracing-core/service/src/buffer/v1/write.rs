@@ -1,0 +1,217 @@
+//! Taking chunks in: overriding, evicting, padding.
+
+use super::Buffer;
+use super::read::Cursor;
+use super::record::{RECORD_MAX, Record, record_len};
+use crate::buffer::memory::HEADER;
+use crate::buffer::{ChunkMeta, Policy};
+use abi::ids::ChunkId;
+use abi::shm::{ChunkFlags, Packets};
+
+/// An id this far ahead of the last (wrapping) or further counts as behind it.
+const AHEAD_MAX: u32 = 0x7fff_ffff;
+
+/// What is known of a chunk that is about to be stored.
+struct Incoming {
+    fragments: u16,
+    flags: ChunkFlags,
+    complete: bool,
+    record_len: u16,
+}
+
+/// No room, and the policy is to refuse.
+struct Full;
+
+impl Buffer {
+    pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        self.cursor = Cursor::Idle;
+        let len =
+            record_len(payload.len()).filter(|len| *len <= self.memory.size().min(RECORD_MAX));
+        let Some(record_len) = len.and_then(|len| u16::try_from(len).ok()) else {
+            self.violation();
+            return;
+        };
+        self.has_data = true;
+        let mut incoming = Incoming {
+            fragments: meta.fragments.min(Packets::COUNT_MAX),
+            flags: meta.flags,
+            complete: meta.complete,
+            record_len,
+        };
+        if !meta.complete && meta.fragments > 0 {
+            // Its last fragment may be half written, so neither it nor what is said of it counts.
+            incoming.fragments = incoming.fragments.saturating_sub(1);
+            let of_last = ChunkFlags::CONTINUES_ON_NEXT.with(ChunkFlags::NEEDS_PATCHING);
+            incoming.flags = meta.flags.without(of_last);
+        }
+        let slot = self.index.find_own(meta.producer, meta.writer, meta.identity);
+        let known = slot.and_then(|slot| Some((slot, self.index.sequence(slot)?)));
+        let stored = known.and_then(|(slot, known)| Some((slot, known.chunks.get(meta.chunk)?)));
+        if let Some((slot, off)) = stored {
+            if self.rewrite(slot, off, &incoming, payload).is_none() {
+                self.violation();
+            }
+            return;
+        }
+        if self.discarding || self.store(slot, meta, &incoming, payload).is_err() {
+            self.discarding = true;
+            self.stats.chunks_discarded = self.stats.chunks_discarded.wrapping_add(1);
+        }
+    }
+
+    fn violation(&mut self) {
+        self.stats.abi_violations = self.stats.abi_violations.wrapping_add(1);
+    }
+
+    /// A chunk came again. None if that breaks a rule: its place in a page is fixed, and a writer
+    /// only ever adds to it.
+    fn rewrite(&mut self, slot: u32, off: u32, incoming: &Incoming, payload: &[u8]) -> Option<()> {
+        let mut stored = self.memory.record_at(off)?;
+        let sequence = self.index.sequence_mut(slot)?;
+        if stored.len != incoming.record_len
+            || incoming.fragments < stored.fragments
+            || !incoming.flags.contains(stored.flags)
+        {
+            return None;
+        }
+        // The same again, or finished without another fragment: nothing to take over. (The latter
+        // leaves a chunk without fragments unfinished; upstream does the same.)
+        if incoming.fragments == stored.fragments {
+            return Some(());
+        }
+        // What was read of the next chunk must not be followed by something older.
+        let successor = sequence.chunks.get(stored.chunk.next());
+        if successor.and_then(|off| self.memory.record_at(off)).is_some_and(|c| c.read > 0) {
+            return None;
+        }
+        stored.fragments = incoming.fragments;
+        stored.flags = incoming.flags;
+        stored.complete = incoming.complete;
+        sequence.resume = None;
+        sequence.forget_stall_over(stored.chunk);
+        let off = usize::try_from(off).ok()?;
+        self.memory.put(off, stored.len.into(), stored.header(), payload);
+        self.stats.chunks_rewritten = self.stats.chunks_rewritten.wrapping_add(1);
+        Some(())
+    }
+
+    /// A chunk that is not here: makes room and stores it.
+    fn store(
+        &mut self,
+        slot: Option<u32>,
+        meta: &ChunkMeta,
+        incoming: &Incoming,
+        payload: &[u8],
+    ) -> Result<(), Full> {
+        let len = usize::from(incoming.record_len);
+        let to_end = self.memory.size().saturating_sub(self.at);
+        if len > to_end {
+            self.make_room(to_end)?;
+            self.pad(to_end);
+            self.at = 0;
+            self.stats.write_wrap_count = self.stats.write_wrap_count.wrapping_add(1);
+        }
+        let gap = self.make_room(len)?;
+        let slot = slot.or_else(|| self.index.create(meta.producer, meta.writer, meta.identity));
+        let (Some(slot), Ok(off)) = (slot, u32::try_from(self.at)) else { return Ok(()) };
+        let record = Record {
+            chunk: meta.chunk,
+            slot,
+            len: incoming.record_len,
+            fragments: incoming.fragments,
+            read: 0,
+            next: 0,
+            flags: incoming.flags,
+            complete: incoming.complete,
+            last_skipped: false,
+            padding: false,
+        };
+        self.memory.put(self.at, len, record.header(), payload);
+        self.stats.chunks_written = self.stats.chunks_written.wrapping_add(1);
+        self.stats.bytes_written =
+            self.stats.bytes_written.wrapping_add(u64::from(incoming.record_len));
+        self.index.insert(slot, meta.chunk, off);
+        self.at = self.at.saturating_add(len);
+        if self.at >= self.memory.size() {
+            self.at = 0;
+            self.stats.write_wrap_count = self.stats.write_wrap_count.wrapping_add(1);
+        }
+        self.note_order(slot, meta.chunk);
+        if gap > 0 {
+            self.pad(gap);
+        }
+        Ok(())
+    }
+
+    /// Keeps the highest id of a sequence.
+    fn note_order(&mut self, slot: u32, id: ChunkId) {
+        let Some(sequence) = self.index.sequence_mut(slot) else { return };
+        let ahead = id.0.wrapping_sub(sequence.last.0);
+        // Only a chunk that follows the last one leaves the walk up to there as it was.
+        if ahead != 1 {
+            sequence.resume = None;
+        }
+        if ahead < AHEAD_MAX {
+            sequence.last = id;
+        } else {
+            let count = &mut self.stats.chunks_committed_out_of_order;
+            *count = count.wrapping_add(1);
+        }
+    }
+
+    /// Covers `len` bytes at the write position with a padding record, without moving on.
+    fn pad(&mut self, len: usize) {
+        let Ok(short) = u16::try_from(len) else { return };
+        let header = Record::padding(short).header();
+        if self.at == self.memory.used() {
+            self.memory.put(self.at, len, header, &[]);
+        } else {
+            // Only the header: what lies under a padding record is never looked at.
+            self.memory.put_header(self.at, header);
+        }
+        self.stats.padding_bytes_written =
+            self.stats.padding_bytes_written.wrapping_add(short.into());
+    }
+
+    /// Evicts the records on the next `len` bytes. Returns how far the last one reached beyond.
+    ///
+    /// A discarding buffer evicts nothing if one of them is unread.
+    fn make_room(&mut self, len: usize) -> Result<usize, Full> {
+        let start = self.at;
+        let end = start.saturating_add(len);
+        if self.policy == Policy::Discard && self.holds_unread(start, end) {
+            return Err(Full);
+        }
+        let mut at = start;
+        while at < end {
+            // Nothing was ever written here, nor behind.
+            let Some(record) = self.memory.record(at) else { return Ok(0) };
+            let record_len = u64::from(record.len);
+            if record.padding {
+                self.stats.padding_bytes_cleared =
+                    self.stats.padding_bytes_cleared.wrapping_add(record_len);
+            } else {
+                self.index.remove(record.slot, record.chunk);
+                if record.is_unread() {
+                    self.stats.chunks_overwritten = self.stats.chunks_overwritten.wrapping_add(1);
+                    self.stats.bytes_overwritten =
+                        self.stats.bytes_overwritten.wrapping_add(record_len);
+                }
+            }
+            at = at.saturating_add(usize::from(record.len).max(HEADER));
+        }
+        Ok(at.saturating_sub(end))
+    }
+
+    fn holds_unread(&self, start: usize, end: usize) -> bool {
+        let mut at = start;
+        while at < end {
+            let Some(record) = self.memory.record(at) else { return false };
+            if !record.padding && record.is_unread() {
+                return true;
+            }
+            at = at.saturating_add(usize::from(record.len).max(HEADER));
+        }
+        false
+    }
+}

@@ -1,0 +1,58 @@
+//! Fragments: a varint, and as many bytes as it says.
+
+use crate::buffer::length::of_four_bytes;
+use abi::shm::header::PACKET_DROPPED;
+
+/// What comes next in the fragments of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Fragment {
+        /// Bytes of the packet.
+        len: usize,
+        /// The same with the length before them.
+        taken: usize,
+    },
+    /// Nothing: they are over.
+    End,
+    /// The mark of a writer that gave the packet up.
+    GivenUp,
+    /// A length that does not end, or one that leads too far.
+    Corrupted,
+}
+
+/// Most bytes of a length.
+const VARINT_BYTES_MAX: usize = 10;
+
+/// Reads the length in front of `rest`, which is all there is up to the end of the chunk.
+#[inline]
+pub(super) fn next(rest: &[u8]) -> Next {
+    match rest.first_chunk().copied().and_then(of_four_bytes) {
+        Some(len) => within(len.into(), 4, rest.len()),
+        None => next_of_any_width(rest),
+    }
+}
+
+fn next_of_any_width(rest: &[u8]) -> Next {
+    let mut value = 0u64;
+    for (i, byte) in rest.iter().take(VARINT_BYTES_MAX).enumerate() {
+        let shift = u32::try_from(i).unwrap_or(0).wrapping_mul(7);
+        value |= u64::from(byte & 0x7f).wrapping_shl(shift);
+        if *byte < 0x80 {
+            return within(value, i.wrapping_add(1), rest.len());
+        }
+    }
+    if rest.is_empty() { Next::End } else { Next::Corrupted }
+}
+
+#[inline]
+fn within(value: u64, header_len: usize, rest_len: usize) -> Next {
+    let len = usize::try_from(value).unwrap_or(usize::MAX);
+    let taken = header_len.saturating_add(len);
+    if taken <= rest_len {
+        Next::Fragment { len, taken }
+    } else if value == u64::from(PACKET_DROPPED) {
+        Next::GivenUp
+    } else {
+        Next::Corrupted
+    }
+}

@@ -1,0 +1,245 @@
+//! What is known of each writer: its chunks, where reading came to, what was lost.
+//!
+//! A sequence without chunks is remembered for a while, so that a gap is noticed when it goes on.
+//! Numbers of producers are used again once 65535 were given out: when a chunk comes on behalf of
+//! somebody else than before, a new sequence begins and the old one is only read to its end.
+
+use std::collections::BTreeMap;
+
+use crate::buffer::chunks::Chunks;
+use crate::buffer::recent::Recent;
+use crate::buffer::{Identity, loss};
+use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
+use abi::ids::{ChunkId, ProducerId, WriterId};
+
+/// The newest chunk that was taken out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Consumed {
+    pub(super) id: ChunkId,
+    /// Bytes of fragments it had.
+    pub(super) used: u16,
+    pub(super) incomplete: bool,
+}
+
+/// What one writer of one producer wrote.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    pub(super) producer: ProducerId,
+    pub(super) writer: WriterId,
+    pub(super) identity: Identity,
+    pub(super) chunks: Chunks,
+    /// Id of the last of them; all lie less than half the range of ids apart.
+    pub(super) last: ChunkId,
+    pub(super) consumed: Option<Consumed>,
+    /// [`loss`] bits that the next packet reports.
+    pub(super) loss: u32,
+    /// The first chunk when a gap before it was noted.
+    gap_before: Option<ChunkId>,
+    /// The pass in which there was nothing more to read.
+    pub(super) stalled_in: u64,
+    /// Index of its histogram, once it has one.
+    pub(super) histogram: Option<usize>,
+    /// When it lost its last chunk, in chunks copied.
+    emptied: u64,
+    /// Another sequence goes by its name.
+    replaced: bool,
+}
+
+impl Sequence {
+    /// Notes a loss that the next packet reports.
+    pub(super) fn lose(&mut self, reason: u32) {
+        self.loss |= reason | loss::PRESENT;
+    }
+
+    /// The chunk with the lowest id.
+    #[inline]
+    pub(super) fn first(&self) -> Option<ChunkId> {
+        self.chunks.first_after(self.last)
+    }
+
+    /// The chunk after `id`, which need not be the next number.
+    #[inline]
+    pub(super) fn after(&self, id: ChunkId) -> Option<ChunkId> {
+        if id == self.last { None } else { self.chunks.first_after(id) }
+    }
+
+    /// Whether all ids would still lie within half their range.
+    pub(super) fn in_range(&self, id: ChunkId) -> bool {
+        let Some(first) = self.first() else { return true };
+        let span = |from: ChunkId, to: ChunkId| to.0.wrapping_sub(from.0);
+        let near = |span: u32| i32::try_from(span).is_ok();
+        span(first, id) <= span(first, self.last)
+            || near(span(first, id))
+            || near(span(id, self.last))
+    }
+
+    /// Notes, once, that `first` is not what was expected after the last chunk taken out.
+    pub(super) fn note_gap(&mut self, first: ChunkId) {
+        let Some(consumed) = self.consumed else { return };
+        let again = first == consumed.id && consumed.incomplete;
+        if first != consumed.id.next() && !again && self.gap_before != Some(first) {
+            self.gap_before = Some(first);
+            self.lose(loss::READ_GAP);
+        }
+    }
+
+    /// Notes that a chunk was taken out. Late ones of an eviction do not turn back the clock.
+    pub(super) fn note_consumed(&mut self, chunk: Consumed) {
+        if self.consumed.is_none_or(|old| chunk.id.distance(old.id) >= 0) {
+            self.consumed = Some(chunk);
+        }
+    }
+}
+
+fn key(producer: ProducerId, writer: WriterId) -> u32 {
+    u32::from(producer.0) << 16 | u32::from(writer.0)
+}
+
+/// All sequences. A sequence keeps its slot as long as it is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sequences {
+    slots: Vec<Sequence>,
+    by_key: BTreeMap<u32, u32>,
+    free: Vec<u32>,
+    /// Sequences without chunks.
+    empty: usize,
+    /// Chunks copied: the clock of `emptied`.
+    clock: u64,
+    recent: Recent,
+}
+
+impl Sequences {
+    /// Memory they take, bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
+        let own = self.slots.len().saturating_mul(size_of::<Sequence>());
+        chunks.fold(own.saturating_add(self.recent.memory_bytes()), usize::saturating_add)
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, slot: u32) -> Option<&Sequence> {
+        self.slots.get(usize::try_from(slot).ok()?)
+    }
+
+    #[inline]
+    pub(super) fn slot_mut(&mut self, slot: u32) -> Option<&mut Sequence> {
+        self.slots.get_mut(usize::try_from(slot).ok()?)
+    }
+
+    #[inline]
+    pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
+        let key = key(producer, writer);
+        self.recent.find(key.into()).or_else(|| {
+            let slot = *self.by_key.get(&key)?;
+            self.recent.note(key.into(), slot, self.by_key.len());
+            Some(slot)
+        })
+    }
+
+    /// The sequence of this writer on behalf of `identity`, made if it is new.
+    pub(super) fn find_or_create(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        identity: Identity,
+    ) -> Option<u32> {
+        if let Some(slot) = self.find(producer, writer) {
+            let sequence = self.slot_mut(slot)?;
+            if sequence.identity == identity {
+                return Some(slot);
+            }
+            sequence.replaced = true;
+            if sequence.chunks.is_empty() {
+                self.release(slot);
+            }
+        }
+        let sequence = Sequence {
+            producer,
+            writer,
+            identity,
+            chunks: Chunks::default(),
+            last: ChunkId(0),
+            consumed: None,
+            loss: 0,
+            gap_before: None,
+            stalled_in: 0,
+            histogram: None,
+            emptied: self.clock,
+            replaced: false,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                *self.slot_mut(slot)? = sequence;
+                slot
+            }
+            None => {
+                let slot = u32::try_from(self.slots.len()).ok()?;
+                self.slots.push(sequence);
+                slot
+            }
+        };
+        self.by_key.insert(key(producer, writer), slot);
+        self.recent.note(key(producer, writer).into(), slot, self.by_key.len());
+        self.empty = self.empty.saturating_add(1);
+        Some(slot)
+    }
+
+    /// Adds a chunk to a sequence; returns whether there are later ones.
+    pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) -> bool {
+        let Some(sequence) = self.slot_mut(slot) else { return false };
+        let was_empty = sequence.chunks.is_empty();
+        let is_last = was_empty || id.distance(sequence.last) > 0;
+        sequence.chunks.insert(id, off);
+        if is_last {
+            sequence.last = id;
+        }
+        if was_empty {
+            self.empty = self.empty.saturating_sub(1);
+        }
+        !is_last
+    }
+
+    /// Takes a chunk out of a sequence. The sequence stays, if it is still of use.
+    pub(super) fn remove(&mut self, slot: u32, chunk: Consumed) {
+        let now = self.clock;
+        let Some(sequence) = self.slot_mut(slot) else { return };
+        sequence.note_consumed(chunk);
+        if sequence.chunks.remove(chunk.id).is_some() && sequence.chunks.is_empty() {
+            sequence.emptied = now;
+            let replaced = sequence.replaced;
+            self.empty = self.empty.saturating_add(1);
+            if replaced {
+                self.release(slot);
+            }
+        }
+    }
+
+    /// Gives the slot of an empty sequence back, which goes by no name.
+    fn release(&mut self, slot: u32) {
+        self.free.push(slot);
+        self.empty = self.empty.saturating_sub(1);
+    }
+
+    /// Forgets those that have been empty for longest, if there are too many.
+    pub(super) fn forget_empty(&mut self) {
+        self.clock = self.clock.wrapping_add(1);
+        if self.empty <= EMPTY_SEQUENCES_V2_MAX {
+            return;
+        }
+        let mut empty: Vec<(u64, u32, u32)> = self
+            .by_key
+            .iter()
+            .filter_map(|(key, slot)| {
+                let sequence = self.slot(*slot).filter(|s| s.chunks.is_empty())?;
+                Some((sequence.emptied, *key, *slot))
+            })
+            .collect();
+        empty.sort_unstable();
+        let oldest = empty.len().saturating_sub(EMPTY_SEQUENCES_V2_KEPT);
+        for (_, key, slot) in empty.into_iter().take(oldest) {
+            self.by_key.remove(&key);
+            self.release(slot);
+        }
+        self.recent.clear();
+    }
+}

@@ -1,0 +1,269 @@
+//! Taking chunks in: what counts as late, what comes again, making room.
+
+use super::fragment::{Next, next};
+use super::read::{Mode, Walk};
+use super::record::{Record, Stored, outer_len};
+use super::sequences::Consumed;
+use super::{Buffer, add};
+use crate::buffer::memory::HEADER;
+use crate::buffer::{ChunkMeta, Patience, Policy, loss};
+use abi::ids::ChunkId;
+use abi::shm::ChunkFlags;
+
+/// A chunk that came, checked.
+struct Incoming<'a> {
+    id: ChunkId,
+    flags: ChunkFlags,
+    incomplete: bool,
+    /// Whole fragments, as far as they make sense.
+    fragments: &'a [u8],
+    used: u16,
+    /// What it may grow to.
+    room: u16,
+    /// Bytes that were read when it came before.
+    consumed: u16,
+    /// Its writer gave a packet up.
+    gave_up: bool,
+}
+
+/// What to do with a chunk whose sequence is known.
+enum Place {
+    /// It is stored, with so many bytes read before.
+    New { consumed: u16 },
+    /// Dealt with: it came before.
+    Done,
+    /// It breaks a rule.
+    Violation,
+    /// What comes after it was read already.
+    Late,
+}
+
+impl Buffer {
+    pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        self.walk = None;
+        if self.discarding {
+            add(&mut self.stats.chunks_discarded, 1);
+            return;
+        }
+        let Some(mut incoming) = self.check(meta, payload) else {
+            add(&mut self.stats.abi_violations, 1);
+            return;
+        };
+        let (producer, writer) = (meta.producer, meta.writer);
+        let slot = self.sequences.find_or_create(producer, writer, meta.identity);
+        let sequence = slot.and_then(|slot| self.sequences.slot_mut(slot));
+        let (Some(slot), Some(sequence)) = (slot, sequence) else { return };
+        self.histograms.add(producer, writer, &mut sequence.histogram, incoming.used.into());
+        if incoming.gave_up {
+            add(&mut self.stats.trace_writer_packet_loss, 1);
+            sequence.lose(loss::WRITER_ABORT);
+        }
+        match self.place(slot, &incoming) {
+            Place::New { consumed } => {
+                incoming.consumed = consumed;
+                self.store(slot, &incoming);
+                self.sequences.forget_empty();
+            }
+            Place::Done => {}
+            Place::Violation => add(&mut self.stats.abi_violations, 1),
+            Place::Late => add(&mut self.stats.chunks_discarded, 1),
+        }
+    }
+
+    /// Looks at what came. None if it cannot be stored whatever else is here.
+    fn check<'a>(&mut self, meta: &ChunkMeta, payload: &'a [u8]) -> Option<Incoming<'a>> {
+        let payload_len = u16::try_from(payload.len()).ok()?;
+        let (mut count, mut flags) = (meta.fragments, meta.flags);
+        if !meta.complete && count > 0 {
+            // Its last fragment may be half written, so neither it nor what is said of it counts.
+            count = count.saturating_sub(1);
+            flags =
+                flags.without(ChunkFlags::CONTINUES_ON_NEXT).without(ChunkFlags::NEEDS_PATCHING);
+        }
+        let mut gave_up = false;
+        let mut rest = payload;
+        for _ in 0..count {
+            match next(rest) {
+                Next::Fragment { taken, .. } => rest = rest.get(taken..).unwrap_or_default(),
+                Next::GivenUp => {
+                    gave_up = true;
+                    break;
+                }
+                Next::End | Next::Corrupted => {
+                    add(&mut self.stats.abi_violations, 1);
+                    break;
+                }
+            }
+        }
+        let fragments = payload.get(..payload.len().saturating_sub(rest.len()))?;
+        let used = u16::try_from(fragments.len()).ok()?;
+        let room = if meta.complete { used } else { payload_len };
+        if outer_len(room.into()) > self.memory.size() {
+            return None;
+        }
+        let (id, incomplete) = (meta.chunk, !meta.complete);
+        Some(Incoming { id, flags, incomplete, fragments, used, room, consumed: 0, gave_up })
+    }
+
+    /// Finds out what a chunk is to its sequence; one that came before is dealt with.
+    fn place(&mut self, slot: u32, incoming: &Incoming<'_>) -> Place {
+        let Self { sequences, memory, stats, .. } = self;
+        let Some(sequence) = sequences.slot_mut(slot) else { return Place::Late };
+        let id = incoming.id;
+        let mut consumed = 0;
+        match sequence.consumed {
+            Some(c) if c.id == id && c.incomplete && incoming.used > c.used => consumed = c.used,
+            Some(c) if id.distance(c.id) <= 0 => return Place::Late,
+            _ => {}
+        }
+        let Some(off) = sequence.chunks.get(id) else {
+            let place = Place::New { consumed };
+            return if sequence.in_range(id) { place } else { Place::Late };
+        };
+        let Some(mut stored) = memory.chunk(off) else { return Place::Late };
+        if incoming.used < stored.used
+            || incoming.used > stored.room
+            || !incoming.flags.contains(stored.flags)
+        {
+            return Place::Violation;
+        }
+        let grown = incoming.used.saturating_sub(stored.used);
+        let read_to_its_end = stored.incomplete && stored.unread == 0;
+        if read_to_its_end
+            && !incoming.incomplete
+            && grown > 0
+            && sequence.first() == Some(id)
+            && self.policy == Policy::Ring
+        {
+            // Whoever reads in the order of writing passed it by: its rest goes to where that begins.
+            add(&mut stats.chunks_relocated, 1);
+            self.take_out(slot, off, stored);
+            return Place::New { consumed: stored.used };
+        }
+        stored.incomplete &= incoming.incomplete;
+        if grown > 0 {
+            stored.used = incoming.used;
+            stored.unread = stored.unread.saturating_add(grown);
+            stored.flags = stored.flags.with(incoming.flags);
+            stored.changed = true;
+            memory.put_fragments(off, incoming.fragments);
+            add(&mut stats.chunks_rewritten, 1);
+        }
+        memory.put_record(off, stored);
+        Place::Done
+    }
+
+    /// Makes room for a chunk that is not here and stores it.
+    fn store(&mut self, slot: u32, incoming: &Incoming<'_>) {
+        let outer = outer_len(incoming.room.into());
+        let to_end = self.memory.size().saturating_sub(self.at);
+        if outer > to_end {
+            if self.policy == Policy::Discard {
+                self.discarding = true;
+                add(&mut self.stats.chunks_discarded, 1);
+                return;
+            }
+            self.evict(to_end);
+            self.at = 0;
+            add(&mut self.stats.write_wrap_count, 1);
+        }
+        self.evict(outer);
+        let Ok(off) = u32::try_from(self.at) else { return };
+        let record = Record {
+            chunk: incoming.id,
+            slot,
+            room: incoming.room,
+            used: incoming.used,
+            unread: incoming.used.saturating_sub(incoming.consumed),
+            flags: incoming.flags,
+            incomplete: incoming.incomplete,
+            changed: incoming.consumed > 0,
+        };
+        self.memory.put(self.at, outer, record.header(), incoming.fragments);
+        if self.sequences.insert(slot, incoming.id, off) {
+            add(&mut self.stats.chunks_committed_out_of_order, 1);
+        }
+        self.at = self.at.saturating_add(outer);
+        self.has_data = true;
+        add(&mut self.stats.chunks_written, 1);
+        add(&mut self.stats.bytes_written, outer);
+    }
+
+    /// Empties the next `len` bytes. What the last record has beyond becomes padding.
+    ///
+    /// Every chunk there is read to its end, and what comes before it in its sequence: only reading
+    /// tells what the loss of it means for what stays.
+    fn evict(&mut self, len: usize) {
+        let end = self.at.saturating_add(len);
+        let mut at = self.at;
+        while at < end {
+            let (len, record) = match self.memory.stored(at) {
+                None => return,
+                Some(Stored::Padding { len, .. }) => {
+                    add(&mut self.stats.padding_bytes_cleared, len);
+                    (len, None)
+                }
+                Some(Stored::Chunk(record)) => (record.outer(), Some(record)),
+            };
+            if let Some(record) = record
+                && self.evict_first(at, record).is_none()
+            {
+                self.evict_chunk(at, record.slot);
+            }
+            at = at.saturating_add(len.max(HEADER));
+        }
+        let rest = at.saturating_sub(end);
+        if rest > 0 {
+            self.memory.put_padding(end, rest);
+            add(&mut self.stats.padding_bytes_written, rest);
+        }
+    }
+
+    /// Evicts what is nearly always in the way: the first chunk of its sequence, all of its fragments
+    /// packets as they came. Reading them would tell nothing but that they are lost. None: it is not so.
+    fn evict_first(&mut self, at: usize, record: Record) -> Option<()> {
+        let parts = ChunkFlags::CONTINUES_FROM_PREV.with(ChunkFlags::CONTINUES_ON_NEXT);
+        if record.unread == 0 || record.changed || record.flags.0 & parts.0 != 0 {
+            return None;
+        }
+        let off = u32::try_from(at).ok()?;
+        let sequence = self.sequences.slot_mut(record.slot)?;
+        if sequence.first() != Some(record.chunk) {
+            return None;
+        }
+        // A chunk of nothing but empty packets is no loss.
+        self.memory.next_len(at, &record).filter(|len| *len > 0)?;
+        sequence.note_gap(record.chunk);
+        sequence.lose(loss::OVERWRITE);
+        add(&mut self.stats.chunks_overwritten, 1);
+        add(&mut self.stats.bytes_overwritten, record.outer());
+        self.take_out(record.slot, off, record);
+        Some(())
+    }
+
+    /// Evicts any chunk, by reading its sequence up to there.
+    fn evict_chunk(&mut self, at: usize, slot: u32) {
+        let Some(mut walk) = Walk::begin(&mut self.sequences, slot, at) else { return };
+        let (mut lost, mut patience) = (false, Patience::new());
+        loop {
+            match self.next_of_sequence(&mut walk, Mode::Erase, &mut patience) {
+                Some(_) => lost = true,
+                None if patience.renew() => {}
+                None => break,
+            }
+        }
+        if lost && let Some(sequence) = self.sequences.slot_mut(slot) {
+            sequence.lose(loss::OVERWRITE);
+        }
+    }
+
+    /// Makes padding of a chunk.
+    pub(super) fn take_out(&mut self, slot: u32, off: u32, record: Record) {
+        let consumed =
+            Consumed { id: record.chunk, used: record.used, incomplete: record.incomplete };
+        self.sequences.remove(slot, consumed);
+        if let Ok(off) = usize::try_from(off) {
+            self.memory.put_padding(off, record.outer());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the service is told once, when it is made.
+
+use abi::sync::Arc;
+
+use crate::buffer::FaultIn;
+use crate::compress::Codecs;
+use abi::shm::Region;
+
+/// Makes the shared memory of a producer: sealed memfds in the daemon, heap memory in tests and in one process.
+pub trait RegionFactory: Send + Sync {
+    /// How trace buffers take their own memory, if there is a faster way than to meet it.
+    fn fault_in(&self) -> Option<FaultIn> {
+        None
+    }
+
+    /// A zeroed region of `len` bytes, a multiple of 4096.
+    ///
+    /// # Errors
+    /// The reason, for the log; the producer then gets no data source set up.
+    fn create(&self, len: usize) -> Result<Region, String>;
+}
+
+/// The `SystemInfo` packet of this machine, read by the shell: the service asks no kernel for anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostInfo {
+    /// `utsname.sysname`.
+    pub sysname: String,
+    /// `utsname.version`.
+    pub version: String,
+    /// `utsname.release`.
+    pub release: String,
+    /// `utsname.machine`.
+    pub machine: String,
+    /// Clock ticks per second (`_SC_CLK_TCK`).
+    pub hz: Option<i64>,
+    /// Page size of the kernel, bytes.
+    pub page_bytes: Option<u32>,
+    /// Offset of local time to UTC, minutes.
+    pub timezone_off_mins: Option<i32>,
+    /// Processors.
+    pub cpu_count: Option<u32>,
+    /// Memory, bytes.
+    pub ram_bytes: Option<u64>,
+    /// What the machine calls itself (`PERFETTO_MACHINE_NAME`, else `sysname`): the name that
+    /// `machine_name_filter` knows this machine by beside `host`.
+    pub machine_name: String,
+}
+
+/// Everything the service knows about the world it runs in.
+#[derive(Clone)]
+pub struct ServiceConfig {
+    /// Who the service runs as: the trusted uid of the packets it writes itself.
+    pub uid: u32,
+    /// Its process id.
+    pub pid: i32,
+    /// Version text for queries and `SystemInfo`.
+    pub version: String,
+    /// This machine.
+    pub host: HostInfo,
+    /// Seed of trace uuids. Two services must not share one.
+    pub seed: u64,
+    /// Maker of shared memory.
+    pub regions: Arc<dyn RegionFactory>,
+    /// Copy out what writers still hold of producers that do not say whether they want it. Upstream: off in
+    /// the daemon, on inside a process (`tracing_service_impl.cc`).
+    pub scrape_by_default: bool,
+    /// Schemas of extension fields, put into every trace unless its config disables them.
+    pub extensions: Vec<super::ExtensionSet>,
+    /// How it may compress traces: usually all that is built in.
+    pub codecs: Codecs,
+}
+
+impl std::fmt::Debug for ServiceConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServiceConfig")
+            .field("uid", &self.uid)
+            .field("pid", &self.pid)
+            .field("version", &self.version)
+            .field("seed", &self.seed)
+            .field("scrape_by_default", &self.scrape_by_default)
+            .finish_non_exhaustive()
+    }
+}

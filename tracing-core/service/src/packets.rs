@@ -1,0 +1,292 @@
+//! The packets that the service itself writes into a trace.
+//!
+//! All carry the service's uid and sequence 1, so that no producer can be mistaken for it: the validator
+//! drops packets of producers that have these fields or kinds.
+
+use protos::{TracePacketWriter, TracingServiceEventWriter};
+use protozero::HeapSink;
+use protozero::rt::Writer as _;
+
+use super::core::Service;
+use super::session::state::{Lifecycle, Session, SlowSources, TriggerHit};
+use super::{HostInfo, ServiceConfig};
+use super::{provenance, snapshot};
+use abi::ids::SessionId;
+use abi::time::Now;
+
+/// Bytes that no trace contains by chance, to find the next packet in a damaged file.
+const SYNC_MARKER: [u8; 16] = [
+    0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79,
+];
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u32 = 6;
+
+fn encode(fill: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
+    let mut stream = HeapSink::stream();
+    {
+        let mut packet = TracePacketWriter::from_scope(stream.root());
+        fill(&mut packet);
+    }
+    // Growing memory fails only by aborting.
+    stream.finish().unwrap_or_default()
+}
+
+/// A packet with the service's header, then what `fill` writes.
+pub(super) fn packet(
+    config: &ServiceConfig,
+    machine_id: u32,
+    at_ns: Option<u64>,
+    fill: impl FnOnce(&mut TracePacketWriter<'_>),
+) -> Vec<u8> {
+    encode(|p| {
+        p.trusted_uid(config.uid as i32).trusted_packet_sequence_id(1);
+        if let Some(at_ns) = at_ns {
+            p.timestamp(at_ns);
+        }
+        p.timestamp_clock_id(BOOTTIME);
+        if machine_id != 0 {
+            p.machine_id(machine_id);
+        }
+        fill(p);
+    })
+}
+
+/// `TracingServiceEvent` of a kind without content.
+pub(super) fn lifecycle(
+    config: &ServiceConfig,
+    machine_id: u32,
+    kind: Lifecycle,
+    at_ns: u64,
+) -> Vec<u8> {
+    event(config, machine_id, at_ns, |e| {
+        match kind {
+            Lifecycle::TracingStarted => e.tracing_started(true),
+            Lifecycle::AllSourcesStarted => e.all_data_sources_started(true),
+            Lifecycle::FlushStarted => e.flush_started(true),
+            Lifecycle::AllSourcesFlushed => e.all_data_sources_flushed(true),
+            Lifecycle::ReadCompleted => e.read_tracing_buffers_completed(true),
+            Lifecycle::TracingDisabled => e.tracing_disabled(true),
+        };
+    })
+}
+
+fn event(
+    config: &ServiceConfig,
+    machine_id: u32,
+    at_ns: u64,
+    fill: impl FnOnce(&mut TracingServiceEventWriter<'_>),
+) -> Vec<u8> {
+    packet(config, machine_id, Some(at_ns), |p| fill(&mut p.service_event()))
+}
+
+fn clock_snapshot(
+    config: &ServiceConfig,
+    machine_id: u32,
+    session: &Session,
+    now: &Now,
+) -> Vec<u8> {
+    let builtin = session.config.builtin_data_sources.as_ref();
+    let primary = builtin.and_then(|b| b.primary_trace_clock).filter(|c| c.0 != 0);
+    packet(config, machine_id, None, |p| {
+        let mut body = p.clock_snapshot();
+        for (id, reading) in snapshot::clocks(now) {
+            body.clocks().clock_id(id).timestamp(reading);
+        }
+        body.primary_trace_clock(primary.unwrap_or(protos::BuiltinClock(BOOTTIME as i32)));
+    })
+}
+
+/// Must end with the marker and carry nothing that changes: readers search for all of it.
+fn sync_marker(config: &ServiceConfig) -> Vec<u8> {
+    encode(|p| {
+        p.trusted_uid(config.uid as i32).trusted_packet_sequence_id(1);
+        p.synchronization_marker(&SYNC_MARKER);
+    })
+}
+
+fn system_info(config: &ServiceConfig, machine_id: u32) -> Vec<u8> {
+    let HostInfo { sysname, version, release, machine, machine_name, .. } = &config.host;
+    packet(config, machine_id, None, |p| {
+        let mut info = p.system_info();
+        info.utsname().sysname(sysname).version(version).release(release).machine(machine);
+        info.tracing_service_version(&config.version);
+        if let Some(minutes) = config.host.timezone_off_mins {
+            info.timezone_off_mins(minutes);
+        }
+        if let Some(hz) = config.host.hz {
+            info.hz(hz);
+        }
+        if let Some(bytes) = config.host.page_bytes {
+            info.page_size(bytes);
+        }
+        if let Some(cpus) = config.host.cpu_count {
+            info.num_cpus(cpus);
+        }
+        if let Some(bytes) = config.host.ram_bytes {
+            info.system_ram_bytes(bytes);
+        }
+        if !machine_name.is_empty() {
+            info.machine_name(machine_name);
+        }
+    })
+}
+
+fn fill_trigger(mut out: protos::TriggerWriter<'_>, hit: &TriggerHit) {
+    out.trigger_name(&hit.name).producer_name(&hit.producer);
+    out.trusted_producer_uid(hit.uid as i32).stop_delay_ms(hit.delay_ms);
+}
+
+/// What was asked for, and why a clone was made.
+fn about(config: &ServiceConfig, machine_id: u32, session: &Session) -> Vec<Vec<u8>> {
+    use protozero::Message as _;
+    let body = session.config.encode_to_vec();
+    let asked = packet(config, machine_id, None, |p| {
+        p.trace_config_raw(&body);
+    });
+    let cloned_for = session.pending.clone_trigger.as_ref().map(|hit| {
+        packet(config, machine_id, Some(hit.at_ns), |p| {
+            fill_trigger(p.clone_snapshot_trigger(), hit);
+        })
+    });
+    [asked].into_iter().chain(cloned_for).collect()
+}
+
+/// Triggers that the trace does not tell of yet.
+fn triggers(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let pending = &mut session.pending;
+    let unsaid = pending.triggers.iter().skip(pending.triggers_emitted);
+    let packets = unsaid
+        .map(|hit| packet(config, machine_id, Some(hit.at_ns), |p| fill_trigger(p.trigger(), hit)))
+        .collect();
+    pending.triggers_emitted = pending.triggers.len();
+    packets
+}
+
+/// Everything of the life of a session that nobody has read yet, by time; what happened at one instant in
+/// the order in which one thing leads to the other.
+fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let lives = std::mem::take(&mut session.pending.lifecycle);
+    let last = |kind| lives.iter().rposition(|(k, _)| *k == kind);
+    // A clone begins with a flush, and is its own end.
+    let flush = last(Lifecycle::FlushStarted);
+    let end = last(Lifecycle::TracingDisabled).unwrap_or(lives.len());
+    let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut cloned = Vec::new();
+    for (index, at_ns) in std::mem::take(&mut session.pending.buffers_cloned) {
+        let packet = event(config, machine_id, at_ns, |e| {
+            e.buffer_cloned(index);
+        });
+        cloned.push((at_ns, packet));
+    }
+    let mut clone_started = session.pending.clone_started.take().map(|at_ns| {
+        let packet = event(config, machine_id, at_ns, |e| {
+            e.clone_started(true);
+        });
+        (at_ns, packet)
+    });
+    for (at, &(kind, at_ns)) in lives.iter().enumerate() {
+        if at == end {
+            all.append(&mut cloned);
+        }
+        all.push((at_ns, lifecycle(config, machine_id, kind, at_ns)));
+        if Some(at) == flush {
+            all.extend(clone_started.take());
+        }
+    }
+    all.extend(clone_started);
+    all.append(&mut cloned);
+    let list = |slow: &SlowSources, mut w: protos::TracingServiceEventDataSourcesWriter<'_>| {
+        for (producer, source) in &slow.sources {
+            w.data_source().producer_name(producer).data_source_name(source);
+        }
+    };
+    if let Some(slow) = session.pending.slow_start.take() {
+        let packet = event(config, machine_id, slow.at_ns, |e| {
+            list(&slow, e.slow_starting_data_sources());
+        });
+        all.push((slow.at_ns, packet));
+    }
+    if let Some(slow) = session.pending.flush_slow.take() {
+        let packet = event(config, machine_id, slow.at_ns, |e| {
+            list(&slow, e.last_flush_slow_data_sources());
+        });
+        all.push((slow.at_ns, packet));
+    }
+    all.sort_by_key(|(at_ns, _)| *at_ns);
+    all.into_iter().map(|(_, packet)| packet).collect()
+}
+
+fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let mut events: Vec<_> = std::mem::take(&mut session.pending.concurrent).into();
+    events.sort_by_key(|e| e.at_ns);
+    let encode = |e: super::session::state::ConcurrentEvent| {
+        packet(config, machine_id, Some(e.at_ns), |p| {
+            let mut body = p.concurrent_session_event();
+            body.state(protos::ConcurrentSessionEventState(e.state.number()));
+            if !e.name.is_empty() {
+                body.session_name(&e.name);
+            }
+            body.session_id(e.id.0).consumer_uid(e.uid as i32);
+            body.num_data_sources(e.instance_count);
+        })
+    };
+    events.into_iter().map(encode).collect()
+}
+
+impl Service {
+    /// What a pass begins with: all that the service has to say before the packets of producers.
+    pub(super) fn service_packets(&mut self, id: SessionId) -> Vec<Vec<u8>> {
+        let begun = self.sessions.get(&id).is_some_and(|session| session.pending.initial_done);
+        let origin = if begun { None } else { self.provenance(id) };
+        let Some(session) = self.sessions.get_mut(&id) else { return Vec::new() };
+        let (config, machine) = (&self.config, self.local_machine_id);
+        let builtin = session.builtin();
+        let mut packets = Vec::new();
+        let mut snapshots: Vec<Now> = session.pending.first_snapshot.take().into_iter().collect();
+        snapshots.extend(std::mem::take(&mut session.pending.snapshots));
+        // Some may be from before the start, and readers refuse one that goes back.
+        snapshots.sort_by_key(|snapshot| snapshot.boot_ns);
+        for snapshot in snapshots {
+            packets.push(clock_snapshot(config, machine, session, &snapshot));
+        }
+        if std::mem::take(&mut session.pending.sync_marker) {
+            packets.push(sync_marker(config));
+        }
+        let first = !std::mem::replace(&mut session.pending.initial_done, true);
+        if builtin.disable_trace_config != Some(true) {
+            if first {
+                packets.extend(about(config, machine, session));
+            }
+            packets.extend(triggers(config, machine, session));
+        }
+        if first {
+            let (lsb, msb) = session.uuid;
+            packets.push(packet(config, machine, None, |p| {
+                p.trace_uuid().msb(msb).lsb(lsb);
+            }));
+            if builtin.disable_extension_descriptors != Some(true) {
+                packets.extend(provenance::extensions(config, machine));
+            }
+            packets.extend(origin);
+            if builtin.disable_system_info != Some(true) {
+                packets.push(system_info(config, machine));
+            }
+        }
+        if builtin.disable_service_events != Some(true) {
+            packets.extend(events(config, machine, session));
+        }
+        if session.wants_concurrent_events() {
+            packets.extend(concurrent(config, machine, session));
+        }
+        packets
+    }
+
+    /// `TraceStats` as a packet.
+    pub(super) fn stats_packet(&mut self, id: SessionId) -> Vec<u8> {
+        use protozero::Message as _;
+        let body = self.trace_stats(id).map(|s| s.encode_to_vec()).unwrap_or_default();
+        packet(&self.config, self.local_machine_id, None, |p| {
+            p.trace_stats_raw(&body);
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! When the service wants to be woken, and for what.
+//!
+//! A timer is named by what it is for: setting `(kind, id)` again moves it. So their number is
+//! bounded by the sessions and flushes alive, and nothing fires for something twice. Timers that are
+//! due together fire in the order (time, kind, id): the same inputs give the same outputs.
+//!
+//! Most delays run on CLOCK_MONOTONIC, which stands still while the machine sleeps; a config may ask
+//! for boot time. Deadlines are kept in the clock they were asked in, and shown to the shell in boot
+//! time by the offset of the latest instant: a wake-up that turns out to be early (the offset grew, as
+//! the machine slept) fires nothing and is asked for again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use abi::time::{BootTime, Now};
+
+/// Which clock a deadline counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Clock {
+    /// Stands still in suspend.
+    Monotonic,
+    /// Runs through suspend.
+    Boot,
+}
+
+/// What to do; the id beside it says to whom. In order of firing when due at one instant: what ends a
+/// wait comes before what starts new work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum TimerKind {
+    /// A flush (by flush id) got no answer in time.
+    FlushTimeout,
+    /// Data sources of a session did not say that they stopped.
+    StopTimeout,
+    /// The file of a session that is gone takes nothing.
+    FileStall,
+    /// A clone (by its number) takes too long to copy a file.
+    CloneCopy,
+    /// No trigger started a session in time.
+    TriggerTimeout,
+    /// The delay of a trigger that stops a session is over.
+    TriggerStop,
+    /// A session's duration is over.
+    Duration,
+    /// The delay of a trigger that asks for a clone is over; the id names the trigger.
+    CloneHit,
+    /// Look which data sources have not started yet.
+    SlowStart,
+    /// Clock snapshot, sync marker and stats are due.
+    Snapshot,
+    /// Data is due in the file.
+    FileWrite,
+    /// Periodic flush.
+    Flush,
+    /// Periodic clear of incremental state.
+    ClearState,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    by_time: [BTreeSet<(u64, TimerKind, u64)>; 2],
+    by_name: BTreeMap<(TimerKind, u64), (Clock, u64)>,
+}
+
+impl Timers {
+    /// Fires `(kind, id)` in `delay_ns`, instead of when it was to fire before.
+    pub(super) fn set_in(
+        &mut self,
+        now: &Now,
+        clock: Clock,
+        delay_ns: u64,
+        kind: TimerKind,
+        id: u64,
+    ) {
+        self.cancel(kind, id);
+        let at = reading(now, clock).saturating_add(delay_ns);
+        self.by_name.insert((kind, id), (clock, at));
+        self.by_time[clock as usize].insert((at, kind, id));
+    }
+
+    /// Fires at the next multiple of `period_ms` of the monotonic clock, as periodic work does: sessions
+    /// with one period then wake the machine together.
+    pub(super) fn set_aligned(&mut self, now: &Now, period_ms: u64, kind: TimerKind, id: u64) {
+        self.set_aligned_on(now, Clock::Monotonic, period_ms, kind, id);
+    }
+
+    /// The same on any clock.
+    pub(super) fn set_aligned_on(
+        &mut self,
+        now: &Now,
+        clock: Clock,
+        period_ms: u64,
+        kind: TimerKind,
+        id: u64,
+    ) {
+        let period_ms = period_ms.max(1);
+        let now_ns = reading(now, clock);
+        let delay_ms = period_ms - now_ns / 1_000_000 % period_ms;
+        // Counted from the start of the current millisecond, so that the phase does not creep.
+        let delay_ns = delay_ms.saturating_mul(1_000_000) - now_ns % 1_000_000;
+        self.set_in(now, clock, delay_ns, kind, id);
+    }
+
+    /// Forgets it; nothing happens if it was not set.
+    pub(super) fn cancel(&mut self, kind: TimerKind, id: u64) {
+        if let Some((clock, at)) = self.by_name.remove(&(kind, id)) {
+            self.by_time[clock as usize].remove(&(at, kind, id));
+        }
+    }
+
+    /// The earliest deadline, in boot time.
+    pub(super) fn next(&self, now: &Now) -> Option<BootTime> {
+        let in_boot = |clock: Clock| {
+            let (at, kind, id) = *self.by_time[clock as usize].first()?;
+            let left = at.saturating_sub(reading(now, clock));
+            Some((now.boot_ns.saturating_add(left), kind, id))
+        };
+        let earliest = [in_boot(Clock::Monotonic), in_boot(Clock::Boot)].into_iter().flatten();
+        earliest.min().map(|(at, ..)| BootTime(at))
+    }
+
+    /// Takes the next one that is due.
+    pub(super) fn pop_due(&mut self, now: &Now) -> Option<(TimerKind, u64)> {
+        let late = |clock: Clock| {
+            let (at, kind, id) = *self.by_time[clock as usize].first()?;
+            let late = reading(now, clock).checked_sub(at)?;
+            Some((std::cmp::Reverse(late), kind, id))
+        };
+        let due = [late(Clock::Monotonic), late(Clock::Boot)].into_iter().flatten();
+        let (_, kind, id) = due.min()?;
+        self.cancel(kind, id);
+        Some((kind, id))
+    }
+
+    /// How many are set.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+}
+
+fn reading(now: &Now, clock: Clock) -> u64 {
+    match clock {
+        Clock::Monotonic => now.mono_ns,
+        Clock::Boot => now.boot_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests;

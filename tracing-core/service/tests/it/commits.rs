@@ -1,0 +1,278 @@
+//! Chunks and patches from producers that keep to the rules and from those that do not.
+
+use super::*;
+use protos::producer_port::Request;
+use protos::{
+    CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunkToPatchPatch,
+    CommitDataRequestChunksToMove, TraceStats,
+};
+use protos::{
+    TracePacketOptionalTrustedPacketSequenceId as Sequence, TracePacketOptionalTrustedUid as Uid,
+};
+use protozero::Message as _;
+
+use abi::ids::ChunkId;
+use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets};
+
+fn stats(shell: &mut Shell, consumer: &MockConsumer) -> TraceStats {
+    use protos::consumer_port::Request;
+    let replies = consumer.call(shell, Request::GetTraceStats(Default::default()));
+    let bytes = replies[0].response.clone().unwrap();
+    protos::GetTraceStatsResponse::decode(&bytes).unwrap().trace_stats.unwrap()
+}
+
+fn commit(
+    shell: &mut Shell,
+    producer: &MockProducer,
+    chunks_to_move: Vec<CommitDataRequestChunksToMove>,
+) -> bool {
+    let request = CommitDataRequest { chunks_to_move, ..Default::default() };
+    producer.call(shell, Request::CommitData(request))[0].response.is_some()
+}
+
+#[test]
+fn rejected_before_there_is_shared_memory() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    assert!(!commit(&mut shell, &producer, vec![]));
+}
+
+#[test]
+fn commit_to_forbidden_buffer_is_discarded() {
+    let mut shell = Shell::new();
+    let mut one = producer(&mut shell, "one");
+    one.register_name(&mut shell, "a");
+    let two = producer(&mut shell, "two");
+    two.register_name(&mut shell, "b");
+    let mut config = config(&["a", "b"]);
+    config.buffers.push(buffer(128));
+    config.data_sources[1].config.as_mut().unwrap().target_buffer = Some(1);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config, None);
+    one.commands(&mut shell);
+    one.write(&mut shell, WRITER, BUFFER, &[payload("own")]);
+    one.write(&mut shell, WRITER, BufferId(2), &[payload("others")]);
+    one.write(&mut shell, WRITER, BufferId(3), &[payload("nobody's")]);
+    assert_eq!(stats(&mut shell, &consumer).chunks_discarded, Some(2));
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["own"]);
+}
+
+#[test]
+fn registered_writers_are_held_to_their_buffer() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let request = protos::RegisterTraceWriterRequest {
+        trace_writer_id: Some(1),
+        target_buffer: Some(2),
+        ..Default::default()
+    };
+    producer.call(&mut shell, Request::RegisterTraceWriter(request));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("wrong")]);
+    let request =
+        protos::UnregisterTraceWriterRequest { trace_writer_id: Some(1), ..Default::default() };
+    producer.call(&mut shell, Request::UnregisterTraceWriter(request));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("right")]);
+    assert_eq!(stats(&mut shell, &consumer).chunks_discarded, Some(1));
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["right"]);
+}
+
+#[test]
+fn wrong_pages_and_chunks_are_skipped_one_by_one() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let good = producer.fill_chunk(WRITER, BUFFER, &[payload("good")]);
+    let entry = |page, chunk| CommitDataRequestChunksToMove {
+        page: Some(page),
+        chunk: Some(chunk),
+        ..good.clone()
+    };
+    let mut entries = Vec::new();
+    for page in [64, 65, u32::MAX, 1] {
+        for chunk in [0, 1, 14, u32::MAX] {
+            entries.push(entry(page, chunk));
+        }
+    }
+    entries.push(good.clone());
+    entries.push(good);
+    assert!(commit(&mut shell, &producer, entries));
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["good"]);
+    // The chunk is free again, and can be used again.
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("again")]);
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["again"]);
+}
+
+#[test]
+fn chunks_by_value_of_all_lengths() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let header = ChunkHeader {
+        chunk: ChunkId(0),
+        writer: WRITER,
+        packets: Packets::new(1, ChunkFlags::default()),
+    };
+    let body = payload("by value").encode_to_vec();
+    let by_value = |header: ChunkHeader, len: usize| {
+        let mut data = header.to_bytes().to_vec();
+        data.push(body.len() as u8);
+        data.extend_from_slice(&body);
+        data.resize(len, 0);
+        CommitDataRequestChunksToMove {
+            target_buffer: Some(1),
+            data: Some(data),
+            ..Default::default()
+        }
+    };
+    for len in [0, 7, 65536, 100_000] {
+        assert!(commit(&mut shell, &producer, vec![by_value(header, len)]));
+    }
+    assert_eq!(stats(&mut shell, &consumer).buffer_stats[0].chunks_written, Some(0));
+    assert!(commit(&mut shell, &producer, vec![by_value(header, 100)]));
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["by value"]);
+    let next = ChunkHeader { chunk: ChunkId(1), ..header };
+    assert!(commit(&mut shell, &producer, vec![by_value(next, 8)]));
+    let last = ChunkHeader { chunk: ChunkId(2), ..header };
+    assert!(commit(&mut shell, &producer, vec![by_value(last, 65535)]));
+}
+
+#[test]
+fn patches() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    // A packet whose nested length is still zero: for_testing { str }, reserved in four bytes.
+    let text = b"text";
+    let mut body = vec![0xa2, 0x38, 0, 0, 0, 0, 0x0a, text.len() as u8];
+    body.extend_from_slice(text);
+    let header = ChunkHeader {
+        chunk: ChunkId(0),
+        writer: WRITER,
+        packets: Packets::new(1, ChunkFlags::NEEDS_PATCHING),
+    };
+    let mut data = header.to_bytes().to_vec();
+    data.push(body.len() as u8);
+    data.extend_from_slice(&body);
+    let chunk = CommitDataRequestChunksToMove {
+        target_buffer: Some(1),
+        data: Some(data),
+        ..Default::default()
+    };
+    commit(&mut shell, &producer, vec![chunk]);
+    assert!(payloads(&consumer.read(&mut shell)).is_empty(), "held back until it is patched");
+    let patch = |offset: u32, data: &[u8]| CommitDataRequestChunkToPatchPatch {
+        offset: Some(offset),
+        data: Some(data.to_vec()),
+        ..Default::default()
+    };
+    let request = |writer, patches: Vec<_>| CommitDataRequest {
+        chunks_to_patch: vec![CommitDataRequestChunkToPatch {
+            target_buffer: Some(1),
+            writer_id: Some(writer),
+            chunk_id: Some(0),
+            patches,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let discarded = |shell: &mut Shell| stats(shell, &consumer).patches_discarded.unwrap();
+    let good = patch(3, &[0x86, 0x80, 0x80, 0]);
+    for (writer, patches, expect) in [
+        (0, vec![good.clone()], 1),
+        (32768, vec![good.clone()], 2),
+        (1, vec![good.clone(); 1025], 1027),
+    ] {
+        producer.call(&mut shell, Request::CommitData(request(writer, patches)));
+        assert_eq!(discarded(&mut shell), expect);
+    }
+    let mixed = vec![patch(3, &[1, 2, 3]), patch(3, &[1, 2, 3, 4, 5]), good];
+    producer.call(&mut shell, Request::CommitData(request(1, mixed)));
+    assert_eq!(discarded(&mut shell), 1029);
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["text"]);
+}
+
+#[test]
+fn forged_trusted_fields_are_dropped_or_overridden() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let forged = [
+        TracePacket {
+            optional_trusted_packet_sequence_id: Some(Sequence::TrustedPacketSequenceId(1)),
+            ..payload("sequence")
+        },
+        TracePacket { trusted_pid: Some(1), ..payload("pid") },
+        TracePacket { machine_id: Some(1), ..payload("machine") },
+        TracePacket { optional_trusted_uid: Some(Uid::TrustedUid(0)), ..payload("uid") },
+        payload("honest"),
+    ];
+    producer.write(&mut shell, WRITER, BUFFER, &forged);
+    let packets = consumer.read(&mut shell);
+    assert_eq!(payloads(&packets), ["honest"]);
+    assert_eq!(stats(&mut shell, &consumer).invalid_packets, Some(4));
+    let packet = packets.iter().find(|p| matches!(p.data, Some(TracePacketData::ForTesting(_))));
+    let packet = packet.unwrap();
+    assert_eq!(trusted_uid(packet), Some(42));
+    assert_eq!(packet.trusted_pid, Some(1025));
+    assert_eq!(sequence(packet), Some(2));
+    assert_eq!(packet.machine_id, None);
+}
+
+#[test]
+fn late_commits_after_the_end_are_counted_only() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    consumer.free(&mut shell);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("late")]);
+    let mut next = MockConsumer::connect(&mut shell, 0);
+    next.enable(&mut shell, config(&[]), None);
+    assert_eq!(stats(&mut shell, &next).chunks_discarded, Some(1));
+}
+
+#[test]
+fn scraping_on_flush_disable_and_disconnect() {
+    for end in ["flush", "disable", "disconnect"] {
+        let mut shell = Shell::new();
+        let request = protos::InitializeConnectionRequest {
+            smb_scraping_mode: Some(
+                protos::InitializeConnectionRequestProducerSMBScrapingMode::SMB_SCRAPING_ENABLED,
+            ),
+            ..Default::default()
+        };
+        let mut producer = MockProducer::connect_with(&mut shell, peer(1), request, None);
+        producer.register_name(&mut shell, "ds");
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&["ds"]), None);
+        producer.commands(&mut shell);
+        let request = protos::RegisterTraceWriterRequest {
+            trace_writer_id: Some(1),
+            target_buffer: Some(1),
+            ..Default::default()
+        };
+        producer.call(&mut shell, Request::RegisterTraceWriter(request));
+        // Two packets that are done, and one of which only the length is there.
+        let smb = producer.smb.clone().unwrap();
+        assert!(smb.try_partition(0, Layout::Div1));
+        let header = ChunkHeader {
+            chunk: ChunkId(0),
+            writer: WRITER,
+            packets: Packets::new(0, ChunkFlags::default()),
+        };
+        let mut chunk = smb.try_acquire(0, 0, header).unwrap();
+        let mut at = 0;
+        for text in ["one", "two", "three"] {
+            let body = payload(text).encode_to_vec();
+            chunk.start_fragment();
+            assert!(chunk.write(at, &[body.len() as u8]));
+            assert!(chunk.write(at + 1, &body));
+            at += 1 + body.len();
+        }
+        match end {
+            "flush" => {
+                let call = consumer.flush(&mut shell, 0);
+                producer.ack_flush(&mut shell, 1);
+                assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+            }
+            "disable" => consumer.disable(&mut shell),
+            _ => producer.disconnect(&mut shell),
+        }
+        assert_eq!(payloads(&consumer.read(&mut shell)), ["one", "two"], "{end}");
+        assert_eq!(payloads(&consumer.read(&mut shell)), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,238 @@
+//! Sessions without a connection, and changes of a session that is there.
+
+use super::*;
+use protos::consumer_port::Request;
+use protos::{AttachResponse, EnableTracingRequest};
+use protozero::Message as _;
+
+fn detach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> bool {
+    let request = protos::DetachRequest { key: Some(key.into()), ..Default::default() };
+    consumer.call(shell, Request::Detach(request))[0].response.is_some()
+}
+
+/// The config of the session, if there is one.
+fn attach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> Option<TraceConfig> {
+    let request = protos::AttachRequest { key: Some(key.into()), ..Default::default() };
+    let replies = consumer.call(shell, Request::Attach(request));
+    AttachResponse::decode(replies[0].response.as_ref()?).unwrap().trace_config
+}
+
+/// Asks for the end of the session that was attached to.
+fn ask_for_end(shell: &mut Shell, consumer: &mut MockConsumer) {
+    let request =
+        EnableTracingRequest { attach_notification_only: Some(true), ..Default::default() };
+    consumer.enable_with(shell, request, None);
+}
+
+#[test]
+fn detach_attach() {
+    let mut shell = Shell::new();
+    let asked = TraceConfig { duration_ms: Some(60_000), ..config(&["ds"]) };
+    let (mut producer, mut consumer) = recording(&mut shell, asked.clone());
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("before")]);
+    assert!(detach(&mut shell, &consumer, "mykey"));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("meanwhile")]);
+    assert_eq!(consumer.read(&mut shell), [], "it is not the consumer's any more");
+    assert_eq!(consumer.ended(&mut shell), None);
+    consumer.disconnect(&mut shell);
+
+    let mut other = MockConsumer::connect(&mut shell, 0);
+    assert_eq!(attach(&mut shell, &other, "otherkey"), None);
+    assert_eq!(attach(&mut shell, &other, "mykey"), Some(asked));
+    assert_eq!(attach(&mut shell, &other, "mykey"), None, "it has a session");
+    ask_for_end(&mut shell, &mut other);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("after")]);
+    let packets = other.read(&mut shell);
+    assert_eq!(payloads(&packets), ["before", "meanwhile", "after"]);
+    other.disable(&mut shell);
+    assert_eq!(other.ended(&mut shell).as_deref(), Some(""));
+}
+
+#[test]
+fn detach_duration_timeout_free_buffers() {
+    let mut shell = Shell::new();
+    let asked =
+        TraceConfig { duration_ms: Some(1), write_into_file: Some(true), ..config(&["ds"]) };
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    consumer.enable(&mut shell, asked, Some(file));
+    producer.commands(&mut shell);
+    assert!(detach(&mut shell, &consumer, "mykey"));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+    shell.advance_ms(1);
+    producer.ack_flush(&mut shell, 1);
+    assert!(shell.files[&file].closed);
+    assert_eq!(payloads(&testing::mock::decode_file(&shell.files[&file].bytes)), ["x"]);
+    assert!(shell.service.is_idle());
+    assert_eq!(attach(&mut shell, &consumer, "mykey"), None);
+}
+
+#[test]
+fn keys_are_of_one_user_and_never_empty() {
+    let mut shell = Shell::new();
+    let nobody = MockConsumer::connect(&mut shell, 5);
+    assert!(!detach(&mut shell, &nobody, "key"), "there is no session");
+    let mut enabled = |uid| {
+        let mut consumer = MockConsumer::connect(&mut shell, uid);
+        consumer.enable(&mut shell, config(&[]), None);
+        consumer
+    };
+    let (one, two, other) = (enabled(5), enabled(5), enabled(6));
+    assert!(!detach(&mut shell, &one, ""));
+    assert_eq!(attach(&mut shell, &nobody, ""), None);
+    assert!(detach(&mut shell, &one, "key"));
+    assert!(!detach(&mut shell, &two, "key"), "taken");
+    assert!(detach(&mut shell, &other, "key"), "of another user");
+    assert!(attach(&mut shell, &nobody, "key").is_some());
+    assert!(detach(&mut shell, &two, "key"), "free again");
+}
+
+/// What the tool's `--is_detached` does.
+#[test]
+fn a_probe_attaches_and_detaches() {
+    let mut shell = Shell::new();
+    let (_producer, consumer) = recording(&mut shell, config(&["ds"]));
+    assert!(detach(&mut shell, &consumer, "key"));
+    for _ in 0..3 {
+        let mut probe = MockConsumer::connect(&mut shell, 0);
+        assert!(attach(&mut shell, &probe, "key").is_some());
+        ask_for_end(&mut shell, &mut probe);
+        assert!(detach(&mut shell, &probe, "key"));
+        probe.disconnect(&mut shell);
+    }
+    assert!(!shell.service.is_idle());
+}
+
+/// It ended while nobody was there: whoever takes it over is told.
+#[test]
+fn the_end_is_told_to_who_attaches_later() {
+    let mut shell = Shell::new();
+    let limited = TraceConfig {
+        write_into_file: Some(true),
+        max_file_size_bytes: Some(1),
+        ..config(&["ds"])
+    };
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    consumer.enable(&mut shell, limited, Some(file));
+    assert!(detach(&mut shell, &consumer, "key"));
+    shell.advance_ms(5000);
+    assert!(shell.files[&file].closed);
+    for _ in 0..2 {
+        let mut later = MockConsumer::connect(&mut shell, 0);
+        assert!(attach(&mut shell, &later, "key").is_some());
+        assert_eq!(later.ended(&mut shell), None);
+        ask_for_end(&mut shell, &mut later);
+        assert_eq!(later.ended(&mut shell).as_deref(), Some(""));
+        assert!(detach(&mut shell, &later, "key"));
+    }
+}
+
+/// Also the error that it ended with, however often it was told.
+#[test]
+fn a_probe_does_not_swallow_the_error() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    let asked = TraceConfig { write_into_file: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, asked, Some(file));
+    assert!(detach(&mut shell, &consumer, "key"));
+    shell.write_error = Some("No space left on device".into());
+    shell.advance_ms(5000);
+    for _ in 0..3 {
+        let mut probe = MockConsumer::connect(&mut shell, 0);
+        assert!(attach(&mut shell, &probe, "key").is_some());
+        ask_for_end(&mut shell, &mut probe);
+        assert!(probe.ended(&mut shell).unwrap().contains("No space left"));
+        assert!(detach(&mut shell, &probe, "key"));
+    }
+}
+
+fn change(shell: &mut Shell, consumer: &MockConsumer, config: &TraceConfig) -> bool {
+    let request = protos::ChangeTraceConfigRequest {
+        trace_config: Some(config.clone()),
+        ..Default::default()
+    };
+    consumer.call(shell, Request::ChangeTraceConfig(request))[0].response.is_some()
+}
+
+#[test]
+fn producer_name_filter_change() {
+    let mut shell = Shell::new();
+    let [mut one, mut two, mut three, mut other] =
+        ["mock_producer_1", "mock_producer_2", "mock_producer_3", "unused"]
+            .map(|name| producer(&mut shell, name));
+    for p in [&one, &two, &three, &other] {
+        p.register_name(&mut shell, "ds");
+    }
+    let mut config = config(&["ds"]);
+    config.data_sources[0].producer_name_filter = vec!["mock_producer_1".into()];
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config.clone(), None);
+    let got =
+        |id| ["setup_tracing Some(4) KB".into(), format!("setup {id}"), format!("start {id}")];
+    assert_eq!(words(&mut shell, &mut one), got(1));
+    config.data_sources[0].producer_name_regex_filter = vec![".*_producer_[2]".into()];
+    assert!(change(&mut shell, &consumer, &config));
+    assert_eq!(words(&mut shell, &mut two), got(2));
+    // A data source that comes on top is ignored, and so is all else.
+    config.data_sources[0].producer_name_filter = vec!["mock_producer_3".into()];
+    config.data_sources.extend(named(&["new"]));
+    config.duration_ms = Some(1);
+    three.register_name(&mut shell, "new");
+    assert!(change(&mut shell, &consumer, &config));
+    assert_eq!(words(&mut shell, &mut three), got(3));
+    for p in [&mut one, &mut two, &mut other] {
+        assert!(words(&mut shell, p).is_empty());
+    }
+    shell.advance_ms(1000);
+    assert_eq!(consumer.ended(&mut shell), None);
+    // An invalid expression changes nothing.
+    config.data_sources[0].producer_name_regex_filter = vec!["unused".into(), "(".into()];
+    assert!(!change(&mut shell, &consumer, &config));
+    assert!(words(&mut shell, &mut other).is_empty());
+    consumer.disable(&mut shell);
+    assert!(!change(&mut shell, &consumer, &config));
+}
+
+#[test]
+fn producer_name_filter_change_two_data_sources() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "mock_producer_1");
+    producer.register_name(&mut shell, "ds");
+    producer.register_name(&mut shell, "ds");
+    let mut config = config(&["ds"]);
+    config.data_sources[0].producer_name_filter = vec!["nobody".into()];
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config.clone(), None);
+    assert!(words(&mut shell, &mut producer).is_empty());
+    config.data_sources[0].producer_name_filter = vec!["mock_producer_1".into()];
+    assert!(change(&mut shell, &consumer, &config));
+    let got = words(&mut shell, &mut producer);
+    assert_eq!(got, ["setup_tracing Some(4) KB", "setup 1", "start 1", "setup 2", "start 2"]);
+    assert!(change(&mut shell, &consumer, &config));
+    assert!(words(&mut shell, &mut producer).is_empty());
+}
+
+/// Upstream gives a producer that two data sources come to mean only the first one.
+#[test]
+fn each_data_source_is_looked_at_by_itself() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "a");
+    producer.register_name(&mut shell, "b");
+    let mut config = config(&["a", "b"]);
+    for source in &mut config.data_sources {
+        source.producer_name_filter = vec!["nobody".into()];
+    }
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config.clone(), None);
+    for source in &mut config.data_sources {
+        source.producer_name_filter = vec!["p".into()];
+    }
+    assert!(change(&mut shell, &consumer, &config));
+    let got = words(&mut shell, &mut producer);
+    assert_eq!(got, ["setup_tracing Some(4) KB", "setup 1", "start 1", "setup 2", "start 2"]);
+}

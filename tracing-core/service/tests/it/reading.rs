@@ -1,0 +1,258 @@
+//! Packets over IPC: sequences, slices, windows.
+
+use super::*;
+use protos::ReadBuffersResponse;
+use protos::consumer_port::Request;
+use protozero::Message as _;
+
+use service::limits;
+
+fn sequences(packets: &[TracePacket]) -> Vec<(i32, i32, u32)> {
+    let of = |p: &TracePacket| {
+        matches!(p.data, Some(TracePacketData::ForTesting(_)))
+            .then(|| (trusted_uid(p).unwrap(), p.trusted_pid.unwrap(), sequence(p).unwrap()))
+    };
+    packets.iter().filter_map(of).collect()
+}
+
+#[test]
+fn producer_uids_and_packet_sequence_ids() {
+    let mut shell = Shell::new();
+    let mut one = MockProducer::connect(&mut shell, "one", peer(123));
+    one.register_name(&mut shell, "ds");
+    let mut two = MockProducer::connect(&mut shell, "two", Peer { pid: Some(2), ..peer(456) });
+    two.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    one.commands(&mut shell);
+    two.commands(&mut shell);
+    one.write(&mut shell, WriterId(1), BUFFER, &[payload("a")]);
+    one.write(&mut shell, WriterId(2), BUFFER, &[payload("b")]);
+    two.write(&mut shell, WriterId(1), BUFFER, &[payload("c")]);
+    one.write(&mut shell, WriterId(1), BUFFER, &[payload("d")]);
+    let packets = consumer.read(&mut shell);
+    assert_eq!(sequences(&packets), [(123, 1025, 2), (123, 1025, 2), (123, 1025, 3), (456, 2, 4)]);
+    assert_eq!(payloads(&packets), ["a", "d", "b", "c"]);
+}
+
+#[test]
+fn negative_uids_survive() {
+    let mut shell = Shell::new();
+    let mut producer = MockProducer::connect(&mut shell, "p", peer(u32::MAX - 1));
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    producer.commands(&mut shell);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+    assert_eq!(sequences(&consumer.read(&mut shell)), [(-2, 1025, 2)]);
+}
+
+/// A session whose buffer holds `count` packets of `len` bytes of text.
+fn filled(shell: &mut Shell, kb: u32, count: usize, len: usize) -> (MockProducer, MockConsumer) {
+    let config = TraceConfig { buffers: vec![buffer(kb)], ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(shell, config);
+    for index in 0..count {
+        let text = format!("{index:0len$}");
+        producer.write(shell, WRITER, BUFFER, &[payload(&text)]);
+    }
+    (producer, consumer)
+}
+
+#[test]
+fn replies_keep_to_the_size_of_frames() {
+    let mut shell = Shell::new();
+    let (_producer, consumer) = filled(&mut shell, 4096, 300, 3000);
+    let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
+    let replies = shell.take_replies_to(consumer.client, call);
+    assert!(replies.len() > 20, "{} replies", replies.len());
+    let (last, others) = replies.split_last().unwrap();
+    assert!(others.iter().all(|r| r.has_more) && !last.has_more);
+    for reply in &replies {
+        let response = ReadBuffersResponse::decode(reply.response.as_ref().unwrap()).unwrap();
+        let slice = |s: &protos::ReadBuffersResponseSlice| {
+            s.data.as_ref().unwrap().len() + limits::IPC_SLICE_OVERHEAD_BYTES
+        };
+        let sum: usize = response.slices.iter().map(slice).sum();
+        assert!(sum <= limits::IPC_SLICES_BYTES_MAX);
+        assert!(sum <= limits::READ_PASS_BYTES + 4096, "a pass overshoots by one packet");
+    }
+    let texts = payloads(&testing::mock::decode_replies(&replies));
+    assert_eq!(texts.len(), 300);
+    assert!(texts.iter().enumerate().all(|(i, t)| t.parse::<usize>() == Ok(i)));
+}
+
+#[test]
+fn a_slow_reader_costs_one_window() {
+    let mut shell = Shell::new();
+    shell.consumers_are_slow = true;
+    let (producer, consumer) = filled(&mut shell, 8192, 1500, 3000);
+    let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
+    let mut all = Vec::new();
+    let mut rounds = 0;
+    loop {
+        let replies = shell.take_replies_to(consumer.client, call);
+        let bytes: usize = replies.iter().map(|r| r.response.as_ref().unwrap().len()).sum();
+        assert!(bytes <= limits::READ_WINDOW_BYTES + limits::IPC_FRAME_BYTES_MAX);
+        let over = replies.last().is_some_and(|r| !r.has_more);
+        all.extend(replies);
+        rounds += 1;
+        if over {
+            break;
+        }
+        // Until the transport says so nothing more comes, whatever else happens.
+        producer.ack_flush(&mut shell, 1);
+        assert!(shell.take_replies_to(consumer.client, call).is_empty());
+        shell.drain_consumers();
+    }
+    assert_eq!(rounds, 18);
+    assert_eq!(payloads(&testing::mock::decode_replies(&all)).len(), 1500);
+}
+
+/// Reads with a consumer that is told of nothing until a turn is over; returns the turns it took.
+fn turns(shell: &mut Shell, consumer: &MockConsumer) -> usize {
+    shell.consumers_are_slow = true;
+    let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
+    let mut turns = 1;
+    while shell.take_replies_to(consumer.client, call).last().is_some_and(|r| r.has_more) {
+        shell.drain_consumers();
+        turns += 1;
+    }
+    turns
+}
+
+#[test]
+fn little_that_came_of_much_takes_several_turns() {
+    let mut shell = Shell::new();
+    let deflate = protos::TraceConfigCompressionConfigDeflate::default();
+    let compression =
+        protos::TraceConfigCompressionConfig { deflate: Some(deflate), ..Default::default() };
+    let mut config = TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) };
+    config.compression = Some(compression);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for _ in 0..1500 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&"a".repeat(3000))]);
+    }
+    assert_eq!(turns(&mut shell, &consumer), 18);
+}
+
+/// Packets that say of themselves what only the service may: some megabytes.
+fn write_forged(shell: &mut Shell, producer: &mut MockProducer) {
+    let mut forged = payload("");
+    forged.trusted_pid = Some(1);
+    let packets = vec![forged; 200];
+    for _ in 0..1000 {
+        producer.write(shell, WRITER, BUFFER, &packets);
+    }
+}
+
+#[test]
+fn a_file_goes_on_behind_packets_that_are_left_out() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "producer");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    let config =
+        TraceConfig { buffers: vec![buffer(8192)], write_into_file: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, config, Some(file));
+    producer.commands(&mut shell);
+    write_forged(&mut shell, &mut producer);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    let packets = testing::mock::decode_file(&shell.files[&file].bytes);
+    assert_eq!(payloads(&packets), ["last"]);
+}
+
+#[test]
+fn packets_that_are_left_out_take_turns_as_well() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    write_forged(&mut shell, &mut producer);
+    assert!(turns(&mut shell, &consumer) >= 4);
+}
+
+#[test]
+fn fragments_of_nothing_take_several_turns() {
+    use protos::TraceConfigBufferConfigExperimentalMode as Mode;
+    for mode in [None, Some(Mode::TRACE_BUFFER_V2)] {
+        let mut shell = Shell::new();
+        let ring = protos::TraceConfigBufferConfig { experimental_mode: mode, ..buffer(8192) };
+        let config = TraceConfig { buffers: vec![ring], ..config(&["ds"]) };
+        let (mut producer, consumer) = recording(&mut shell, config);
+        for _ in 0..1000 {
+            let chunk = producer.fill_chunk_with(WRITER, BUFFER, &[0; 1000], 1000);
+            producer.commit(&mut shell, chunk);
+        }
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
+        assert!(turns(&mut shell, &consumer) >= 4, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_second_read_ends_the_first() {
+    let mut shell = Shell::new();
+    shell.consumers_are_slow = true;
+    let (_producer, consumer) = filled(&mut shell, 8192, 700, 3000);
+    let read = |shell: &mut Shell| {
+        shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None)
+    };
+    let first = read(&mut shell);
+    let second = read(&mut shell);
+    let replies = shell.take_replies_to(consumer.client, first);
+    assert!(replies.last().is_some_and(|r| r.response.is_none() && !r.has_more));
+    // The end of the session ends the second.
+    consumer.free(&mut shell);
+    let replies = shell.take_replies_to(consumer.client, second);
+    assert!(replies.last().is_some_and(|r| r.response.is_some() && !r.has_more));
+}
+
+#[test]
+fn nothing_to_read() {
+    let mut shell = Shell::new();
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    assert_eq!(consumer.read(&mut shell), []);
+}
+
+#[test]
+fn a_packet_larger_than_a_frame_is_cut() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(1024)], ..config(&["ds"]) };
+    let (producer, consumer) = recording(&mut shell, config);
+    let text: String = ('a'..='z').cycle().take(300_000).collect();
+    write_large(&mut shell, &producer, &payload(&text));
+    assert_eq!(payloads(&consumer.read(&mut shell)), [text]);
+}
+
+#[test]
+fn discard_buffers_keep_the_oldest() {
+    let mut shell = Shell::new();
+    let mut config = config(&["ds"]);
+    config.buffers[0].size_kb = Some(16);
+    config.buffers[0].fill_policy = Some(protos::TraceConfigBufferConfigFillPolicy::DISCARD);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for index in 0..10 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&index.to_string())]);
+    }
+    let texts = payloads(&consumer.read(&mut shell));
+    assert!(!texts.is_empty() && texts.len() < 10);
+    assert_eq!(texts[0], "0");
+}
+
+#[test]
+fn ring_buffers_keep_the_newest_and_mark_the_loss() {
+    let mut shell = Shell::new();
+    let mut config = config(&["ds"]);
+    config.buffers[0].size_kb = Some(16);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for index in 0..10 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&index.to_string())]);
+    }
+    let packets = consumer.read(&mut shell);
+    let texts = payloads(&packets);
+    assert!(!texts.is_empty() && texts.len() < 10);
+    assert_eq!(texts.last().unwrap(), "9");
+    let first = packets.iter().find(|p| matches!(p.data, Some(TracePacketData::ForTesting(_))));
+    assert!(first.unwrap().previous_packet_dropped.unwrap() != 0);
+}

@@ -1,0 +1,113 @@
+//! How long answers take while all the others are busy.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use abi::ipc::port::ProducerPort;
+use client::connection::{Attachment, Connection, Received, SocketConnection};
+use client::consumer::{Consumer, ConsumerError, Waited};
+use os::socket::Address;
+use protos::producer_port::Request;
+use protos::{CommitDataRequest, InitializeConnectionRequest, SyncRequest};
+
+use crate::crowd::{SIDE, SIDE_KB, config, descriptor};
+use crate::daemon::{Daemon, PATIENCE};
+use crate::{Outcome, Plan};
+
+/// By question: how often, and the slowest answer.
+pub type Slowest = BTreeMap<&'static str, (u64, Duration)>;
+
+/// A connection that is there and says nothing.
+pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnection<ProducerPort>> {
+    let mut connection = SocketConnection::connect(address).map_err(|error| error.to_string())?;
+    let hello = InitializeConnectionRequest {
+        producer_name: Some(format!("idle-{index}")),
+        ..Default::default()
+    };
+    answer(&mut connection, Request::InitializeConnection(hello))?;
+    let register = protos::RegisterDataSourceRequest {
+        data_source_descriptor: Some(descriptor("load.idle")),
+        ..Default::default()
+    };
+    answer(&mut connection, Request::RegisterDataSource(register))?;
+    Ok(connection)
+}
+
+/// Calls, and how long the answer took.
+fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> Outcome<Duration> {
+    let since = Instant::now();
+    let sent = connection.send(request, true, Attachment::None);
+    let call = sent.map_err(|error| error.to_string())?;
+    loop {
+        match connection.receive(Some(PATIENCE)) {
+            Received::Reply { call: of, .. } if of == call => return Ok(since.elapsed()),
+            Received::Reply { .. } | Received::Woken => {}
+            other => return Err(format!("no answer: {other:?}")),
+        }
+    }
+}
+
+/// Asks questions on both ports and looks at the memory until the time is over: the most memory, KiB.
+pub fn ask(
+    daemon: &Daemon,
+    plan: &Plan,
+    (side, main): (&mut Consumer, &mut Consumer),
+    slowest: &mut Slowest,
+) -> Outcome<u64> {
+    let mut consumer = daemon.consumer()?;
+    let mut producer = idle_producer(&daemon.producers, usize::MAX)?;
+    let (end, mut peak) = (Instant::now() + plan.time, 0);
+    let mut note = |name, took: Duration| {
+        let (count, most): &mut (u64, Duration) = slowest.entry(name).or_default();
+        (*count, *most) = (*count + 1, took.max(*most));
+    };
+    let timed = |question: &mut dyn FnMut() -> Result<(), ConsumerError>| {
+        let since = Instant::now();
+        question().map(|()| since.elapsed()).map_err(|error| error.to_string())
+    };
+    let mut round = 0_u64;
+    while Instant::now() < end {
+        note("QueryCapabilities", timed(&mut || consumer.query_capabilities().map(drop))?);
+        note("QueryServiceState", timed(&mut || consumer.query_service_state(false).map(drop))?);
+        note("GetTraceStats", timed(&mut || side.get_trace_stats().map(drop))?);
+        note("ReadBuffers", timed(&mut || side.read_into(&mut Vec::new(), PATIENCE).map(drop))?);
+        note("Flush", timed(&mut || side.flush(PATIENCE))?);
+        note("Sync", answer(&mut producer, Request::Sync(SyncRequest::default()))?);
+        let nothing = Request::CommitData(CommitDataRequest::default());
+        note("CommitData", answer(&mut producer, nothing)?);
+        note("EnableTracing and its end", timed(&mut || short_session(&mut consumer))?);
+        let since = Instant::now();
+        drop(idle_producer(&daemon.producers, usize::MAX)?);
+        note("a new producer", since.elapsed());
+        // It stops nobody, but each of the writers answers.
+        if round.is_multiple_of(16) {
+            note("Flush of all writers", timed(&mut || main.flush(PATIENCE))?);
+        }
+        round += 1;
+        peak = peak.max(daemon.holdings()?.rss_kb);
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    Ok(peak)
+}
+
+/// Starts a session, waits until it is over, and lets go of it.
+fn short_session(consumer: &mut Consumer) -> Result<(), ConsumerError> {
+    consumer.enable_tracing(&config(SIDE, SIDE_KB), None)?;
+    consumer.disable_tracing()?;
+    while consumer.wait(Some(PATIENCE))? != Waited::Ended {}
+    consumer.free_buffers()
+}
+
+/// Says how long answers took.
+///
+/// # Errors
+/// One took longer than `limit`.
+pub fn judge(slowest: &Slowest, limit: Option<Duration>) -> Outcome {
+    for (name, (count, most)) in slowest {
+        println!("{name}: {count} times, the slowest answer after {most:?}");
+    }
+    match slowest.iter().find(|(_, (_, most))| limit.is_some_and(|limit| *most > limit)) {
+        Some((name, (_, most))) => Err(format!("{name}: an answer took {most:?}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,59 @@
+//! Virtual time: stands still unless the world moves it.
+
+use super::rng::Rng;
+use abi::time::Now;
+
+/// All clocks of a machine that sleeps now and then.
+#[derive(Debug)]
+pub(super) struct Clock {
+    mono_ns: u64,
+    slept_ns: u64,
+    real_off_ns: u64,
+}
+
+impl Clock {
+    pub(super) fn new(rng: &mut Rng) -> Self {
+        Self {
+            mono_ns: rng.within(1, 1_000_000) * 1_000_003,
+            slept_ns: rng.below(1_000_000_000_000),
+            real_off_ns: 1_700_000_000_000_000_000,
+        }
+    }
+
+    pub(super) fn now(&self) -> Now {
+        let boot_ns = self.mono_ns + self.slept_ns;
+        Now {
+            boot_ns,
+            mono_ns: self.mono_ns,
+            mono_coarse_ns: self.mono_ns / 4_000_000 * 4_000_000,
+            mono_raw_ns: self.mono_ns + self.mono_ns / 100_000,
+            real_ns: boot_ns + self.real_off_ns,
+            real_coarse_ns: (boot_ns + self.real_off_ns) / 4_000_000 * 4_000_000,
+            tsc: None,
+        }
+    }
+
+    pub(super) fn boot_ns(&self) -> u64 {
+        self.mono_ns + self.slept_ns
+    }
+
+    /// Time that passes only while the machine is awake.
+    pub(super) fn awake_ns(&self) -> u64 {
+        self.mono_ns
+    }
+
+    /// Moves on to `boot_ns`; not back.
+    pub(super) fn advance_to(&mut self, boot_ns: u64) {
+        self.mono_ns += boot_ns.saturating_sub(self.boot_ns());
+    }
+
+    /// The machine sleeps: boot time goes on, monotonic time does not.
+    pub(super) fn sleep(&mut self, ns: u64) {
+        self.slept_ns += ns;
+    }
+
+    /// Somebody sets the wall clock.
+    pub(super) fn set_wall_clock(&mut self, ns_more: i64) {
+        self.real_off_ns = self.real_off_ns.saturating_add_signed(ns_more);
+    }
+}

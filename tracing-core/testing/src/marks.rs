@@ -1,0 +1,177 @@
+//! Marks that lives leave where they have been. What no life reaches is tested by nobody: a run of many
+//! seeds has to leave them all.
+
+use std::collections::BTreeMap;
+
+use protos::GetAsyncCommandResponseCmd as Cmd;
+
+use abi::ipc::port::{ConsumerPort, Port, ProducerPort};
+use service::{FileSync, Input, Output};
+
+/// The kind of thing, and its name.
+pub type Mark = (&'static str, &'static str);
+
+/// How often each thing happened.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Marks(BTreeMap<Mark, u64>);
+
+impl core::fmt::Debug for Marks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let mut last = "";
+        for ((kind, name), count) in &self.0 {
+            let head = if core::mem::replace(&mut last, kind) == *kind { "," } else { "\n       " };
+            write!(f, "{head} {kind} {name} {count}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A name for each variant, and the list of them all: a variant without a name does not compile.
+macro_rules! names {
+    ($name:ident, $all:ident, $type:ty { $($pattern:pat => $text:literal,)* }) => {
+        const $all: &[&str] = &[$($text),*];
+
+        fn $name(value: &$type) -> &'static str {
+            match value { $($pattern => $text,)* }
+        }
+    };
+}
+
+names!(input, INPUTS, Input {
+    Input::ProducerConnected { .. } => "ProducerConnected",
+    Input::ProducerRequest { .. } => "ProducerRequest",
+    Input::ProducerDisconnected { .. } => "ProducerDisconnected",
+    Input::ConsumerConnected { .. } => "ConsumerConnected",
+    Input::ConsumerRequest { .. } => "ConsumerRequest",
+    Input::ConsumerDisconnected { .. } => "ConsumerDisconnected",
+    Input::FileCreated { result: Ok(_), .. } => "FileCreated",
+    Input::FileCreated { result: Err(_), .. } => "FileCreated with an error",
+    Input::PrioritySet { result: Ok(()), .. } => "PrioritySet",
+    Input::PrioritySet { result: Err(_), .. } => "PrioritySet with an error",
+    Input::FileWritten { result: Ok(()), .. } => "FileWritten",
+    Input::FileWritten { result: Err(_), .. } => "FileWritten with an error",
+    Input::ConsumerDrained { .. } => "ConsumerDrained",
+});
+
+names!(output, OUTPUTS, Output {
+    Output::Reply { result: Ok(_), has_more: false, region: None, .. } => "Reply",
+    Output::Reply { result: Ok(_), has_more: true, region: None, .. } => "Reply of many",
+    Output::Reply { result: Ok(_), region: Some(_), .. } => "Reply with memory",
+    Output::Reply { result: Err(_), .. } => "Reply: rejected",
+    Output::Disconnect { .. } => "Disconnect",
+    Output::CreateFile { .. } => "CreateFile",
+    Output::WriteFile { sync: FileSync::No | FileSync::Begin, close: false, .. } => "WriteFile",
+    Output::WriteFile { sync: FileSync::Wait, close: false, .. } => "WriteFile with sync",
+    Output::WriteFile { close: true, .. } => "WriteFile and close",
+    Output::CopyFile { .. } => "CopyFile",
+    Output::AbandonFile { .. } => "AbandonFile",
+    Output::SetPriority { boost: Some(_), .. } => "SetPriority",
+    Output::SetPriority { boost: None, .. } => "SetPriority back",
+    Output::Log { .. } => "Log",
+});
+
+names!(command, COMMANDS, Cmd {
+    Cmd::SetupTracing(_) => "SetupTracing",
+    Cmd::SetupDataSource(_) => "SetupDataSource",
+    Cmd::StartDataSource(_) => "StartDataSource",
+    Cmd::StopDataSource(_) => "StopDataSource",
+    Cmd::Flush(_) => "Flush",
+    Cmd::ClearIncrementalState(_) => "ClearIncrementalState",
+});
+
+/// What is no variant of anything.
+const EVENTS: &[&str] = &[
+    "a clone says why it was made",
+    "a file was full",
+    "a gap with its mark",
+    "a producer came during a lockdown",
+    "a read after a flush was complete",
+    "a reader that takes its time",
+    "a session was cloned",
+    "a session was cloned for a trigger",
+    "a session was left",
+    "a session was refused",
+    "a session was taken over",
+    "a trigger asked for a clone",
+    "a trigger is in the trace",
+    "a trigger started a session",
+    "a trigger stopped a session",
+    "commits and memory forged",
+    "data sources were slow to flush",
+    "something came while a clone was copied",
+    "a config says what memory a producer gets",
+    "the machine slept",
+    "the machine slept for hours",
+    "the wall clock was set",
+];
+
+impl Marks {
+    fn add(&mut self, kind: &'static str, name: &'static str) {
+        *self.0.entry((kind, name)).or_default() += 1;
+    }
+
+    pub(super) fn input(&mut self, value: &Input) {
+        self.add("input", input(value));
+        match value {
+            Input::ProducerRequest { request, .. } => {
+                self.add("producer", ProducerPort::method_name(request));
+            }
+            Input::ConsumerRequest { request, .. } => {
+                self.add("consumer", ConsumerPort::method_name(request));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn output(&mut self, value: &Output) {
+        self.add("output", output(value));
+    }
+
+    pub(super) fn command(&mut self, value: &Cmd) {
+        self.add("command", command(value));
+    }
+
+    pub(super) fn event(&mut self, name: &'static str) {
+        debug_assert!(EVENTS.contains(&name), "no such mark: {name}");
+        self.add("event", name);
+    }
+
+    /// Adds those of another life.
+    pub fn merge(&mut self, other: &Self) {
+        for (mark, count) in &other.0 {
+            *self.0.entry(*mark).or_default() += count;
+        }
+    }
+
+    /// What there is and was never met.
+    #[must_use]
+    pub fn missing(&self) -> Vec<Mark> {
+        all().filter(|mark| !self.0.contains_key(mark)).collect()
+    }
+
+    /// How many different marks there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing ever happened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn all() -> impl Iterator<Item = Mark> {
+    let of = |kind: &'static str, names: &'static [&'static str]| {
+        names.iter().map(move |name| (kind, *name))
+    };
+    let producer = ProducerPort::METHODS.iter().map(|m| ("producer", m.name));
+    let consumer = ConsumerPort::METHODS.iter().map(|m| ("consumer", m.name));
+    of("input", INPUTS)
+        .chain(of("output", OUTPUTS))
+        .chain(of("command", COMMANDS))
+        .chain(of("event", EVENTS))
+        .chain(producer)
+        .chain(consumer)
+}

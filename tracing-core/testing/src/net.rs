@@ -1,0 +1,147 @@
+//! What is on its way: ordered within a connection, late by chance, gone with the connection.
+
+use std::collections::BTreeMap;
+
+use super::rng::Rng;
+use super::shell::Reply;
+use abi::ids::{ClientId, FileId};
+use service::{FileError, Input};
+
+/// Something that happens at a moment.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a test world has memory")]
+pub(super) enum Event {
+    /// A message or a hang-up reaches the service.
+    ToService(Input),
+    /// A reply reaches a client.
+    ToClient(ClientId, Reply),
+    /// A file operation is over.
+    FileDone(FileId, Result<(), FileError>),
+    /// An actor does what it does.
+    Act(usize),
+    /// A producer's arbiter wanted to be asked again.
+    Poll(usize),
+}
+
+/// Events by time, and within one instant in the order they were caused.
+#[derive(Debug)]
+pub(super) struct Net {
+    rng: Rng,
+    queue: BTreeMap<(u64, u64), Event>,
+    last: u64,
+    /// Latest delivery of each direction of each connection: bytes do not overtake each other.
+    up: BTreeMap<ClientId, u64>,
+    down: BTreeMap<ClientId, u64>,
+    /// And of each file: its writes are done in order.
+    files: BTreeMap<FileId, u64>,
+    delay_ns_max: u64,
+}
+
+impl Net {
+    pub(super) fn new(mut rng: Rng) -> Self {
+        let delay_ns_max = rng.pick(&[1, 1_000, 1_000_000, 50_000_000]);
+        Self {
+            rng,
+            queue: BTreeMap::new(),
+            last: 0,
+            up: BTreeMap::new(),
+            down: BTreeMap::new(),
+            files: BTreeMap::new(),
+            delay_ns_max,
+        }
+    }
+
+    pub(super) fn next_at(&self) -> Option<u64> {
+        self.queue.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.queue.pop_first().map(|(_, event)| event)
+    }
+
+    pub(super) fn at(&mut self, at: u64, event: Event) {
+        self.last += 1;
+        self.queue.insert((at, self.last), event);
+    }
+
+    /// Something that takes a while.
+    pub(super) fn soon(&mut self, now: u64, event: Event) {
+        let at = now + self.rng.below(self.delay_ns_max);
+        self.at(at, event);
+    }
+
+    /// A file operation is over soon, after those before it.
+    pub(super) fn file_done(&mut self, now: u64, file: FileId, result: Result<(), FileError>) {
+        let at = now + self.rng.below(self.delay_ns_max);
+        let latest = self.files.entry(file).or_default();
+        *latest = at.max(*latest);
+        let at = *latest;
+        self.at(at, Event::FileDone(file, result));
+    }
+
+    pub(super) fn send_up(&mut self, now: u64, client: ClientId, input: Input) {
+        let at = now + self.rng.below(self.delay_ns_max);
+        let latest = self.up.entry(client).or_default();
+        *latest = at.max(*latest);
+        let at = *latest;
+        self.at(at, Event::ToService(input));
+    }
+
+    pub(super) fn send_down(&mut self, now: u64, client: ClientId, reply: Reply) {
+        let at = now + self.rng.below(self.delay_ns_max);
+        let latest = self.down.entry(client).or_default();
+        *latest = at.max(*latest);
+        let at = *latest;
+        self.at(at, Event::ToClient(client, reply));
+    }
+
+    /// The service hung up: nothing that is on its way arrives.
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.queue.retain(|_, event| match event {
+            Event::ToService(input) => of(input) != Some(client),
+            Event::ToClient(to, _) => *to != client,
+            _ => true,
+        });
+        self.up.remove(&client);
+        self.down.remove(&client);
+    }
+
+    /// The client hangs up. By chance what it sent before still arrives, or is lost from some point on, as
+    /// with a process that is killed in the middle of writing.
+    pub(super) fn hang_up(&mut self, now: u64, client: ClientId, input: Input) {
+        let sent: Vec<(u64, u64)> = self
+            .queue
+            .iter()
+            .filter(|(_, e)| matches!(e, Event::ToService(i) if of(i) == Some(client) && !opens(i)))
+            .map(|(key, _)| *key)
+            .collect();
+        if self.rng.chance(50) {
+            let kept = self.rng.below(sent.len() as u64 + 1) as usize;
+            for key in &sent[kept..] {
+                self.queue.remove(key);
+            }
+        }
+        self.queue.retain(|_, e| !matches!(e, Event::ToClient(c, _) if *c == client));
+        self.send_up(now, client, input);
+        self.up.remove(&client);
+        self.down.remove(&client);
+    }
+}
+
+/// The accept itself is not a message that could be lost.
+fn opens(input: &Input) -> bool {
+    matches!(input, Input::ProducerConnected { .. } | Input::ConsumerConnected { .. })
+}
+
+fn of(input: &Input) -> Option<ClientId> {
+    match input {
+        Input::ProducerConnected { client, .. }
+        | Input::ProducerRequest { client, .. }
+        | Input::ProducerDisconnected { client }
+        | Input::ConsumerConnected { client, .. }
+        | Input::ConsumerRequest { client, .. }
+        | Input::ConsumerDisconnected { client }
+        | Input::ConsumerDrained { client } => Some(*client),
+        Input::FileCreated { .. } | Input::FileWritten { .. } | Input::PrioritySet { .. } => None,
+    }
+}

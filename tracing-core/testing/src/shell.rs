@@ -1,0 +1,376 @@
+//! A shell that does at once what the service asks for, and remembers it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use abi::ids::{CallId, ClientId, FileId};
+use abi::shm::Region;
+use abi::time::Now;
+use service::{
+    Boost, ConsumerRequest, FileError, FileSync, HostInfo, Input, LogLevel, Output, Peer,
+    ProducerRequest, RegionFactory, Service, ServiceConfig,
+};
+
+/// Shared memory that is not shared with anybody.
+#[derive(Debug, Default)]
+pub struct HeapRegions;
+
+impl RegionFactory for HeapRegions {
+    fn create(&self, len: usize) -> Result<Region, String> {
+        Ok(Region::heap(len))
+    }
+}
+
+/// A reply as its caller gets it.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// What it answers.
+    pub call: CallId,
+    /// The encoded response; none if the call was rejected.
+    pub response: Option<Bytes>,
+    /// Whether more follow.
+    pub has_more: bool,
+    /// Shared memory that came with it.
+    pub region: Option<Region>,
+}
+
+/// A file that exists only here.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFile {
+    /// What was written.
+    pub bytes: Vec<u8>,
+    /// How often it was made durable.
+    pub syncs: usize,
+    /// How often the disk was asked to begin with that.
+    pub syncs_begun: usize,
+    /// Whether the service let go of it.
+    pub closed: bool,
+    /// A write failed: it was closed then.
+    pub failed: bool,
+    /// Its path, if the service had it created.
+    pub path: String,
+}
+
+/// The service and its surroundings.
+#[derive(Debug)]
+pub struct Shell {
+    /// The service.
+    pub service: Service,
+    /// Boot time, ns; all clocks agree.
+    pub now_ns: u64,
+    /// All files there ever were.
+    pub files: BTreeMap<FileId, MemoryFile>,
+    /// What was logged.
+    pub log: Vec<(LogLevel, String)>,
+    /// Clients whose connection the service closed.
+    pub disconnected: Vec<ClientId>,
+    /// The priority of the service.
+    pub boost: Option<Boost>,
+    /// If set, the priority cannot be changed, for this reason.
+    pub priority_error: Option<String>,
+    /// If set, no file can be created, for this reason.
+    pub create_error: Option<String>,
+    /// If set, no file can be written, for this reason.
+    pub write_error: Option<String>,
+    /// If set, the file operation of this number (from 0) fails, and only that one.
+    pub fail_file_op: Option<usize>,
+    /// Files that take nothing, as a pipe that nobody reads: their writes are never answered.
+    pub stuck: BTreeSet<FileId>,
+    /// File operations so far.
+    pub file_ops: usize,
+    /// If set, the transport does not say that replies have left.
+    pub consumers_are_slow: bool,
+    inboxes: BTreeMap<ClientId, VecDeque<Reply>>,
+    undrained: Vec<ClientId>,
+    last_client: u64,
+    last_call: u64,
+    last_file: u64,
+}
+
+/// The start of all tests: a time from which subtracting is safe, aligned to all usual periods.
+pub const START_NS: u64 = 1_000_000 * 1_000_000_000;
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Shell {
+    /// A fresh service of user 0 with fixed identity, so that its packets are the same in all runs.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// The same, but for what `change` does to its configuration.
+    #[must_use]
+    pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
+        let mut config = ServiceConfig {
+            uid: 0,
+            pid: 1,
+            version: "test service".into(),
+            host: HostInfo {
+                sysname: "Linux".into(),
+                machine_name: "testhost".into(),
+                ..HostInfo::default()
+            },
+            seed: 7,
+            regions: Arc::new(HeapRegions),
+            scrape_by_default: false,
+            extensions: Vec::new(),
+            codecs: service::compress::Codecs::BUILT,
+        };
+        change(&mut config);
+        Self {
+            service: Service::new(config),
+            now_ns: START_NS,
+            files: BTreeMap::new(),
+            log: Vec::new(),
+            disconnected: Vec::new(),
+            boost: None,
+            priority_error: None,
+            create_error: None,
+            write_error: None,
+            fail_file_op: None,
+            stuck: BTreeSet::new(),
+            file_ops: 0,
+            consumers_are_slow: false,
+            inboxes: BTreeMap::new(),
+            undrained: Vec::new(),
+            last_client: 0,
+            last_call: 0,
+            last_file: 0,
+        }
+    }
+
+    /// The instant.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        Now::at_ns(self.now_ns)
+    }
+
+    /// Gives the service one event and carries out all it asks for.
+    pub fn input(&mut self, input: Input) {
+        self.service.handle(&self.now(), input);
+        self.carry_out();
+    }
+
+    /// Lets time pass, with every timer at its moment.
+    pub fn advance_ms(&mut self, ms: u64) {
+        let end = self.now_ns + ms * 1_000_000;
+        while let Some(at) = self.service.poll_timeout().filter(|at| at.0 <= end) {
+            self.now_ns = self.now_ns.max(at.0);
+            self.service.handle_timeout(&self.now());
+            self.carry_out();
+        }
+        self.now_ns = end;
+    }
+
+    /// Does once what is due now.
+    pub fn turn(&mut self) {
+        self.service.handle_timeout(&self.now());
+        self.carry_out();
+    }
+
+    /// Ends all sessions, as a daemon does that was told to stop.
+    pub fn end_sessions(&mut self, reason: &str) {
+        self.service.end_sessions(&self.now(), reason);
+        self.carry_out();
+    }
+
+    /// Opens a connection to the producer socket.
+    pub fn connect_producer(&mut self, peer: Peer, in_process: bool) -> ClientId {
+        let client = self.next_client();
+        self.input(Input::ProducerConnected { client, peer, in_process });
+        client
+    }
+
+    /// Opens a connection to the consumer socket.
+    pub fn connect_consumer(&mut self, peer: Peer) -> ClientId {
+        let client = self.next_client();
+        self.input(Input::ConsumerConnected { client, peer });
+        client
+    }
+
+    /// Sends a request of a producer that wants a reply.
+    pub fn call_producer(
+        &mut self,
+        client: ClientId,
+        request: ProducerRequest,
+        region: Option<Region>,
+    ) -> CallId {
+        let call = self.next_call();
+        self.input(Input::ProducerRequest { client, call: Some(call), request, region });
+        call
+    }
+
+    /// Sends a request of a consumer that wants a reply.
+    pub fn call_consumer(
+        &mut self,
+        client: ClientId,
+        request: ConsumerRequest,
+        file: Option<FileId>,
+    ) -> CallId {
+        let call = self.next_call();
+        self.input(Input::ConsumerRequest { client, call: Some(call), request, file });
+        call
+    }
+
+    /// An open file, as a consumer would pass it.
+    pub fn open_file(&mut self) -> FileId {
+        self.last_file += 1;
+        let id = FileId(self.last_file);
+        self.files.insert(id, MemoryFile::default());
+        id
+    }
+
+    /// All replies a client has not taken yet.
+    pub fn take_replies(&mut self, client: ClientId) -> Vec<Reply> {
+        self.inboxes.remove(&client).map(Vec::from).unwrap_or_default()
+    }
+
+    /// Takes the replies to one call and leaves the others.
+    pub fn take_replies_to(&mut self, client: ClientId, call: CallId) -> Vec<Reply> {
+        let Some(inbox) = self.inboxes.get_mut(&client) else { return Vec::new() };
+        let (taken, left): (Vec<_>, Vec<_>) =
+            std::mem::take(inbox).into_iter().partition(|r| r.call == call);
+        *inbox = left.into();
+        taken
+    }
+
+    /// Says for all consumers that their replies have left.
+    pub fn drain_consumers(&mut self) {
+        for client in std::mem::take(&mut self.undrained) {
+            self.input(Input::ConsumerDrained { client });
+        }
+    }
+
+    /// Opens a connection, and says so with what `input` makes of its number.
+    pub(super) fn connect(&mut self, input: impl FnOnce(ClientId) -> Input) -> ClientId {
+        let client = self.next_client();
+        self.input(input(client));
+        client
+    }
+
+    /// Says that all replies to a client have left.
+    pub(super) fn drained(&mut self, client: ClientId) {
+        self.undrained.retain(|waiting| *waiting != client);
+        self.input(Input::ConsumerDrained { client });
+    }
+
+    /// Lets time pass as [`advance_ms`](Self::advance_ms) does, but after so many timers it jumps.
+    pub(super) fn advance_ms_within(&mut self, ms: u64, ticks: usize) {
+        let end = self.now_ns + ms * 1_000_000;
+        for _ in 0..ticks {
+            let due = self.service.poll_timeout().filter(|at| at.0 <= end);
+            let Some(at) = due else { break };
+            self.now_ns = self.now_ns.max(at.0);
+            self.service.handle_timeout(&self.now());
+            self.carry_out();
+        }
+        self.now_ns = end;
+        self.service.handle_timeout(&self.now());
+        self.carry_out();
+    }
+
+    fn next_client(&mut self) -> ClientId {
+        self.last_client += 1;
+        ClientId(self.last_client)
+    }
+
+    fn next_call(&mut self) -> CallId {
+        self.last_call += 1;
+        CallId(self.last_call)
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(output) = self.service.poll_output() {
+            match output {
+                Output::Reply { client, call, result, has_more, region, .. } => {
+                    let reply = Reply { call, response: result.ok(), has_more, region };
+                    self.inboxes.entry(client).or_default().push_back(reply);
+                    if !self.undrained.contains(&client) {
+                        self.undrained.push(client);
+                    }
+                }
+                Output::Disconnect { client } => {
+                    self.inboxes.remove(&client);
+                    self.disconnected.push(client);
+                }
+                Output::CreateFile { token, path } => {
+                    let error = self.create_error.clone().or_else(|| self.file_op());
+                    let result = match &error {
+                        Some(text) => Err(FileError { text: text.clone() }),
+                        None => Ok(self.open_file()),
+                    };
+                    if let Ok(file) = result {
+                        self.files.entry(file).or_default().path = path;
+                    }
+                    self.service.handle(&self.now(), Input::FileCreated { token, result });
+                }
+                Output::WriteFile { file, .. } | Output::CopyFile { to: file, .. }
+                    if self.stuck.contains(&file) => {}
+                Output::WriteFile { file, data, sync, close } => {
+                    let result = self.write(file, &data, sync, close);
+                    self.service.handle(&self.now(), Input::FileWritten { file, result });
+                }
+                Output::CopyFile { from, to } => {
+                    let bytes = self.files.get(&from).map(|f| f.bytes.clone()).unwrap_or_default();
+                    let result = self.write(to, &bytes, FileSync::No, false);
+                    self.service.handle(&self.now(), Input::FileWritten { file: to, result });
+                }
+                Output::AbandonFile { file } => {
+                    self.stuck.remove(&file);
+                    self.files.entry(file).or_default().closed = true;
+                }
+                Output::SetPriority { token, boost } => {
+                    let result = match &self.priority_error {
+                        Some(text) => Err(text.clone()),
+                        None => {
+                            self.boost = boost;
+                            Ok(())
+                        }
+                    };
+                    self.service.handle(&self.now(), Input::PrioritySet { token, result });
+                }
+                Output::Log { level, text } => self.log.push((level, text)),
+            }
+        }
+        if !self.consumers_are_slow && !self.undrained.is_empty() {
+            self.drain_consumers();
+        }
+    }
+
+    /// Counts a file operation; the error if it is the one to fail.
+    fn file_op(&mut self) -> Option<String> {
+        let number = self.file_ops;
+        self.file_ops += 1;
+        (self.fail_file_op == Some(number)).then(|| format!("operation {number} fails"))
+    }
+
+    fn write(
+        &mut self,
+        id: FileId,
+        data: &[u8],
+        sync: FileSync,
+        close: bool,
+    ) -> Result<(), FileError> {
+        let failed = self.files.get(&id).is_some_and(|file| file.failed);
+        let closed = failed.then(|| "the file is closed".into());
+        let error = closed.or_else(|| self.write_error.clone()).or_else(|| self.file_op());
+        let file = self.files.entry(id).or_default();
+        assert!(file.failed || !file.closed, "written after it was closed");
+        if let Some(text) = &error {
+            (file.closed, file.failed) = (true, true);
+            return Err(FileError { text: text.clone() });
+        }
+        file.bytes.extend_from_slice(data);
+        file.syncs += usize::from(sync == FileSync::Wait);
+        file.syncs_begun += usize::from(sync == FileSync::Begin);
+        file.closed = close;
+        Ok(())
+    }
+}

@@ -1,0 +1,328 @@
+//! What consumers do, and what they make of the answers.
+
+use std::collections::BTreeMap;
+
+use protos::consumer_port::Request;
+use protos::{
+    EnableTracingRequest, EnableTracingResponse, ObserveEventsResponse, ReadBuffersResponse,
+    TraceConfig, TracePacket,
+};
+use protozero::Message as _;
+
+use super::configs::{random_config, reader, target};
+use super::{Actor, World, shape};
+use crate::check::Reader;
+use crate::rng::Rng;
+use crate::shell::Reply;
+use crate::workload::HOSTILE_UID;
+use abi::ids::{CallId, FileId, SessionId};
+
+/// The largest page that simulated producers ask for.
+const PAGE_BYTES_MAX: u64 = 32 * 1024;
+
+/// One consumer.
+pub(super) struct Consumer {
+    pub(super) rng: Rng,
+    /// Sessions it will still ask for.
+    lives: u64,
+    pub(super) config: TraceConfig,
+    pub(super) reader: Reader,
+    session: u64,
+    pub(super) enable: Option<CallId>,
+    /// Answered once the service has seen the request for a session.
+    pub(super) fence: Option<CallId>,
+    read: Option<CallId>,
+    observe: Option<CallId>,
+    packet: Vec<u8>,
+    flush: Option<CallId>,
+    /// What had been written, by writer, when the flush was asked for.
+    required: BTreeMap<u64, u32>,
+    /// A flush succeeded, and the read that follows must be complete.
+    strict: bool,
+    file: Option<FileId>,
+    pub(super) slow: bool,
+    /// It freed what it had, and only waits.
+    gave_up: bool,
+    /// It has a session that it did not begin: attached, or a clone. What was read of it before is not known.
+    pub(super) guest: bool,
+    /// The answer to `fence` says whether this was done.
+    pub(super) attempt: Option<Attempt>,
+}
+
+/// What takes a consumer to or from a session of somebody else.
+pub(super) enum Attempt {
+    Clone { for_trigger: bool },
+    Attach,
+    Detach,
+}
+
+impl Consumer {
+    pub(super) fn new(mut rng: Rng) -> Self {
+        Self {
+            lives: rng.within(1, 6),
+            config: TraceConfig::default(),
+            reader: Reader::default(),
+            session: 0,
+            enable: None,
+            fence: None,
+            read: None,
+            observe: None,
+            packet: Vec::new(),
+            flush: None,
+            required: BTreeMap::new(),
+            strict: false,
+            file: None,
+            slow: rng.chance(30),
+            gave_up: false,
+            guest: false,
+            attempt: None,
+            rng,
+        }
+    }
+
+    /// What it knew of its last session is of no use for the next one.
+    pub(super) fn forget(&mut self) {
+        self.config = TraceConfig::default();
+        self.reader = Reader::default();
+        self.session = 0;
+        self.strict = false;
+        self.guest = false;
+        self.packet.clear();
+    }
+}
+
+impl World {
+    pub(super) fn act_consumer(&mut self, index: usize) {
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
+        if self.ending {
+            // Ends what it has, and waits for all answers.
+            if !std::mem::replace(&mut consumer.gave_up, true) {
+                self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
+            }
+            return;
+        }
+        let idle = consumer.fence.is_none() && consumer.flush.is_none() && consumer.read.is_none();
+        let over = if consumer.guest { consumer.rng.chance(5) } else { consumer.enable.is_none() };
+        if over && idle {
+            if consumer.lives == 0 {
+                return;
+            }
+            consumer.lives -= 1;
+            // Whatever it had before is given up.
+            self.report.sessions += 1;
+            self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
+            let hit = if self.rng.chance(50) { self.foretold.hits.pop() } else { None };
+            return match self.rng.below(10) {
+                _ if hit.is_some() => self.clone_session(index, hit),
+                0..=1 => self.clone_session(index, None),
+                2 => self.attach(index),
+                _ => self.enable(index),
+            };
+        }
+        let (flush, read, strict) =
+            (consumer.flush.is_some(), consumer.read.is_some(), consumer.strict);
+        let ready = consumer.fence.is_none();
+        match consumer.rng.below(14) {
+            0..=2 if !flush && !read && !strict && ready => self.ask_flush(index),
+            3..=4 if !read && !flush && ready => self.read(index),
+            5 => {
+                self.send_consumer(index, Request::StartTracing(Default::default()), None);
+            }
+            6 if self.rng.chance(20) => {
+                self.send_consumer(index, Request::DisableTracing(Default::default()), None);
+            }
+            7 if self.rng.chance(10) && !flush && !read => {
+                self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
+            }
+            8 => {
+                self.send_consumer(index, Request::QueryServiceState(Default::default()), None);
+            }
+            9 => {
+                let request = protos::ObserveEventsRequest {
+                    events_to_observe: [1, 2, 4].map(protos::ObservableEventsType).to_vec(),
+                    ..Default::default()
+                };
+                let call = self.send_consumer(index, Request::ObserveEvents(request), None);
+                if let Actor::Consumer(consumer) = &mut self.actors[index] {
+                    consumer.observe = Some(call);
+                }
+            }
+            10 => {
+                self.send_consumer(index, Request::GetTraceStats(Default::default()), None);
+            }
+            11 => self.change_config(index),
+            12 if self.rng.chance(20) && idle => self.detach(index),
+            13 if self.rng.chance(20) => {
+                self.send_consumer(index, Request::SaveTraceForBugreport(Default::default()), None);
+            }
+            _ => {}
+        }
+    }
+
+    fn ask_flush(&mut self, index: usize) {
+        let session = self.session_of(index);
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
+        if !consumer.guest {
+            consumer.session = session.map_or(0, |s| s.0);
+        }
+        consumer.required = self
+            .ledger
+            .logs
+            .iter()
+            .filter(|(_, log)| log.session == consumer.session && !log.gone)
+            .filter(|(_, log)| log.uid < HOSTILE_UID)
+            .map(|(tag, log)| (*tag, log.written))
+            .collect();
+        let request = protos::FlushRequest {
+            timeout_ms: Some(consumer.rng.pick(&[0, 1, 100])),
+            ..Default::default()
+        };
+        let call = self.send_consumer(index, Request::Flush(request), None);
+        if let Actor::Consumer(consumer) = &mut self.actors[index] {
+            consumer.flush = Some(call);
+        }
+    }
+
+    pub(super) fn session_of(&self, index: usize) -> Option<SessionId> {
+        self.service.session_of(self.client_of[index]?)
+    }
+
+    fn enable(&mut self, index: usize) {
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
+        consumer.forget();
+        consumer.config = random_config(&mut consumer.rng);
+        consumer.reader = reader(&consumer.config);
+        let by_path = consumer.config.output_path.is_some();
+        let to_file = consumer.config.write_into_file == Some(true) && !by_path;
+        let config = consumer.config.clone();
+        let file = to_file.then(|| self.new_file(Some(index), &config));
+        let request =
+            EnableTracingRequest { trace_config: Some(config), ..EnableTracingRequest::default() };
+        let call = self.send_consumer(index, Request::EnableTracing(request), file);
+        let fence = self.send_consumer(index, Request::QueryCapabilities(Default::default()), None);
+        if let Actor::Consumer(consumer) = &mut self.actors[index] {
+            consumer.enable = Some(call);
+            consumer.fence = Some(fence);
+            consumer.file = file;
+        }
+    }
+
+    fn read(&mut self, index: usize) {
+        let call = self.send_consumer(index, Request::ReadBuffers(Default::default()), None);
+        if let Actor::Consumer(consumer) = &mut self.actors[index] {
+            consumer.read = Some(call);
+            consumer.packet.clear();
+        }
+    }
+
+    pub(super) fn deliver_consumer(&mut self, index: usize, reply: &Reply) -> Result<(), String> {
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
+        if consumer.enable == Some(reply.call) {
+            let ended = reply.response.as_ref().and_then(|r| EnableTracingResponse::decode(r).ok());
+            if ended.is_none_or(|e| e.error.is_some_and(|text| !text.is_empty())) {
+                self.report.marks.event("a session was refused");
+            }
+            consumer.enable = None;
+            return Ok(());
+        }
+        if consumer.fence == Some(reply.call) {
+            consumer.fence = None;
+            self.attempted(index, reply);
+            return Ok(());
+        }
+        if consumer.observe == Some(reply.call) {
+            let response = reply.response.as_deref().unwrap_or_default();
+            let events = ObserveEventsResponse::decode(response).map_err(|e| e.to_string())?.events;
+            let hit = events.and_then(|events| events.clone_trigger_hit);
+            let marks = &mut self.report.marks;
+            return hit
+                .map_or(Ok(()), |hit| self.foretold.hit(&self.sessions, &self.around, marks, hit));
+        }
+        if consumer.flush == Some(reply.call) {
+            consumer.flush = None;
+            let to_file = consumer.config.write_into_file == Some(true);
+            let all_is_shown = !to_file && !consumer.guest && !consumer.hides();
+            if reply.response.is_some() && consumer.session != 0 && all_is_shown {
+                consumer.strict = true;
+                self.read(index);
+            }
+            return Ok(());
+        }
+        if consumer.read != Some(reply.call) {
+            return Ok(());
+        }
+        if let Some(response) = &reply.response {
+            let response = ReadBuffersResponse::decode(response).map_err(|e| e.to_string())?;
+            for slice in response.slices {
+                consumer.packet.extend_from_slice(slice.data.as_deref().unwrap_or_default());
+                if slice.last_slice_for_packet != Some(true) {
+                    continue;
+                }
+                let (bytes, mut plain) = (std::mem::take(&mut consumer.packet), Vec::new());
+                for packet in shape::unpack(&consumer.config, &bytes, &mut plain)? {
+                    // Packets of hostile producers may be anything that passes the validator.
+                    let Ok(packet) = TracePacket::decode(packet) else { continue };
+                    if consumer.session == 0 {
+                        consumer.session = self.ledger.session_of(&packet);
+                    }
+                    // What the file took is not here, and this reader knows nothing of it.
+                    if consumer.config.write_into_file == Some(true) {
+                        continue;
+                    }
+                    consumer.reader.packet(&mut self.ledger, consumer.session, &packet)?;
+                }
+            }
+        }
+        if !reply.has_more {
+            consumer.read = None;
+            if std::mem::take(&mut consumer.strict) {
+                return self.check_complete(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// After a flush that succeeded all is there that was written before it was asked for, or its loss is
+    /// in the statistics of its own buffer.
+    fn check_complete(&mut self, index: usize) -> Result<(), String> {
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
+        let Some(stats) = self.service.stats_of(SessionId(consumer.session)) else {
+            return Ok(());
+        };
+        // What the service refused were chunks of hostile producers: that explains nothing that an honest
+        // one lost. A chunk that is larger than the whole buffer counts as a violation, whoever sends it.
+        let lossy: Vec<bool> = stats
+            .buffer_stats
+            .iter()
+            .map(|b| {
+                let lost = b.chunks_overwritten.unwrap_or(0) + b.chunks_discarded.unwrap_or(0);
+                let small = b.buffer_size.unwrap_or(0) <= PAGE_BYTES_MAX;
+                lost > 0 || small && b.abi_violations.unwrap_or(0) > 0
+            })
+            .collect();
+        self.report.complete_reads += 1;
+        self.report.marks.event("a read after a flush was complete");
+        for (tag, required) in &consumer.required {
+            let Some(log) = self.ledger.logs.get(tag) else { continue };
+            if log.gone || log.dropped || log.never_asked {
+                continue;
+            }
+            let seen = consumer.reader.seen.get(tag).copied().unwrap_or(0);
+            let missing = consumer.reader.missing.get(tag).copied().unwrap_or(0);
+            let mut sources = consumer.config.data_sources.iter().filter_map(|s| s.config.as_ref());
+            // A name may be asked for more than once, with a buffer each.
+            let counted = sources.any(|source| {
+                source.name.as_ref() == Some(&log.source)
+                    && lossy.get(target(&consumer.config, source)) == Some(&true)
+            });
+            if (seen < *required || missing > 0) && !counted {
+                return Err(format!(
+                    "session {}, writer {tag:#x}: {seen} of {required} packets after a flush, {missing} \
+                     missing before, and its buffer counted no loss",
+                    consumer.session
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,381 @@
+//! One simulated life of a service, from a seed to a verdict.
+
+mod actors;
+mod configs;
+mod consumers;
+mod effects;
+mod files;
+mod guests;
+mod model;
+mod own;
+mod sessions;
+mod shape;
+mod triggers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(super) use self::configs::random_config;
+use self::consumers::Consumer;
+use self::files::SimFile;
+pub(super) use self::guests::NAMES;
+use self::model::Model;
+use self::own::World as Around;
+use self::sessions::{Seen, Sessions};
+pub(super) use self::shape::SECRET;
+use self::triggers::Foretold;
+use crate::check::Ledger;
+use crate::clock::Clock;
+use crate::marks::Marks;
+use crate::net::{Event, Net};
+use crate::rng::Rng;
+use crate::shell::HeapRegions;
+use crate::workload::Producer;
+use abi::ids::{CallId, ClientId, FileId};
+use service::limits;
+use service::{Footprint, HostInfo, Input, Service, ServiceConfig};
+
+/// What happened in a life, for people and for comparing two runs of one seed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Inputs the service took.
+    pub inputs: u64,
+    /// Outputs it gave.
+    pub outputs: u64,
+    /// Packets of honest producers that were written.
+    pub packets_written: u64,
+    /// Those that were read, each checked.
+    pub packets_read: u64,
+    /// Losses that were seen, each marked.
+    pub gaps: u64,
+    /// Sessions that were tried.
+    pub sessions: u64,
+    /// Reads after a flush that had to be complete, and were.
+    pub complete_reads: u64,
+    /// Effects that could fail.
+    pub effects: u64,
+    /// Packets that left the service as the models of its buffers say.
+    pub agreed: u64,
+    /// A digest of everything the service put out.
+    pub digest: u64,
+    /// What happened, by kind.
+    pub marks: Marks,
+}
+
+/// Lives one life. The same seed gives the same life.
+///
+/// # Errors
+/// The rule that was broken, and when.
+pub fn simulate(seed: u64) -> Result<Report, String> {
+    simulate_with(seed, None)
+}
+
+/// The same life, but effect number `failing` (from 0, of those that can fail) fails.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(seed: u64, failing: Option<u64>) -> Result<Report, String> {
+    let mut world = World::new(seed);
+    world.failing = failing;
+    let run = world.live().and_then(|()| world.die());
+    run.map_err(|error| format!("seed {seed}, at {} ns: {error}", world.clock.boot_ns()))?;
+    let mut report = world.report;
+    report.packets_written = world.ledger.logs.values().map(|l| u64::from(l.written)).sum();
+    report.packets_read = world.ledger.packets_read;
+    report.gaps = world.ledger.gaps_seen;
+    report.agreed = world.model.agreed;
+    report.effects = world.effects;
+    if report.gaps > 0 {
+        report.marks.event("a gap with its mark");
+    }
+    Ok(report)
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+enum Actor {
+    Producer(Box<Producer>),
+    Consumer(Box<Consumer>),
+}
+
+/// What a call may still get.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    /// One final reply, before the end.
+    Answer,
+    /// Replies as long as the connection lives.
+    Stream,
+}
+
+struct Connection {
+    actor: usize,
+    /// Calls without a final reply.
+    open: BTreeMap<CallId, Expect>,
+    /// Reply bytes that were sent and did not arrive yet.
+    on_the_way: usize,
+    is_consumer: bool,
+}
+
+struct World {
+    rng: Rng,
+    clock: Clock,
+    net: Net,
+    service: Service,
+    actors: Vec<Actor>,
+    connections: BTreeMap<ClientId, Connection>,
+    client_of: Vec<Option<ClientId>>,
+    files: BTreeMap<FileId, SimFile>,
+    disk_fails: bool,
+    /// Effects that can fail so far, and which of them does.
+    effects: u64,
+    failing: Option<u64>,
+    ledger: Ledger,
+    model: Model,
+    sessions: Sessions,
+    around: Around,
+    foretold: Foretold,
+    /// When the next piece of a clone is copied.
+    piece_at: Option<u64>,
+    report: Report,
+    last_id: u64,
+    /// Connections that the service knows of.
+    connected: usize,
+    ending: bool,
+}
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let clock = Clock::new(&mut rng);
+        let net = Net::new(rng.fork());
+        let config = ServiceConfig {
+            uid: 0,
+            pid: 1,
+            version: "simulated".into(),
+            host: HostInfo { machine_name: "sim".into(), ..HostInfo::default() },
+            seed: rng.next(),
+            regions: Arc::new(HeapRegions),
+            scrape_by_default: rng.chance(50),
+            extensions: Vec::new(),
+            codecs: service::compress::Codecs::BUILT,
+        };
+        let disk_fails = rng.chance(15);
+        let mut service = Service::new(config);
+        service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
+        let model = Model::new(service.watch_buffers());
+        let mut world = Self {
+            clock,
+            net,
+            service,
+            model,
+            sessions: Sessions::default(),
+            around: Around::default(),
+            foretold: Foretold::default(),
+            piece_at: None,
+            actors: Vec::new(),
+            connections: BTreeMap::new(),
+            client_of: Vec::new(),
+            files: BTreeMap::new(),
+            disk_fails,
+            effects: 0,
+            failing: None,
+            ledger: Ledger::default(),
+            report: Report::default(),
+            last_id: 0,
+            connected: 0,
+            ending: false,
+            rng,
+        };
+        let producers = world.rng.within(1, 5);
+        let consumers = world.rng.within(1, 4);
+        for index in 0..producers {
+            let producer = Producer::new(world.rng.fork(), index + 1);
+            world.actors.push(Actor::Producer(Box::new(producer)));
+        }
+        for _ in 0..consumers {
+            let consumer = Consumer::new(world.rng.fork());
+            world.actors.push(Actor::Consumer(Box::new(consumer)));
+        }
+        world.client_of = vec![None; world.actors.len()];
+        for actor in 0..world.actors.len() {
+            let at = world.clock.boot_ns() + world.rng.below(SECOND);
+            world.net.at(at, Event::Act(actor));
+        }
+        world
+    }
+
+    fn live(&mut self) -> Result<(), String> {
+        let seconds = self.rng.pick(&[2, 5, 20]);
+        self.run_for(seconds * SECOND)
+    }
+
+    /// Everybody leaves; then nothing may be left.
+    fn die(&mut self) -> Result<(), String> {
+        self.ending = true;
+        let last_call = CallId(self.last_id);
+        self.run_for(40 * SECOND)?;
+        for connection in self.connections.values() {
+            // Producers may still be talking when the grace is over: what they began since is no omission.
+            let due = |call: &CallId| connection.is_consumer || *call <= last_call;
+            let unanswered =
+                connection.open.iter().filter(|(c, e)| due(c) && **e == Expect::Answer);
+            let calls: Vec<_> = unanswered.map(|(call, _)| call).collect();
+            if !calls.is_empty() {
+                return Err(format!("calls {calls:?} were never answered"));
+            }
+        }
+        for actor in 0..self.actors.len() {
+            self.hang_up(actor);
+        }
+        self.run_for(10 * SECOND)?;
+        self.give_up_detached()?;
+        self.run_for(10 * SECOND)?;
+        let left = self.service.footprint();
+        // Which trigger fired when is remembered for a day.
+        if left != (Footprint { trigger_names: left.trigger_names, ..Footprint::default() }) {
+            return Err(format!("left behind: {left:?}"));
+        }
+        self.settle()?;
+        if let Some((id, _)) = self.files.iter().find(|(_, f)| f.arrived && !f.closed) {
+            return Err(format!("{id:?} was never closed"));
+        }
+        Ok(())
+    }
+
+    /// Lets so much time pass in which the machine is awake.
+    fn run_for(&mut self, ns: u64) -> Result<(), String> {
+        let end = self.clock.awake_ns() + ns;
+        loop {
+            let end = self.clock.boot_ns() + end.saturating_sub(self.clock.awake_ns());
+            let timer = self.due_ns().map(|at| at.max(self.clock.boot_ns()));
+            let event = self.net.next_at();
+            let next = timer.into_iter().chain(event).min();
+            let Some(at) = next.filter(|at| *at <= end) else {
+                self.clock.advance_to(end);
+                return Ok(());
+            };
+            self.clock.advance_to(at);
+            if event.is_none_or(|event| event > self.clock.boot_ns()) {
+                self.step(None)?;
+            } else if let Some(event) = self.net.pop() {
+                self.happen(event)?;
+            }
+        }
+    }
+
+    /// When the service gets to what is due: at once, but that copying takes its time.
+    fn due_ns(&mut self) -> Option<u64> {
+        let timer = self.service.poll_timers().map(|at| at.0);
+        if !self.service.copies_clones() {
+            return timer;
+        }
+        let (rng, now_ns) = (&mut self.rng, self.clock.boot_ns());
+        let piece = *self
+            .piece_at
+            .get_or_insert_with(|| now_ns + rng.pick(&[0, 50_000, 1_000_000, 20_000_000]));
+        timer.into_iter().chain([piece]).min()
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::ToService(input) => {
+                self.report.inputs += 1;
+                self.report.marks.input(&input);
+                match &input {
+                    Input::ProducerConnected { .. } | Input::ConsumerConnected { .. } => {
+                        self.connected += 1;
+                    }
+                    Input::ProducerDisconnected { .. } | Input::ConsumerDisconnected { .. } => {
+                        self.connected = self.connected.saturating_sub(1);
+                    }
+                    Input::ConsumerRequest { file: Some(file), .. } => {
+                        if let Some(file) = self.files.get_mut(file) {
+                            file.arrived = true;
+                        }
+                    }
+                    // Said late, when it is not true any more, it would double what may be on the way.
+                    Input::ConsumerDrained { client } => {
+                        let connection = self.connections.get(client);
+                        if connection.is_some_and(|c| c.on_the_way > 0) {
+                            return Ok(());
+                        }
+                    }
+                    _ => {}
+                }
+                self.step(Some(input))?;
+                self.check_memory()
+            }
+            Event::ToClient(client, reply) => self.deliver(client, reply),
+            Event::FileDone(file, _) if self.files.get(&file).is_some_and(|f| f.abandoned) => {
+                Ok(())
+            }
+            Event::FileDone(file, result) => {
+                let input = Input::FileWritten { file, result };
+                self.report.marks.input(&input);
+                self.step(Some(input))
+            }
+            Event::Act(actor) => self.act(actor),
+            Event::Poll(actor) => {
+                self.send_producer(actor, Vec::new());
+                Ok(())
+            }
+        }
+    }
+
+    /// The service takes an event, or does what is due.
+    fn step(&mut self, input: Option<Input>) -> Result<(), String> {
+        let now = self.clock.now();
+        self.around.at(&now);
+        let (seen, by_itself) = match &input {
+            Some(input) => {
+                let known = (&self.service, &self.sessions, &mut self.around);
+                self.foretold.before(known, &now, input);
+                (Seen::of(&self.service, input), !matches!(input, Input::ConsumerRequest { .. }))
+            }
+            None => (Seen::Nothing, true),
+        };
+        match input {
+            Some(input) => {
+                if self.service.copies_clones() {
+                    self.report.marks.event("something came while a clone was copied");
+                }
+                self.service.handle(&now, input);
+            }
+            None => {
+                self.piece_at = None;
+                self.service.handle_timeout(&now);
+            }
+        }
+        let marks = &mut self.report.marks;
+        self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
+        self.foretold.after(&self.service, &now, by_itself, &mut self.report.marks)?;
+        self.carry_out()
+    }
+
+    fn check_memory(&self) -> Result<(), String> {
+        let held = self.service.footprint();
+        if held_too_much(&held, self.connected) {
+            return Err(format!("too much is held by {} connections: {held:?}", self.connected));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a service with so many connections holds more than it may, whatever its peers do.
+pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
+    held.sessions > limits::SESSIONS_WITH_CLONES_MAX
+        || held.connections != connected
+        || held.producers > connected
+        || held.sources > held.producers * limits::DATA_SOURCES_PER_PRODUCER_MAX
+        || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
+        || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
+        || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
+        || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
+        || held.copying > held.pending_clones * limits::BUFFERS_PER_SESSION_MAX
+        || held.donors > held.copying
+        || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
+        || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits + held.pending_clones
+        || held.trigger_names > limits::TRIGGER_NAMES_MAX
+        || held.delayed_hits > held.sessions * limits::CLONE_HITS_PENDING_MAX
+        || held.stale_grants > 0
+        || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
+}

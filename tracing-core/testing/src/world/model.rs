@@ -1,0 +1,263 @@
+//! What consumers and files receive, against what the twins of the buffers say has to come out.
+//!
+//! ```text
+//!   buffer ═ twin ──given──┐
+//!                          ├── the same bytes, in the same order, of the same author, with the same losses
+//!   replies, files ────────┘
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use protos::{ReadBuffersResponse, TracePacket};
+use protozero::{Message as _, Reader, Value};
+
+use super::own::{Own, World as Around};
+use super::sessions::{Facts, Sessions};
+use super::shape::{self, Filter};
+use crate::marks::Marks;
+use crate::workload::HOSTILE_UID;
+use abi::ids::{BufferId, CallId};
+use abi::sync::lock;
+use service::buffer::testing::{Given, Packet};
+
+/// Fields of a packet that only the service writes.
+const RESERVED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
+
+/// What has to come yet.
+pub(super) struct Model {
+    given: Given,
+    waiting: VecDeque<(BufferId, Packet)>,
+    /// Streams of packets, with the packet that is not whole yet.
+    reads: BTreeMap<CallId, Vec<u8>>,
+    /// What the service said of itself, by session.
+    own: BTreeMap<u64, Own>,
+    /// Sessions whose file was full once, so that packets are missing.
+    full_files: BTreeSet<u64>,
+    /// Packets that came as they had to.
+    pub(super) agreed: u64,
+}
+
+/// What the rules look at beside the packets.
+pub(super) struct Known<'a> {
+    pub(super) sessions: &'a Sessions,
+    pub(super) around: &'a Around,
+    pub(super) marks: &'a mut Marks,
+}
+
+impl Model {
+    pub(super) fn new(given: Given) -> Self {
+        Self {
+            given,
+            waiting: VecDeque::new(),
+            reads: BTreeMap::new(),
+            own: BTreeMap::new(),
+            full_files: BTreeSet::new(),
+            agreed: 0,
+        }
+    }
+
+    /// What answers `call` is packets.
+    pub(super) fn reads(&mut self, call: CallId) {
+        self.reads.insert(call, Vec::new());
+    }
+
+    /// A reply to a consumer, which has that session.
+    pub(super) fn reply(
+        &mut self,
+        known: &mut Known<'_>,
+        session: Option<&Facts>,
+        (call, response, last): (CallId, &[u8], bool),
+    ) -> Result<(), String> {
+        let Some(mut begun) = self.reads.remove(&call) else { return Ok(()) };
+        let response = ReadBuffersResponse::decode(response).map_err(|e| e.to_string())?;
+        for slice in response.slices {
+            begun.extend_from_slice(slice.data.as_deref().unwrap_or_default());
+            if slice.last_slice_for_packet == Some(true) {
+                let session = session.ok_or("packets of no session")?;
+                self.packet(known, session, &std::mem::take(&mut begun))?;
+            }
+        }
+        if !last {
+            self.reads.insert(call, begun);
+        } else if !begun.is_empty() {
+            return Err(format!("the stream {call:?} ends within a packet"));
+        }
+        Ok(())
+    }
+
+    /// A piece of the file of a session.
+    pub(super) fn file(
+        &mut self,
+        known: &mut Known<'_>,
+        session: Option<&Facts>,
+        data: &[u8],
+    ) -> Result<(), String> {
+        for packet in shape::packets(data)? {
+            let session = session.ok_or("a file of no session")?;
+            if self.full_files.contains(&session.id) {
+                return Err("a file goes on after it was full".into());
+            }
+            self.packet(known, session, packet)?;
+        }
+        Ok(())
+    }
+
+    /// A packet that left the service.
+    fn packet(
+        &mut self,
+        known: &mut Known<'_>,
+        session: &Facts,
+        packet: &[u8],
+    ) -> Result<(), String> {
+        let mut plain = Vec::new();
+        for packet in shape::unpack(&session.config, packet, &mut plain)? {
+            let filter = Filter::of(&session.config);
+            if let Some(filter) = filter
+                && !filter.allows(packet)?
+            {
+                return Err(format!("{filter:?} let a packet pass"));
+            }
+            let own = self.own.entry(session.id).or_default();
+            if sequence(packet) == Some(1) {
+                own.packet(known, session, packet)?;
+            } else {
+                let honest = uid(packet).is_none_or(|uid| uid < HOSTILE_UID.cast_unsigned().into());
+                own.producers_follow(session, honest)?;
+                self.of_producer(known, session, filter, packet)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet of a producer: what a buffer gave next, of somebody who was meant to write there.
+    fn of_producer(
+        &mut self,
+        known: &mut Known<'_>,
+        session: &Facts,
+        filter: Option<Filter>,
+        packet: &[u8],
+    ) -> Result<(), String> {
+        self.waiting.extend(lock(&self.given).drain(..));
+        while let Some((buffer, expected)) = self.waiting.pop_front() {
+            let here = known.sessions.owner(buffer).is_some_and(|owner| owner.id == session.origin);
+            if here && is_valid(&expected.bytes) && is_right(filter, &expected, packet) {
+                self.agreed += 1;
+                return known.sessions.may_hold(session, expected.identity.uid, buffer);
+            }
+            self.missing(known, buffer, &expected)?;
+        }
+        Err(format!("a packet that no buffer gave: {:?}", &packet[..packet.len().min(40)]))
+    }
+
+    /// What is left when nothing more comes.
+    pub(super) fn end(&mut self, known: &mut Known<'_>) -> Result<(), String> {
+        self.waiting.extend(lock(&self.given).drain(..));
+        while let Some((buffer, expected)) = self.waiting.pop_front() {
+            self.missing(known, buffer, &expected)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a packet may be missing: the service has to refuse it, or a file was full.
+    fn missing(
+        &mut self,
+        known: &mut Known<'_>,
+        buffer: BufferId,
+        packet: &Packet,
+    ) -> Result<(), String> {
+        if !is_valid(&packet.bytes) {
+            return Ok(());
+        }
+        if let Some(session) = known.sessions.owner(buffer).filter(|s| s.is_limited()) {
+            known.marks.event("a file was full");
+            // One packet found no room; of a compressed file a whole pass.
+            if self.full_files.insert(session.id) || shape::is_compressed(&session.config) {
+                return Ok(());
+            }
+        }
+        let start = &packet.bytes[..packet.bytes.len().min(40)];
+        Err(format!("a packet of {:?} in buffer {buffer} was lost: {start:?}", packet.sequence))
+    }
+}
+
+/// Whether a packet that came out is what had to become of the one expected.
+fn is_right(filter: Option<Filter>, expected: &Packet, packet: &[u8]) -> bool {
+    let Some(filter) = filter else {
+        let suffix = packet.strip_prefix(&expected.bytes[..]);
+        let suffix = suffix.and_then(|suffix| TracePacket::decode(suffix).ok());
+        return suffix.is_some_and(|suffix| is_of(&suffix, expected, expected.dropped));
+    };
+    if expected.identity.uid >= HOSTILE_UID.cast_unsigned() {
+        // What a filter makes of what is hardly a message is not known here.
+        return true;
+    }
+    let packet = TracePacket::decode(packet).unwrap_or_default();
+    let written = TracePacket::decode(&expected.bytes).unwrap_or_default();
+    // Its writer may have lost packets before it, and says so, too.
+    let dropped = match expected.dropped {
+        0 => written.previous_packet_dropped.unwrap_or(0),
+        dropped => dropped,
+    };
+    is_of(&packet, expected, dropped) && filter.makes(&written, &packet)
+}
+
+/// The sequence of a packet, as its last word on it says. A producer may put bytes before that which no reader
+/// takes: then it is none of the service's packets.
+fn sequence(packet: &[u8]) -> Option<u64> {
+    last_number(packet, 10)
+}
+
+/// The user that wrote it, in the same way.
+fn uid(packet: &[u8]) -> Option<u64> {
+    last_number(packet, 3)
+}
+
+fn last_number(packet: &[u8], number: u32) -> Option<u64> {
+    let (mut reader, mut last) = (Reader::new(packet), None);
+    while let Some(field) = reader.next_field().ok()? {
+        if let (true, Value::Varint(value)) = (field.number == number, field.value) {
+            last = Some(value);
+        }
+    }
+    last
+}
+
+/// Whether the service's fields name the author and the losses.
+fn is_of(suffix: &TracePacket, packet: &Packet, dropped: u32) -> bool {
+    let uid = suffix.optional_trusted_uid.as_ref().map(|uid| {
+        let protos::TracePacketOptionalTrustedUid::TrustedUid(uid) = uid;
+        uid.cast_unsigned()
+    });
+    uid == Some(packet.identity.uid)
+        && suffix.trusted_pid == packet.identity.pid
+        && suffix.machine_id.unwrap_or(0) == packet.identity.machine_id
+        && suffix.previous_packet_dropped.unwrap_or(0) == dropped
+}
+
+/// Whether bytes are whole fields, none of them the service's own. What else a field is does not matter.
+fn is_valid(mut packet: &[u8]) -> bool {
+    while !packet.is_empty() {
+        let Some(tag) = varint(&mut packet, 5) else { return false };
+        let skip = match tag & 7 {
+            0 => varint(&mut packet, 10).map(|_| 0),
+            1 => Some(8),
+            2 => varint(&mut packet, 5).filter(|len| *len < 1 << 28),
+            5 => Some(4),
+            _ => None,
+        };
+        let rest = skip.and_then(|skip| packet.get(skip as usize..));
+        let allowed =
+            (1..1 << 29).contains(&(tag >> 3)) && !RESERVED.contains(&((tag >> 3) as u32));
+        let Some(rest) = rest.filter(|_| allowed) else { return false };
+        packet = rest;
+    }
+    true
+}
+
+fn varint(bytes: &mut &[u8], max: usize) -> Option<u64> {
+    let end = bytes.iter().take(max).position(|byte| *byte < 0x80)?;
+    let (digits, rest) = bytes.split_at(end + 1);
+    *bytes = rest;
+    let digit = |(at, byte): (usize, &u8)| u64::from(byte & 0x7f).checked_shl(7 * at as u32);
+    Some(digits.iter().enumerate().filter_map(digit).fold(0, |all, part| all | part))
+}

@@ -1,0 +1,207 @@
+//! What is known of each session: who asked for it and how, and which producers may write into it.
+//!
+//! The requests say what was asked for; of the service it is only asked who has which number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use protos::consumer_port::Request;
+use protos::{
+    TraceConfig, TraceConfigLockdownModeOperation as Lockdown, TraceConfigProducerConfig,
+};
+
+use crate::marks::Marks;
+use abi::ids::{BufferId, ClientId, FileId, SessionId};
+use service::{Input, Service};
+
+/// A session that there is, or was.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    pub(super) id: u64,
+    /// The session that it was cloned from in the end; itself if it was not.
+    pub(super) origin: u64,
+    pub(super) uid: u32,
+    pub(super) uuid: (i64, i64),
+    /// What its consumer asked for, or that of its origin did.
+    pub(super) config: TraceConfig,
+    /// When it was made, boot time, ns.
+    pub(super) made_ns: u64,
+}
+
+impl Facts {
+    pub(super) fn is_clone(&self) -> bool {
+        self.id != self.origin
+    }
+
+    /// What shared memory a producer that it sets up gets, and pages of which size, bytes: what the config asks
+    /// for that producer by name, or else the producer itself; nothing of it if it does not fit together.
+    pub(super) fn smb_of(&self, name: &str, hints: (u32, u32)) -> (u64, u64) {
+        let mut wishes = self.config.producers.iter();
+        Self::smb_for(wishes.find(|wish| wish.producer_name.as_deref() == Some(name)), hints)
+    }
+
+    /// The same with the wish of that config, if it has one.
+    pub(super) fn smb_for(
+        wish: Option<&TraceConfigProducerConfig>,
+        hints: (u32, u32),
+    ) -> (u64, u64) {
+        let asked = |kb: Option<u32>, hint: u32| match kb {
+            Some(kb @ 1..) => u64::from(kb) * 1024,
+            _ => hint.into(),
+        };
+        let smb = asked(wish.and_then(|wish| wish.shm_size_kb), hints.0);
+        let page = asked(wish.and_then(|wish| wish.page_size_kb), hints.1);
+        let smb = if smb == 0 { 256 << 10 } else { smb.min(32 << 20) };
+        let page = if page == 0 { 4 << 10 } else { page.min(32 << 10) };
+        let legal = [4 << 10, 8 << 10, 16 << 10, 32 << 10].contains(&page) && smb >= page;
+        if legal && smb.is_multiple_of(page) { (smb, page) } else { (256 << 10, 4 << 10) }
+    }
+
+    /// Whether its packets go into a file that has room for some only.
+    pub(super) fn is_limited(&self) -> bool {
+        let to_file = self.config.write_into_file == Some(true);
+        to_file && !self.is_clone() && self.config.max_file_size_bytes.is_some_and(|max| max > 0)
+    }
+}
+
+/// All sessions there ever were.
+#[derive(Default)]
+pub(super) struct Sessions {
+    by_id: BTreeMap<u64, Facts>,
+    last: u64,
+    /// The session that each buffer was made for.
+    owners: BTreeMap<BufferId, u64>,
+    /// Who was ever told to write into which buffer.
+    granted: BTreeSet<(u32, BufferId)>,
+    /// Only producers of the service's own user, 0, may come and be set up.
+    lockdown: bool,
+}
+
+/// What matters of an input once the service has it.
+pub(super) enum Seen {
+    /// Somebody asked for a session.
+    Enabled(Box<TraceConfig>),
+    /// Data sources may have been set up.
+    SetUp,
+    /// Somebody who is no producer wants to be one.
+    Hello(ClientId),
+    Nothing,
+}
+
+impl Seen {
+    pub(super) fn of(service: &Service, input: &Input) -> Self {
+        match input {
+            Input::ConsumerRequest { request: Request::EnableTracing(request), .. } => {
+                Self::Enabled(Box::new(request.trace_config.clone().unwrap_or_default()))
+            }
+            Input::ProducerRequest { client, request, .. } => match request {
+                protos::producer_port::Request::InitializeConnection(_)
+                    if service.uid_of_producer(*client).is_none() =>
+                {
+                    Self::Hello(*client)
+                }
+                protos::producer_port::Request::RegisterDataSource(_)
+                | protos::producer_port::Request::UpdateDataSource(_) => Self::SetUp,
+                _ => Self::Nothing,
+            },
+            Input::ConsumerRequest { request: Request::ChangeTraceConfig(_), .. }
+            | Input::FileCreated { .. }
+            | Input::PrioritySet { .. } => Self::SetUp,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+impl Sessions {
+    pub(super) fn get(&self, id: u64) -> Option<&Facts> {
+        self.by_id.get(&id)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Facts> {
+        self.by_id.values()
+    }
+
+    pub(super) fn of_client(&self, service: &Service, client: ClientId) -> Option<&Facts> {
+        self.get(service.session_of(client)?.0)
+    }
+
+    pub(super) fn of_file(&self, service: &Service, file: FileId) -> Option<&Facts> {
+        self.get(service.session_of_file(file)?.0)
+    }
+
+    /// The session that a buffer was made for.
+    pub(super) fn owner(&self, buffer: BufferId) -> Option<&Facts> {
+        self.get(*self.owners.get(&buffer)?)
+    }
+
+    /// The service has taken something in.
+    ///
+    /// # Errors
+    /// Somebody has a copy of what is not his.
+    pub(super) fn took(
+        &mut self,
+        service: &Service,
+        seen: &Seen,
+        now_ns: u64,
+        marks: &mut Marks,
+    ) -> Result<(), String> {
+        match seen {
+            Seen::Enabled(config) => match config.lockdown_mode {
+                Some(Lockdown::LOCKDOWN_SET) => self.lockdown = true,
+                Some(Lockdown::LOCKDOWN_CLEAR) => self.lockdown = false,
+                _ => {}
+            },
+            Seen::Hello(client) if self.lockdown => {
+                marks.event("a producer came during a lockdown");
+                if let Some(uid) = service.uid_of_producer(*client) {
+                    return Err(format!("a producer of user {uid} came in during a lockdown"));
+                }
+            }
+            _ => {}
+        }
+        let last = service.last_session().0;
+        for id in self.last + 1..=last {
+            let Some(view) = service.view(SessionId(id)) else { continue };
+            let source = self.by_id.values().find(|facts| facts.uuid.0 == view.uuid.0);
+            let (origin, config) = match (source, seen) {
+                (Some(source), _) => {
+                    if view.uid != 0 && view.uid != source.uid {
+                        let (uid, of) = (view.uid, source.uid);
+                        return Err(format!("user {uid} has a copy of a session of user {of}"));
+                    }
+                    (source.origin, source.config.clone())
+                }
+                (None, Seen::Enabled(config)) => (id, (**config).clone()),
+                (None, _) => return Err(format!("session {id} was made for nobody")),
+            };
+            if origin == id {
+                self.owners.extend(view.buffers.iter().map(|buffer| (*buffer, id)));
+            }
+            let (uid, uuid) = (view.uid, view.uuid);
+            let facts = Facts { id, origin, uid, uuid, config, made_ns: now_ns };
+            self.by_id.insert(id, facts);
+        }
+        self.last = last;
+        if matches!(seen, Seen::Enabled(_) | Seen::SetUp) {
+            let before = self.granted.len();
+            self.granted.extend(service.set_up());
+            if self.lockdown && self.granted.len() > before {
+                return Err("producers were set up during a lockdown".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what `uid` wrote into a buffer may come out of a session.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn may_hold(&self, facts: &Facts, uid: u32, buffer: BufferId) -> Result<(), String> {
+        if !self.granted.contains(&(uid, buffer)) {
+            return Err(format!(
+                "user {uid} wrote into buffer {buffer} of session {}, which nobody told it to",
+                facts.origin
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! What has to happen when a producer fires a trigger that a session cannot but take.
+//!
+//! A trigger with an expression, a probability or a limit may be refused; of what came of those only the
+//! packets and events are checked. All others have an effect that can be foretold:
+//!
+//! ```text
+//!   START_TRACING    the session runs when the request was handled
+//!   STOP_TRACING     it is over after its delay, and the time that a flush may take
+//!   CLONE_SNAPSHOT   its consumer is told; somebody clones it then
+//! ```
+
+use std::collections::BTreeMap;
+
+use protos::producer_port::Request;
+use protos::{
+    ObservableEventsCloneTriggerHit as Hit, TraceConfigTriggerConfigTriggerMode as Mode, Trigger,
+};
+
+use super::own::{World as Around, takes, wanted};
+use super::sessions::{Facts, Sessions};
+use crate::marks::Marks;
+use abi::ids::SessionId;
+use abi::time::Now;
+use service::limits;
+use service::{Input, Service};
+
+/// A session that has to be over by then.
+struct Doomed {
+    /// Not before, as far as its trigger goes, monotonic ns.
+    from_ns: u64,
+    /// Monotonic ns.
+    until_ns: u64,
+}
+
+/// What will have to happen.
+#[derive(Default)]
+pub(super) struct Foretold {
+    doomed: BTreeMap<u64, Doomed>,
+    /// Sessions that have to run once the request was handled.
+    starting: Vec<u64>,
+    /// Snapshots that were asked for and not taken yet.
+    pub(super) hits: Vec<Hit>,
+}
+
+impl Foretold {
+    /// An input is about to be handled.
+    pub(super) fn before(
+        &mut self,
+        (service, sessions, around): (&Service, &Sessions, &mut Around),
+        now: &Now,
+        input: &Input,
+    ) {
+        let Input::ProducerRequest { client, request: Request::ActivateTriggers(request), .. } =
+            input
+        else {
+            return;
+        };
+        let Some(uid) = service.uid_of_producer(*client) else { return };
+        for name in &request.trigger_names {
+            around.fired.insert((now.boot_ns, uid, name.clone()));
+            for session in sessions.all() {
+                self.foretell(service, session, now, name);
+            }
+        }
+    }
+
+    fn foretell(&mut self, service: &Service, session: &Facts, now: &Now, name: &str) {
+        let Some(wanted) = wanted(session, name) else { return };
+        let sure = wanted.producer_name_regex.is_none()
+            && wanted.max_per_24_h.unwrap_or(0) == 0
+            && wanted.skip_probability.unwrap_or(0.0) == 0.0;
+        let view = service.view(SessionId(session.id)).filter(|v| !v.freed && !v.is_being_made);
+        let (true, Some(view), false) = (sure, view, session.is_clone()) else { return };
+        let config = session.config.trigger_config.clone().unwrap_or_default();
+        let clones = config.use_clone_snapshot_if_available == Some(true);
+        match config.trigger_mode {
+            Some(Mode::START_TRACING) if view.state == "CONFIGURED" => {
+                self.starting.push(session.id);
+            }
+            Some(Mode::STOP_TRACING)
+                if !clones && matches!(view.state, "CONFIGURED" | "STARTED") =>
+            {
+                let ms = |ms: Option<u32>, default| match ms.unwrap_or(0) {
+                    0 => default,
+                    ms => u64::from(ms),
+                };
+                let flush_ms = ms(session.config.flush_timeout_ms, limits::FLUSH_TIMEOUT_MS);
+                // The delay of the first one counts, which may have been one that was not sure.
+                let delays =
+                    config.triggers.iter().map(|t| u64::from(t.stop_delay_ms.unwrap_or(0)));
+                let (min_ms, max_ms) =
+                    (delays.clone().min().unwrap_or(0), delays.max().unwrap_or(0));
+                let from_ns = now.mono_ns + min_ms * 1_000_000;
+                let until_ns = now.mono_ns + (max_ms + flush_ms + 1) * 1_000_000;
+                self.doomed.entry(session.id).or_insert(Doomed { from_ns, until_ns });
+            }
+            _ => {}
+        }
+    }
+
+    /// An input was handled, or time went by.
+    ///
+    /// # Errors
+    /// What did not happen.
+    pub(super) fn after(
+        &mut self,
+        service: &Service,
+        now: &Now,
+        by_itself: bool,
+        marks: &mut Marks,
+    ) -> Result<(), String> {
+        let state = |id: u64| service.view(SessionId(id)).map_or("", |view| view.state);
+        for id in self.starting.drain(..) {
+            if state(id) != "STARTED" {
+                return Err(format!("session {id} is {:?} although it was triggered", state(id)));
+            }
+            marks.event("a trigger started a session");
+        }
+        let over = |id: u64| !matches!(state(id), "CONFIGURED" | "STARTED");
+        for (id, doomed) in &self.doomed {
+            if over(*id) && by_itself && now.mono_ns >= doomed.from_ns {
+                marks.event("a trigger stopped a session");
+            }
+            if !over(*id) && now.mono_ns > doomed.until_ns {
+                return Err(format!("session {id} goes on although a trigger stopped it"));
+            }
+        }
+        self.doomed.retain(|id, _| !over(*id));
+        Ok(())
+    }
+
+    /// A consumer is told that it should clone.
+    ///
+    /// # Errors
+    /// It should not.
+    pub(super) fn hit(
+        &mut self,
+        sessions: &Sessions,
+        around: &Around,
+        marks: &mut Marks,
+        hit: Hit,
+    ) -> Result<(), String> {
+        let session = hit.tracing_session_id.unwrap_or(0).cast_unsigned();
+        let session = sessions.get(session).ok_or("a trigger of no session")?;
+        let trigger = Trigger {
+            trigger_name: hit.trigger_name.clone(),
+            producer_name: hit.producer_name.clone(),
+            trusted_producer_uid: hit.producer_uid.map(u32::cast_signed),
+            stop_delay_ms: hit.trigger_delay_ms,
+            ..Trigger::default()
+        };
+        takes(session, &trigger)?;
+        let at_ns = hit.boot_time_ns.unwrap_or(0);
+        if !around.has_fired(at_ns, &trigger) {
+            return Err(format!("nobody fired {hit:?}"));
+        }
+        marks.event("a trigger asked for a clone");
+        self.hits.push(hit);
+        Ok(())
+    }
+}
