@@ -151,7 +151,10 @@ pub fn create(len: usize) -> Result<Region, MapError> {
 pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
     let seals = rustix::fs::fcntl_get_seals(&fd).map_err(|_| MapError::NotMemory)?;
     let system = rustix::fs::fstatfs(&fd).map_err(failed("fstatfs"))?;
-    if u64::try_from(system.f_type) != Ok(TMPFS_MAGIC) {
+    let kind = rustix::fs::fstat(&fd).map_err(failed("fstat"))?.st_mode;
+    // Some kernels answer for the seals of a device on tmpfs, too.
+    let is_file = rustix::fs::FileType::from_raw_mode(kind) == rustix::fs::FileType::RegularFile;
+    if u64::try_from(system.f_type) != Ok(TMPFS_MAGIC) || !is_file {
         return Err(MapError::NotMemory);
     }
     if !seals.contains(SEALS) {
