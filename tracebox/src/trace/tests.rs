@@ -1,9 +1,14 @@
-use std::ffi::OsString;
 use std::io::Read;
 
+use protos::{
+    TraceConfig, TraceConfigCompressionConfig, TraceConfigCompressionConfigDeflate,
+    TraceConfigCompressionConfigZstd,
+};
 use protozero::dynamic::DynamicMessage;
+use tracing_core::compress::Codec;
 
-use super::{Print, Printer, Stop, packet_type, range};
+use super::print::{PrintError, Printer};
+use super::{packet_type, range};
 use crate::schema;
 
 const TRACE: &str = "\
@@ -26,19 +31,34 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// What is printed of `trace`, and what is wrong with it.
+/// What is printed of `trace` without the last line, which counts the packets, and what is wrong with it.
 fn print(trace: &[u8], packet: Option<(u64, u64)>, single_line: bool) -> (String, Option<String>) {
-    let args = Print { file: OsString::new(), descriptors: None, packet, single_line };
+    let (mut text, why) = print_all(trace, packet, single_line);
+    let last = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
+    let words: Vec<_> = text[last..].split_whitespace().collect();
+    if let ["#", count, "packet" | "packets"] = words[..] {
+        assert!(count.parse::<u64>().is_ok(), "{text}");
+        text.truncate(last);
+    }
+    (text, why)
+}
+
+/// What is printed of `trace`, and what is wrong with it.
+fn print_all(
+    trace: &[u8],
+    packet: Option<(u64, u64)>,
+    single_line: bool,
+) -> (String, Option<String>) {
     let mut seen = None;
     for piece in [1, 3, trace.len().max(1)] {
         let mut out = Vec::new();
-        let mut printer = Printer::new(packet_type(None).unwrap(), &args, &mut out);
+        let mut printer = Printer::new(packet_type(None).unwrap(), packet, single_line, &mut out);
         let ended = printer.run(Dribble(trace, piece));
         let broken = printer.broken.map(|(count, first)| format!("{count}: {first}"));
         let why = match ended {
             Ok(()) => broken,
-            Err(Stop::Input(why)) => Some(why),
-            Err(Stop::Output(error)) => panic!("{error}"),
+            Err(PrintError::Input(why)) => Some(why),
+            Err(PrintError::Output(error)) => panic!("{error}"),
         };
         let result = (String::from_utf8(out).unwrap(), why);
         assert_eq!(*seen.get_or_insert_with(|| result.clone()), result);
@@ -67,7 +87,7 @@ fn the_example_of_the_page_on_text_is_what_is_printed() {
     let page = include_str!("../../../docs/text.md");
     let example = page.split("```textproto\n").find(|block| block.contains("# packet 0:")).unwrap();
     let example = &example[..example.find("```").unwrap()];
-    let printed = print(&encoded(example), None, false).0;
+    let printed = print_all(&encoded(example), None, false).0;
     assert_eq!(example.split_once("\n\n").unwrap().1, printed);
 }
 
@@ -101,10 +121,9 @@ fn nothing_behind_the_last_packet_counts() {
 fn a_range_behind_the_end_is_told() {
     let note = |from| {
         let packet = Some((from, 9));
-        let args = Print { file: OsString::new(), descriptors: None, packet, single_line: true };
-        let mut printer = Printer::new(packet_type(None).unwrap(), &args, Vec::new());
+        let mut printer = Printer::new(packet_type(None).unwrap(), packet, true, Vec::new());
         assert!(printer.run(&encoded(TRACE)[..]).is_ok());
-        printer.none_wanted()
+        printer.empty_range()
     };
     assert_eq!(note(2), None);
     assert_eq!(note(3).as_deref(), Some("no packet 3: the trace has 3, counted from 0"));
@@ -149,16 +168,15 @@ fn broken_traces() {
 fn a_packet_that_takes_too_much_memory_is_told() {
     let large = around(0x0a, &around(0x5a, &b"\x22\0".repeat(1000)));
     let trace = [encoded(TRACE), large, encoded(TRACE)].concat();
-    let args = Print { file: OsString::new(), descriptors: None, packet: None, single_line: true };
     let mut out = Vec::new();
-    let mut printer = Printer::new(packet_type(None).unwrap(), &args, &mut out);
+    let mut printer = Printer::new(packet_type(None).unwrap(), None, true, &mut out);
     printer.memory = 64 << 10;
     assert!(printer.run(&trace[..]).is_ok());
     let (count, why) = printer.broken.unwrap();
     assert_eq!(count, 1);
     assert!(why.starts_with("packet 3: message too large at byte "), "{why}");
     let text = String::from_utf8(out).unwrap();
-    assert_eq!(text.lines().count(), 7);
+    assert_eq!(text.lines().count(), 8);
     assert!(text.contains("# packet 3: 2003 bytes at 37 is broken: message too large\n"), "{text}");
 }
 
@@ -196,4 +214,85 @@ fn ranges() {
     for empty in ["5..3", "3..3", "..0"] {
         assert!(range(empty).is_err(), "{empty}");
     }
+}
+
+/// `packets` in one packet, compressed as a service does it.
+fn compressed(packets: &[u8], zstd: bool) -> Vec<u8> {
+    let compression = match zstd {
+        true => TraceConfigCompressionConfig {
+            zstd: Some(TraceConfigCompressionConfigZstd::default()),
+            ..TraceConfigCompressionConfig::default()
+        },
+        false => TraceConfigCompressionConfig {
+            deflate: Some(TraceConfigCompressionConfigDeflate::default()),
+            ..TraceConfigCompressionConfig::default()
+        },
+    };
+    let config = TraceConfig { compression: Some(compression), ..TraceConfig::default() };
+    let packet = Codec::choose(&config).unwrap().compress(packets).unwrap();
+    let packet: Vec<u8> = packet.slices().flatten().copied().collect();
+    around(0x0a, &packet)
+}
+
+#[test]
+fn compressed_packets_are_unpacked_and_counted() {
+    for zstd in [false, true] {
+        let packets = encoded(TRACE);
+        let trace = [&packets[..14], &compressed(&packets, zstd), &packets[14..16]].concat();
+        let (text, why) = print_all(&trace, None, true);
+        assert_eq!(why, None);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 7, "{text}");
+        assert!(lines[1].starts_with("# compressed packets: "), "{text}");
+        assert!(lines[2].ends_with("# packet 1: 12 bytes at 2 of the packets compressed at 16"));
+        assert!(lines[4].contains("unique_session_name: \"it\\'s\""), "{text}");
+        assert_eq!(lines[6], "# 5 packets, 3 of them compressed");
+        // What is printed is the trace without compression.
+        let whole = [&packets[..14], &packets, &packets[14..16]].concat();
+        assert_eq!(encoded(&text), whole);
+        // Packets are counted and chosen by what is unpacked.
+        let (text, why) = print_all(&trace, Some((3, 4)), true);
+        assert_eq!((text.lines().count(), why), (1, None), "{text}");
+        assert!(text.contains("size_kb: 4"), "{text}");
+    }
+}
+
+#[test]
+fn a_damaged_stream_is_one_broken_packet() {
+    let packets = encoded(TRACE);
+    for zstd in [false, true] {
+        let good = compressed(&packets, zstd);
+        let mut bad = good.clone();
+        bad[9..15].fill(0xff);
+        let mut cut = good.clone();
+        cut.truncate(good.len() - 8);
+        let cut = around(0x0a, &around_long(if zstd { 133 } else { 50 }, &cut[5..]));
+        for damaged in [bad, cut] {
+            let trace = [&damaged[..], &packets].concat();
+            let (text, why) = print(&trace, None, true);
+            let why = why.expect(&text);
+            assert!(why.starts_with("1: compressed packets at 2: "), "{why}");
+            assert!(text.contains("# compressed packets at 2 are broken: "), "{text}");
+            assert!(text.contains("size_kb: 4"), "what follows is printed: {text}");
+        }
+    }
+}
+
+/// Compressed packets within compressed ones are shown as they are: nothing makes us unpack without end.
+#[test]
+fn packets_are_unpacked_once() {
+    let twice = compressed(&compressed(&encoded(TRACE), false), false);
+    let (text, why) = print_all(&twice, None, true);
+    assert_eq!(why, None);
+    assert!(text.contains("packet { compressed_packets: "), "{text}");
+    assert!(text.ends_with("# 1 packet, 1 of them compressed\n"), "{text}");
+}
+
+/// `body` as a field with a number of two bytes of tag.
+fn around_long(number: u16, body: &[u8]) -> Vec<u8> {
+    let tag = number << 3 | 2;
+    let tag = [(tag & 0x7f) as u8 | 0x80, (tag >> 7) as u8];
+    let mut out = around(tag[0], body);
+    out.insert(1, tag[1]);
+    out
 }

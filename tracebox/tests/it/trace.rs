@@ -28,6 +28,20 @@ fn a_recorded_trace() {
     }
     let one = world.run("tracebox trace print -1 -p 1..2 trace").good();
     assert_eq!(one.text().lines().count(), 1, "{one:?}");
+    let count = packets.len();
+    assert!(ran.text().ends_with(&format!("\n# {count} packets\n")), "{ran:?}");
+    let about = format!("trace: no packet 9999: the trace has {count}, counted from 0");
+    world.run("tracebox trace print -p 9999 trace").failed(1, &about);
+}
+
+#[test]
+fn a_compressed_trace() {
+    let world = World::new();
+    world.write("c", &format!("{SHORT} compression {{ zstd {{}} }}"));
+    world.run("tracebox -c c --txt -o trace").good();
+    let ran = world.run("tracebox trace print trace").good();
+    assert!(ran.text().contains("    name: \"linux.system_info\"\n"), "{ran:?}");
+    assert!(ran.text().starts_with("# compressed packets: "), "{ran:?}");
 }
 
 #[test]
@@ -53,5 +67,5 @@ fn another_schema() {
     std::fs::write(world.path("set"), [b"\x0a", &[file.len() as u8][..], &file].concat()).unwrap();
     std::fs::write(world.path("trace"), b"\x0a\x07\x4d\x2a\0\0\0\x50\x01").unwrap();
     let ran = world.run("tracebox trace print --single-line --descriptors set trace").good();
-    assert_eq!(ran.text(), "packet { strange: 42 10: 1 }  # packet 0: 7 bytes at 2\n");
+    assert_eq!(ran.text(), "packet { strange: 42 10: 1 }  # packet 0: 7 bytes at 2\n# 1 packet\n");
 }

@@ -1,16 +1,17 @@
-//! A service's state as a table.
+//! A service's state as a table for people, with the columns of `perfetto_cmd.cc`.
 
 use std::fmt;
 
-use protos::TracingServiceState;
+use protos::{DataSourceDescriptor, TracingServiceState};
+use tracing_core::os::timezone;
 
-/// Columns of a terminal that nobody asked how wide it is.
+/// Columns of a line that is not `--long`.
 const COLUMNS: usize = 80;
 
 /// The state as text; lines are cut unless `long`.
 #[must_use]
 pub fn table(state: &TracingServiceState, long: bool) -> String {
-    let mut table = Table { text: String::new(), long };
+    let mut table = Table { text: String::new(), long, cut: false };
     table.text.push_str("Not meant for machine consumption: use --query --json for scripts.\n\n");
     let version = state.tracing_service_version.as_deref().unwrap_or("unknown");
     table.line(format_args!("Service: {version}"));
@@ -20,21 +21,28 @@ pub fn table(state: &TracingServiceState, long: bool) -> String {
     table.sessions(state);
     table.producers(state);
     table.data_sources(state);
+    if table.cut {
+        table.text.push_str("\nLines are cut to 80 columns: --long shows them whole.\n");
+    }
     table.text
 }
 
 struct Table {
     text: String,
     long: bool,
+    /// Some line was longer than it may be.
+    cut: bool,
 }
 
 impl Table {
     fn line(&mut self, text: fmt::Arguments<'_>) {
         let text = text.to_string();
+        let text = text.trim_end();
         let columns = if self.long { usize::MAX } else { COLUMNS };
-        // Names come from any process.
+        self.cut |= text.chars().nth(columns).is_some();
+        // Names come from any process: nothing in them may control the terminal.
         let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-        self.text.extend(text.trim_end().chars().take(columns).map(visible));
+        self.text.extend(text.chars().take(columns).map(visible));
         self.text.push('\n');
     }
 
@@ -46,24 +54,33 @@ impl Table {
     fn sessions(&mut self, state: &TracingServiceState) {
         self.title("TRACING SESSIONS:");
         self.line(format_args!(
-            "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} #SOURCES",
-            "ID", "UID", "STATE", "NAME", "BUF (#) KB", "DUR (s)"
+            "{:<6} {:<6} {:<18} {:<12} {:<9} {:<4} {:<9} NAME",
+            "ID", "UID", "STATE", "BUF (#) KB", "DUR (s)", "#DS", "STARTED"
         ));
         for session in &state.tracing_sessions {
             let kb: u64 = session.buffer_size_kb.iter().map(|&kb| u64::from(kb)).sum();
             self.line(format_args!(
-                "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} {}",
+                "{:<6} {:<6} {:<18} {:<12} {:<9} {:<4} {:<9} {}",
                 session.id.unwrap_or(0),
                 session.consumer_uid.unwrap_or(-1),
                 session.state.as_deref().unwrap_or(""),
-                session.unique_session_name.as_deref().unwrap_or(""),
                 format!("({}) {kb}", session.buffer_size_kb.len()),
                 f64::from(session.duration_ms.unwrap_or(0)) / 1000.0,
                 session.num_data_sources.unwrap_or(0),
+                session.start_realtime_ns.map(local_time).unwrap_or_default(),
+                session.unique_session_name.as_deref().unwrap_or(""),
             ));
         }
-        if state.tracing_sessions.is_empty() && state.supports_tracing_sessions != Some(true) {
-            self.line(format_args!("(this service does not tell)"));
+        if state.supports_tracing_sessions != Some(true) && state.tracing_sessions.is_empty() {
+            self.line(format_args!("(this service is too old to list its sessions)"));
+            return;
+        }
+        // A service lists the sessions of other users for root only, but counts them.
+        let all = usize::try_from(state.num_sessions.unwrap_or(0)).unwrap_or(0);
+        match all.saturating_sub(state.tracing_sessions.len()) {
+            0 => {}
+            1 => self.line(format_args!("(1 session of another user is not shown)")),
+            hidden => self.line(format_args!("({hidden} sessions of other users are not shown)")),
         }
     }
 
@@ -73,20 +90,22 @@ impl Table {
         let machine = |text: &str| if remote { format!("{text:<12} ") } else { String::new() };
         self.title("PRODUCERS:");
         self.line(format_args!(
-            "{:<6} {}{:<8} {:<6} {:<32} SDK",
+            "{:<6} {}{:<8} {:<6} {:<5} {:<32} SDK",
             "ID",
             machine("MACHINE"),
             "PID",
             "UID",
+            "FLAGS",
             "NAME"
         ));
         for producer in &state.producers {
             self.line(format_args!(
-                "{:<6} {}{:<8} {:<6} {:<32} {}",
+                "{:<6} {}{:<8} {:<6} {:<5} {:<32} {}",
                 producer.id.unwrap_or(0),
                 machine(producer.machine_name.as_deref().unwrap_or("")),
                 producer.pid.unwrap_or(0),
                 producer.uid.unwrap_or(-1),
+                if producer.frozen == Some(true) { "F" } else { "" },
                 producer.name.as_deref().unwrap_or(""),
                 producer.sdk_version.as_deref().unwrap_or(""),
             ));
@@ -95,63 +114,37 @@ impl Table {
 
     fn data_sources(&mut self, state: &TracingServiceState) {
         self.title("DATA SOURCES:");
-        self.line(format_args!("{:<40} {:<6} PRODUCER", "NAME", "ID"));
+        self.line(format_args!("{:<40} {:<28} DETAILS", "NAME", "PRODUCER"));
         for source in &state.data_sources {
             let id = source.producer_id.unwrap_or(0);
             let producer = state.producers.iter().find(|producer| producer.id == Some(id));
             let producer = producer.and_then(|producer| producer.name.as_deref()).unwrap_or("");
             let descriptor = source.ds_descriptor.as_ref();
             let name = descriptor.and_then(|descriptor| descriptor.name.as_deref()).unwrap_or("");
-            self.line(format_args!("{name:<40} {id:<6} {producer}"));
+            let details = descriptor.map(categories).unwrap_or_default();
+            self.line(format_args!("{name:<40} {:<28} {details}", format!("{producer} ({id})")));
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use protos::{
-        DataSourceDescriptor, TracingServiceStateDataSource, TracingServiceStateProducer,
-        TracingServiceStateTracingSession,
-    };
-
-    use super::*;
-
-    #[test]
-    fn whole_and_cut() {
-        let state = TracingServiceState {
-            tracing_service_version: Some("v1".into()),
-            num_sessions: Some(1),
-            num_sessions_started: Some(1),
-            producers: vec![TracingServiceStateProducer {
-                id: Some(3),
-                pid: Some(42),
-                uid: Some(0),
-                name: Some(format!("evil\x1b[31m{}", "x".repeat(100))),
-                ..Default::default()
-            }],
-            data_sources: vec![TracingServiceStateDataSource {
-                producer_id: Some(3),
-                ds_descriptor: Some(DataSourceDescriptor {
-                    name: Some("linux.sys_stats".into()),
-                    ..Default::default()
-                }),
-                ..Default::default()
-            }],
-            tracing_sessions: vec![TracingServiceStateTracingSession {
-                id: Some(1),
-                state: Some("STARTED".into()),
-                buffer_size_kb: vec![64, 32],
-                duration_ms: Some(1500),
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
-        let long = table(&state, true);
-        assert!(long.contains(&"x".repeat(100)), "{long}");
-        assert!(!long.contains('\x1b'), "{long}");
-        assert!(long.contains("(2) 96       1.5"), "{long}");
-        assert!(long.contains("linux.sys_stats"), "{long}");
-        assert!(!long.contains("MACHINE"), "{long}");
-        assert!(table(&state, false).lines().all(|line| line.chars().count() <= COLUMNS));
-    }
+/// The categories that a data source offers: of track events, or of atrace.
+fn categories(descriptor: &DataSourceDescriptor) -> String {
+    let track_event = descriptor.track_event_descriptor.iter();
+    let track_event = track_event.flat_map(|of| &of.available_categories).map(|of| &of.name);
+    let atrace = descriptor.ftrace_descriptor.iter();
+    let atrace = atrace.flat_map(|of| &of.atrace_categories).map(|of| &of.name);
+    let names: Vec<_> = track_event.chain(atrace).filter_map(Option::as_deref).collect();
+    names.join(",")
 }
+
+/// Hours, minutes and seconds of an instant, where this machine is.
+fn local_time(realtime_ns: i64) -> String {
+    const DAY_S: i64 = 24 * 60 * 60;
+    let unix_s = realtime_ns.div_euclid(1_000_000_000);
+    let local_s = unix_s.saturating_add(i64::from(timezone::offset_mins(unix_s)) * 60);
+    let of_day = local_s.rem_euclid(DAY_S);
+    format!("{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60)
+}
+
+#[cfg(test)]
+mod tests;

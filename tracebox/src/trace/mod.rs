@@ -1,0 +1,142 @@
+//! `tracebox trace print`: a trace as text, packet by packet.
+//!
+//! ```text
+//!  file ──blocks──> frames ──schema──> one packet ──text──> stdout
+//!                     │  ^                 │
+//!                     │  └── unpacked ─────┤ (compressed packets)
+//!                     └── no trace ────────┴── broken ──> an error with the offset in the file
+//! ```
+//!
+//! However long the trace, there is one packet in memory, also of compressed ones. The output is the text of a
+//! `Trace` with a comment in front of each packet. It can be read again as long as the schema knows all of it.
+
+mod compressed;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read, Write};
+
+use clap::{CommandFactory, Parser, Subcommand};
+use protozero::dynamic::{MessageDescriptor, Pool};
+
+use self::print::{PrintError, Printer};
+use crate::cli;
+use crate::failure::{Context, Ending, Failure};
+
+/// Looks into traces.
+#[derive(Parser, Debug)]
+#[command(name = "trace", disable_help_subcommand = true)]
+struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Prints packets as text
+    #[command(
+        after_help = "Compressed packets are unpacked. Fields that the schema does not know are shown by \
+        number.\n\
+        The last line says how many packets the trace has.\n\
+        Exit code: 0 if all of the file was understood, 1 if not, or if the range has no packet."
+    )]
+    Print(PrintArgs),
+}
+
+#[derive(clap::Args, Debug)]
+struct PrintArgs {
+    /// The trace; - for stdin
+    #[arg(value_name = "FILE")]
+    file: OsString,
+    /// Another schema: a FileDescriptorSet, as `protoc --include_imports --descriptor_set_out` writes it
+    #[arg(short = 'd', long, value_name = "SET")]
+    descriptors: Option<OsString>,
+    /// Only these packets, counted from 0: N, N..M, N.. or ..M (without packet M)
+    #[arg(short = 'p', long, value_name = "RANGE", value_parser = range)]
+    packet: Option<(u64, u64)>,
+    /// Print each packet in one line
+    #[arg(short = '1', long)]
+    single_line: bool,
+}
+
+/// `N`, `N..M`, `N..` or `..M`.
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = bounds(text)?;
+    if from < to { Ok((from, to)) } else { Err("the range is empty".into()) }
+}
+
+fn bounds(text: &str) -> Result<(u64, u64), String> {
+    let number = |text: &str, absent: u64| match text {
+        "" => Ok(absent),
+        text => text.parse::<u64>().map_err(|_| format!("`{text}` is no number")),
+    };
+    match text.split_once("..") {
+        Some((from, to)) => Ok((number(from, 0)?, number(to, u64::MAX)?)),
+        None => {
+            let only = text.parse::<u64>().map_err(|_| format!("`{text}` is no number"))?;
+            Ok((only, only.saturating_add(1)))
+        }
+    }
+}
+
+/// The command line, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+/// Prints packets of a trace.
+///
+/// # Errors
+/// One line about what could not be read or understood, and where.
+pub fn main(name: &str, words: &[OsString]) -> Ending {
+    let Some(Args { action: Action::Print(args) }) = cli::parse::<Args>(name, words)? else {
+        return Ok(0);
+    };
+    let packet = packet_type(args.descriptors.as_ref())?;
+    let file_name = args.file.to_string_lossy().into_owned();
+    let input: Box<dyn Read> = if args.file == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = std::fs::File::open(&args.file);
+        Box::new(file.context(format_args!("cannot read {file_name}"))?)
+    };
+    let out = io::BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let mut printer = Printer::new(packet, args.packet, args.single_line, out);
+    let ended = printer.run(input);
+    let flushed = printer.out.flush().map_err(PrintError::Output);
+    let failed = |why: String| Err(Failure::new(format_args!("{file_name}: {why}")));
+    match ended.and(flushed) {
+        Ok(()) => match (&printer.broken, printer.empty_range()) {
+            (Some((1, first)), _) => failed(first.clone()),
+            (Some((count, first)), _) => {
+                failed(format!("{count} packets are broken, first {first}"))
+            }
+            (None, Some(why)) => failed(why),
+            (None, None) => Ok(0),
+        },
+        // The reader of a pipe has read what it wanted, such as `head`.
+        Err(PrintError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
+        Err(PrintError::Output(error)) => Err(Failure::new(format_args!("cannot write: {error}"))),
+        Err(PrintError::Input(why)) => failed(why),
+    }
+}
+
+/// What a packet is: by the schema in the file `descriptors`, or by that of this program.
+fn packet_type(descriptors: Option<&OsString>) -> Result<MessageDescriptor, Failure> {
+    const NAME: &str = "perfetto.protos.TracePacket";
+    let (shown, set) = match descriptors {
+        None => ("the schema of this program".into(), protos::FILE_DESCRIPTOR_SET.into()),
+        Some(path) => {
+            let shown = path.to_string_lossy();
+            let set = std::fs::read(path).context(format_args!("cannot read {shown}"))?;
+            (shown, Cow::from(set))
+        }
+    };
+    let pool = Pool::decode(&set).context(format_args!("{shown} is no schema"))?;
+    let packet = pool.message(NAME);
+    packet.ok_or_else(|| Failure::new(format_args!("{shown} has no message {NAME}")))
+}
