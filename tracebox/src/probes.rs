@@ -99,6 +99,14 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     let interrupts = InterruptQueue::catch_signals()?;
     let mut notified = Ok(());
+    let waiting = || {
+        let address = tracing_core::os::socket::defaults().producer;
+        console::say(&format!(
+            "[{}] traced_probes: No tracing service at {} yet: waiting for one",
+            console::clock(),
+            address.display()
+        ));
+    };
     let ready = || {
         if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
             notified = background::notify(fd, b"1").context("TRACED_PROBES_NOTIFY_FD");
@@ -112,7 +120,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let stop = || {
         let _ = interrupts.wait();
     };
-    tracing_probes::run(tracing_probes::options(), ready, stop).context("cannot run")?;
+    tracing_probes::run(tracing_probes::options(), waiting, ready, stop).context("cannot run")?;
     notified?;
     Ok(0)
 }

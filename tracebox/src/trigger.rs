@@ -1,10 +1,10 @@
-//! `trigger_perfetto`, and configs with `activate_triggers`: tell a service that something happened.
+//! `trigger_perfetto`, and configs with `activate_triggers`: fire triggers of a service.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use tracing_core::client::producer::{Producer, ProducerOptions};
+use tracing_core::client::producer::{Producer, ProducerError, ProducerOptions};
 
 use crate::cli;
 use crate::console;
@@ -15,8 +15,11 @@ use crate::version::VERSION;
 /// Who fires the triggers; configs can ask for that name (`trigger_perfetto.cc`).
 const PRODUCER_NAME: &str = "perfetto_cmd_producer";
 
-/// How long a service may take to say that it heard.
-const WAIT: Duration = Duration::from_secs(10);
+/// How long a service may take to answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+
+/// One wait for a service to appear; they follow each other without end.
+const SERVICE_WAIT: Duration = Duration::from_secs(3600);
 
 /// Fires triggers that tracing sessions wait for.
 #[derive(Parser, Debug)]
@@ -24,12 +27,15 @@ const WAIT: Duration = Duration::from_secs(10);
 #[command(
     after_help = "Sessions whose config has a trigger of that name start, stop or write a snapshot.\n\
     The service is looked for at PERFETTO_PRODUCER_SOCK_NAME, in /run/perfetto, in /tmp.\n\n\
-    Exit code: 0 the service heard of all of them, whether or not anybody waits for them; 1 it did not."
+    Exit code: 0 if the service received all triggers, whether or not a session waits for them; 1 if not."
 )]
 pub struct Trigger {
     /// Names of the triggers
     #[arg(value_name = "TRIGGER")]
     triggers: Vec<String>,
+    /// Wait until a service runs, for scripts that start with the machine; without it that is an error
+    #[arg(long)]
+    wait: bool,
     /// Print the version
     #[arg(long)]
     version: bool,
@@ -54,25 +60,35 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if args.triggers.is_empty() {
         return Err(Failure::new("name at least one trigger (see --help)"));
     }
-    activate(args.triggers).map(|()| 0)
+    activate(args.triggers, args.wait).map(|()| 0)
 }
 
-/// Fires triggers, and waits until the service has heard of them.
+/// Fires triggers, and waits until the service has handled them; with `wait_for_service` also until there is one.
 ///
 /// # Errors
 /// When there is no service, or it does not answer.
-pub fn activate(names: Vec<String>) -> Result<(), Failure> {
+pub fn activate(names: Vec<String>, wait_for_service: bool) -> Result<(), Failure> {
     if names.iter().any(String::is_empty) {
-        return Err(Failure::new("a trigger has a name: \"\" is none"));
+        return Err(Failure::new("a trigger needs a name: \"\" is empty"));
     }
     let options = ProducerOptions { reconnect: false, ..ProducerOptions::new(PRODUCER_NAME) };
-    let producer = Producer::connect(options).map_err(Failure::new)?;
+    let producer = match Producer::connect(options.clone()) {
+        Err(error @ ProducerError::Connect { .. }) if wait_for_service => {
+            console::say(&format!("{error}: waiting for it"));
+            let producer = Producer::connect(ProducerOptions { reconnect: true, ..options });
+            let producer = producer.map_err(Failure::new)?;
+            // The producer tries again at growing intervals; it ends only with a service.
+            while !producer.sync(SERVICE_WAIT) {}
+            producer
+        }
+        connected => connected.map_err(Failure::new)?,
+    };
     producer.activate_triggers(names);
-    if producer.sync(WAIT) {
+    if producer.sync(ANSWER_WAIT) {
         return Ok(());
     }
     Err(Failure::new(match producer.wait_ended(Duration::ZERO) {
-        false => "the service did not answer in 10 s: it may not have heard of the triggers",
-        true => "the service closed the connection before it heard of the triggers",
+        false => "the service did not answer in 10 s: it may not have handled the triggers",
+        true => "the service closed the connection before it handled the triggers",
     }))
 }

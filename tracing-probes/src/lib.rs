@@ -71,22 +71,27 @@ pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerE
 }
 
 /// Serves all sources of this machine to a running service until `stop` returns; connects again
-/// whenever the service goes away. `ready` is called once, when the service knows all sources.
+/// whenever the service goes away. `waiting` is called if there is no service yet, and `ready` once the service
+/// knows all sources.
 ///
 /// # Errors
 /// If the service's address makes no sense.
 pub fn run(
     options: ProducerOptions,
+    waiting: impl FnOnce(),
     ready: impl FnOnce() + Send,
     stop: impl FnOnce(),
 ) -> Result<(), ProducerError> {
     let producer = Producer::connect(options)?;
     register_all(&producer)?;
-    // Not the only way out: a service that is not there yet must not keep `stop` from being heard.
+    // `stop` must work without a service, too: the wait for `ready` goes on in a thread of its own.
     if producer.sync(READY_WAIT) {
         ready();
         stop();
         return Ok(());
+    }
+    if !producer.is_connected() {
+        waiting();
     }
     std::thread::scope(|scope| {
         let (over, stopped) = std::sync::mpsc::channel::<()>();

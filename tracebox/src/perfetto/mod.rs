@@ -108,7 +108,7 @@ fn activate(request: &RecordRequest, names: Vec<String>, system: bool) -> Ending
         let text = "activate_triggers is for a running service: add --system-sockets";
         return Err(Failure::new(text));
     }
-    trigger::activate(names)?;
+    trigger::activate(names, false)?;
     if request.background != Background::No {
         // The first of the two processes waits for it.
         background::tell(true);

@@ -185,3 +185,20 @@ fn a_full_disk() {
     assert!(size <= 16 * 512, "{size}");
     world.run("perfetto --query").good();
 }
+
+#[test]
+fn probes_say_that_they_wait_for_a_service() {
+    let world = World::new();
+    let mut command = world.command("tracebox traced_probes");
+    command.env("TRACED_PROBES_NOTIFY_FD", "1");
+    let mut probes = world.spawn(command);
+    let line = probes.read_until("waiting for one");
+    let socket = world.path("producer");
+    assert!(line.contains(&format!("No tracing service at {} yet", socket.display())), "{line}");
+    let _traced = world.traced();
+    let mut byte = [0];
+    std::io::Read::read_exact(probes.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
+    probes.signal(Signal::TERM);
+    let ran = probes.end().good();
+    assert_eq!(ran.stderr, "", "it is told once");
+}

@@ -78,3 +78,20 @@ fn snapshots_need_a_file_name() {
     world.write("c", &config("CLONE_SNAPSHOT"));
     world.run("perfetto -c c --txt -o -").failed(1, "-o needs a file name");
 }
+
+#[test]
+fn a_trigger_can_wait_for_the_service() {
+    let world = World::new();
+    let mut trigger = world.start("trigger_perfetto --wait t");
+    trigger.read_until("(is traced running?): waiting for it");
+    let _traced = world.traced();
+    trigger.end().good();
+    // With a service it is as without the option.
+    world.write("c", &config("STOP_TRACING"));
+    let mut perfetto = world.start("perfetto -c c --txt -o trace");
+    perfetto.read_until("waiting for triggers");
+    world.wait_for_sessions(1);
+    world.run("trigger_perfetto --wait t").good();
+    perfetto.end().good();
+    assert!(has(&world.packets("trace"), is_trigger));
+}
