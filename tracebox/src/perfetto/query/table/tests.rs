@@ -1,7 +1,7 @@
 use protos::{
-    DataSourceDescriptor, FtraceDescriptor, FtraceDescriptorAtraceCategory, TrackEventCategory,
-    TrackEventDescriptor, TracingServiceStateDataSource, TracingServiceStateProducer,
-    TracingServiceStateTracingSession,
+    DataSourceDescriptor, FtraceDescriptor, FtraceDescriptorAtraceCategory,
+    TracingServiceStateDataSource, TracingServiceStateProducer, TracingServiceStateTracingSession,
+    TrackEventCategory, TrackEventDescriptor,
 };
 
 use super::*;
@@ -86,7 +86,8 @@ fn columns_of_sessions_and_producers() {
 
 #[test]
 fn details_are_categories() {
-    let category = |name: &str| TrackEventCategory { name: Some(name.into()), ..Default::default() };
+    let category =
+        |name: &str| TrackEventCategory { name: Some(name.into()), ..Default::default() };
     let track_event = DataSourceDescriptor {
         track_event_descriptor: Some(TrackEventDescriptor {
             available_categories: vec![category("gfx"), category("net")],
