@@ -5,7 +5,7 @@ use protos::{
     TraceConfigCompressionConfigZstd,
 };
 use protozero::dynamic::DynamicMessage;
-use tracing_core::compress::Codec;
+use tracing_core::service::compress::Codec;
 
 use super::print::{PrintError, Printer};
 use super::{packet_type, range};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use protos::{DataSourceDescriptor, TracingServiceState};
-use tracing_core::os::timezone;
+use tracing_core::daemon::system::timezone;
 
 /// Columns of a line that is not `--long`.
 const COLUMNS: usize = 80;
