@@ -1,23 +1,27 @@
-//! What people see while a trace is being recorded. Everything goes to stderr: stdout may be the
-//! trace.
+//! What users see while a trace is being recorded. All of it goes to stderr: stdout may be the trace.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::termios::tcgetwinsize;
 use tracing_core::daemon::serve::Log;
 use tracing_core::service::LogLevel;
 
 use crate::failure::{Context, Failure};
 
-/// Back to the beginning of the line, and nothing on it.
+/// Moves to the beginning of the line and clears it.
 const CLEAR: &str = "\r\x1b[K";
 
-/// One line.
+/// A progress line stands on the terminal. Without one the line may belong to a command that is recorded,
+/// and must not be cleared.
+static PROGRESS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Prints one line, in place of a progress line.
 pub fn say(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let clear = if stderr.is_terminal() { CLEAR } else { "" };
-    // In one piece, since other processes write to the same terminal; nobody to tell if that fails.
-    let _ = stderr.write_all(format!("{clear}{text}\n").as_bytes());
+    let clear = if PROGRESS_SHOWN.swap(false, Ordering::Relaxed) { CLEAR } else { "" };
+    // One write, since other processes write to the same terminal. A closed stderr is no failure.
+    let _ = std::io::stderr().lock().write_all(format!("{clear}{text}\n").as_bytes());
 }
 
 /// One line on stdout: the answer of a program.
@@ -29,8 +33,8 @@ pub fn answer(text: impl std::fmt::Display) -> Result<(), Failure> {
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write stdout")
 }
 
-/// The log of a service of this process: errors only, without those that its one consumer is told
-/// anyhow.
+/// The log of a service of this process: errors only, without those that its one consumer gets as the
+/// reply to its request.
 #[must_use]
 pub fn own_service_log() -> Log {
     let mut log = service_log(LogLevel::Error);
@@ -63,40 +67,48 @@ pub fn clock() -> String {
     format!("{:03}.{:03}", ms / 1000 % 1000, ms % 1000)
 }
 
-/// The line that shows that something happens, on terminals only.
+/// The progress line, on terminals only.
 #[derive(Debug)]
 pub struct Progress {
-    shown: bool,
-    terminal: bool,
+    /// Whether lines are shown at all.
+    enabled: bool,
 }
 
 impl Progress {
-    /// No line yet; never one unless `wanted`.
+    /// Shows nothing yet.
     #[must_use]
-    pub fn new(wanted: bool) -> Self {
-        Self { shown: false, terminal: wanted && std::io::stderr().is_terminal() }
+    pub fn new() -> Self {
+        Self { enabled: std::io::stderr().is_terminal() }
     }
 
-    /// Whether lines are shown at all.
+    /// Whether stderr is a terminal.
     #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.terminal
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
     }
 
     /// Replaces the line.
     pub fn draw(&mut self, line: &str) {
-        if !self.terminal {
+        if !self.enabled {
             return;
         }
-        self.shown = true;
-        let _ = write!(std::io::stderr(), "{CLEAR}{line}");
+        PROGRESS_SHOWN.store(true, Ordering::Relaxed);
+        let mut stderr = std::io::stderr();
+        let columns = tcgetwinsize(&stderr).map_or(0, |size| size.ws_col);
+        let _ = write!(stderr, "{CLEAR}{}", fit(line, columns));
     }
 
     /// Removes the line.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
+        if PROGRESS_SHOWN.swap(false, Ordering::Relaxed) {
             let _ = write!(std::io::stderr(), "{CLEAR}");
         }
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -106,6 +118,14 @@ impl Drop for Progress {
     }
 }
 
+/// The part of `line` that fits on a terminal without wrapping: a wrapped line cannot be cleared. 0 columns
+/// means that the terminal does not tell its width.
+fn fit(line: &str, columns: u16) -> &str {
+    // The cursor needs the last column.
+    let width = if columns == 0 { 79 } else { usize::from(columns).saturating_sub(1) };
+    line.char_indices().nth(width).map_or(line, |(end, _)| &line[..end])
+}
+
 /// The line while a trace is recorded.
 #[must_use]
 pub fn recording(elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>) -> String {
@@ -113,14 +133,22 @@ pub fn recording(elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>)
     if let Some(whole) = whole {
         line.push_str(&format!(" of {} s", whole.as_secs()));
     }
-    if let Some(bytes) = bytes {
+    // Producers commit whole chunks only: at first there is nothing, however much is recorded.
+    if let Some(bytes @ 1..) = bytes {
         line.push_str(&format!(", {}", size(bytes)));
     }
     line.push_str(", Ctrl-C stops");
     line
 }
 
-/// A number of bytes for people.
+/// `1 packet`, `2 packets`.
+#[must_use]
+pub fn count(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// A number of bytes with a unit.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -156,9 +184,26 @@ mod tests {
     }
 
     #[test]
+    fn plurals() {
+        assert_eq!(count(0, "packet"), "0 packets");
+        assert_eq!(count(1, "packet"), "1 packet");
+        assert_eq!(count(2, "packet"), "2 packets");
+    }
+
+    #[test]
+    fn progress_lines_do_not_wrap() {
+        for (columns, text) in [(0, "größe"), (1, ""), (4, "grö"), (6, "größe"), (80, "größe")]
+        {
+            assert_eq!(fit("größe", columns), text, "{columns}");
+        }
+        assert_eq!(fit(&"x".repeat(200), 0).len(), 79);
+    }
+
+    #[test]
     fn lines() {
         let seconds = Duration::from_secs;
         assert_eq!(recording(seconds(3), None, None), "recording 3 s, Ctrl-C stops");
+        assert_eq!(recording(seconds(3), None, Some(0)), "recording 3 s, Ctrl-C stops");
         assert_eq!(
             recording(seconds(3), Some(seconds(10)), Some(2048)),
             "recording 3 s of 10 s, 2.0 KiB, Ctrl-C stops"

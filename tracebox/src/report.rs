@@ -1,7 +1,10 @@
 //! What became of a trace: how much, what is missing, how to look at it.
 
+use std::time::Duration;
+
 use protos::{TraceStats, TraceStatsFinalFlushOutcome};
 
+use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
 use crate::output::Written;
 
@@ -12,6 +15,31 @@ pub struct SnapshotResults {
     pub outcomes: Vec<Outcome>,
     /// The number of snapshots that failed; each failure has been printed.
     pub failed: usize,
+}
+
+/// Data sources that did not record all the time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SourceReport {
+    /// No producer registered them.
+    pub absent: Vec<String>,
+    /// Their producers went away.
+    pub stopped: Vec<StoppedSource>,
+}
+
+/// A data source whose producer went away while it recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoppedSource {
+    /// Its name.
+    pub name: String,
+    /// When, counted from the beginning of the session.
+    pub after: Duration,
+}
+
+impl std::fmt::Display for StoppedSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, after } = self;
+        write!(f, "{name} stopped at {:.1} s: its producer went away", after.as_secs_f64())
+    }
 }
 
 /// What a finished recording left.
@@ -33,6 +61,10 @@ pub struct Outcome {
     pub flush_failed: bool,
     /// Without a trigger there is nothing in it.
     pub waited_for_triggers: bool,
+    /// Data sources that did not record all the time.
+    pub sources: SourceReport,
+    /// How to make the buffers larger: an option, or a field of the config.
+    pub buffer_setting: &'static str,
     /// What triggers left, if that is what the session was for.
     pub snapshots: Option<SnapshotResults>,
 }
@@ -40,29 +72,39 @@ pub struct Outcome {
 /// The last flush failed.
 const UNANSWERED: &str = "the last data of a producer that did not answer in time";
 
-/// Data the trace does not have although somebody wrote it, by reason; in the words of people. The
-/// counters of the whole service are left out: what they count may be another session's, long ago.
+/// Setting of the buffer size for sessions with a config of their own.
+pub const BUFFER_SETTING_CONFIG: &str = "size_kb in the config";
+
+/// Setting of the buffer size in light mode.
+pub const BUFFER_SETTING_OPTION: &str = "-b";
+
+/// Data that was written and is not in the trace, a line per reason. The counters of the whole service are
+/// left out: they may count losses of other sessions.
 #[must_use]
-pub fn losses(stats: &TraceStats) -> Vec<String> {
+pub fn losses(stats: &TraceStats, buffer_setting: &str) -> Vec<String> {
     let sum = |count: fn(&protos::TraceStatsBufferStats) -> Option<u64>| {
         stats.buffer_stats.iter().filter_map(count).fold(0, u64::saturating_add)
     };
     let counts = [
         (
             sum(|buffer| buffer.chunks_overwritten),
-            "chunks overwritten by newer ones, which a larger buffer (-b) keeps",
+            format!(
+                "chunks overwritten by newer ones, which a larger buffer keeps ({buffer_setting})"
+            ),
         ),
         (
             sum(|buffer| buffer.chunks_discarded),
-            "chunks that found the buffer full, which a larger one (-b) takes",
+            format!(
+                "chunks that found the buffer full, which a larger one takes ({buffer_setting})"
+            ),
         ),
         (
             sum(|buffer| buffer.trace_writer_packet_loss),
-            "gaps where a producer's shared memory was full",
+            "gaps where a producer's shared memory was full".into(),
         ),
-        (sum(|buffer| buffer.patches_failed), "patches that came too late"),
-        (sum(|buffer| buffer.abi_violations), "chunks that broke the protocol"),
-        (stats.invalid_packets.unwrap_or(0), "packets that are not valid"),
+        (sum(|buffer| buffer.patches_failed), "patches that came too late".into()),
+        (sum(|buffer| buffer.abi_violations), "chunks that broke the protocol".into()),
+        (stats.invalid_packets.unwrap_or(0), "packets that are not valid".into()),
     ];
     let mut lines: Vec<String> = counts
         .into_iter()
@@ -83,6 +125,7 @@ impl Outcome {
         if let Some(taken) = self.snapshots.as_ref().filter(|_| is_empty) {
             return vec![match (&taken.outcomes[..], taken.failed) {
                 ([], 0) => "No trigger came: no snapshot was written".into(),
+                ([_], _) => "1 snapshot was written".into(),
                 (taken, _) => format!("{} snapshots were written", taken.len()),
             }];
         }
@@ -92,6 +135,10 @@ impl Outcome {
             return lines;
         }
         lines.push(self.lost());
+        if !self.sources.absent.is_empty() {
+            let absent = self.sources.absent.join(", ");
+            lines.push(format!("Not recorded, since no producer offers it: {absent}"));
+        }
         if self.is_file {
             lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
         }
@@ -112,7 +159,8 @@ impl Outcome {
     pub fn verdict(&self, strict: bool) -> Result<(), Failure> {
         if let Some(taken) = &self.snapshots {
             if taken.failed != 0 {
-                return Err(Failure::new(format_args!("{} snapshots failed", taken.failed)));
+                let failed = console::count(taken.failed as u64, "snapshot");
+                return Err(Failure::new(format_args!("{failed} failed")));
             }
             // What the session itself has lost by now the snapshots may have.
             return taken.outcomes.iter().try_for_each(|outcome| outcome.verdict(strict));
@@ -124,6 +172,11 @@ impl Outcome {
             return Err(
                 Failure::new("data was lost, and --strict was asked for").with_code(EXIT_LOST)
             );
+        }
+        if !self.sources.absent.is_empty() {
+            let absent = self.sources.absent.join(", ");
+            let text = format!("no producer offers {absent}, and --strict was asked for");
+            return Err(Failure::new(text).with_code(EXIT_LOST));
         }
         if self.stats.is_none() {
             let text = "the service did not tell whether data was lost, and --strict was asked for";
@@ -147,10 +200,12 @@ impl Outcome {
     }
 
     fn losses(&self) -> Vec<String> {
-        let mut lost = self.stats.as_ref().map(losses).unwrap_or_default();
+        let mut lost =
+            self.stats.as_ref().map(|stats| losses(stats, self.buffer_setting)).unwrap_or_default();
         if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
             lost.push(UNANSWERED.into());
         }
+        lost.extend(self.sources.stopped.iter().map(StoppedSource::to_string));
         if let Some(gaps @ 1..) = self.gaps {
             lost.push(format!("packets that follow a gap in their sequence: {gaps}"));
         }
@@ -179,7 +234,7 @@ impl Outcome {
 }
 
 fn count(packets: Option<u64>) -> String {
-    packets.map(|packets| format!(", {packets} packets")).unwrap_or_default()
+    packets.map(|packets| format!(", {}", console::count(packets, "packet"))).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -198,6 +253,8 @@ mod tests {
             stats,
             flush_failed: false,
             waited_for_triggers: false,
+            sources: SourceReport::default(),
+            buffer_setting: BUFFER_SETTING_OPTION,
             snapshots: None,
         }
     }
@@ -235,7 +292,7 @@ mod tests {
             ..TraceStats::default()
         };
         assert_eq!(
-            losses(&stats),
+            losses(&stats, BUFFER_SETTING_OPTION),
             [
                 "gaps where a producer's shared memory was full: 18446744073709551615",
                 "packets that are not valid: 2",
@@ -310,6 +367,22 @@ mod tests {
     }
 
     #[test]
+    fn sources_that_did_not_record() {
+        let absent = SourceReport { absent: vec!["a".into(), "b".into()], stopped: Vec::new() };
+        let outcome = |sources| Outcome { sources, ..outcome(Some(TraceStats::default())) };
+        let lines = outcome(absent.clone()).lines();
+        assert_eq!(lines[1..3], ["Lost: 0", "Not recorded, since no producer offers it: a, b"]);
+        assert_eq!(outcome(absent.clone()).verdict(false), Ok(()));
+        assert_eq!(outcome(absent).verdict(true).unwrap_err().code, EXIT_LOST);
+        let after = Duration::from_millis(1940);
+        let stopped = vec![StoppedSource { name: "linux.sys_stats".into(), after }];
+        let stopped = SourceReport { absent: Vec::new(), stopped };
+        let lines = outcome(stopped.clone()).lines();
+        assert_eq!(lines[1], "Lost: linux.sys_stats stopped at 1.9 s: its producer went away");
+        assert_eq!(outcome(stopped).verdict(true).unwrap_err().code, EXIT_LOST);
+    }
+
+    #[test]
     fn without_a_trigger() {
         let empty = || Outcome {
             written: Some(Written { bytes: 0, packets: Some(0) }),
@@ -326,7 +399,7 @@ mod tests {
             ["No trigger came: no snapshot was written"]
         );
         let some = SnapshotResults { outcomes: vec![outcome(None)], failed: 1 };
-        assert_eq!(taken(some).lines(), ["1 snapshots were written"]);
+        assert_eq!(taken(some).lines(), ["1 snapshot was written"]);
         let lines = outcome(None).lines_of_snapshot("t");
         assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");
     }

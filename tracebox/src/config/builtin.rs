@@ -1,5 +1,7 @@
 //! Configs that need no file.
 
+use std::path::Path;
+
 use protos::{DataSourceConfig, FtraceConfig, ProcessStatsConfig, SysStatsConfig, TraceConfig};
 
 use super::light::{Light, buffer, named, source};
@@ -13,6 +15,28 @@ pub enum Purpose {
     Command,
 }
 
+/// What the kernel of this machine tells. The default config asks for nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Machine {
+    /// Frequencies of CPUs.
+    pub has_cpu_frequencies: bool,
+    /// Pressure stall information.
+    pub has_pressure: bool,
+}
+
+impl Machine {
+    /// Asks the kernel.
+    #[must_use]
+    pub fn detect() -> Self {
+        let cpus = std::fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
+        let mut files = cpus.map(|cpu| cpu.path().join("cpufreq/scaling_cur_freq"));
+        Self {
+            has_cpu_frequencies: files.any(|file| file.exists()),
+            has_pressure: Path::new("/proc/pressure/cpu").exists(),
+        }
+    }
+}
+
 /// Default duration of a recording of the machine, milliseconds.
 const DURATION_MS: u32 = 5000;
 
@@ -22,7 +46,7 @@ const BUFFER_KB: u32 = 32 * 1024;
 /// A config with the built-in data sources: times and memory of every process once a second, processors
 /// and memory of the machine four times a second, disks and pressure once a second.
 #[must_use]
-pub fn default(light: &Light, purpose: Purpose) -> TraceConfig {
+pub fn default(light: &Light, purpose: Purpose, machine: Machine) -> TraceConfig {
     let fast = Some(250);
     let slow = Some(1000);
     let mut data_sources = vec![
@@ -38,11 +62,12 @@ pub fn default(light: &Light, purpose: Purpose) -> TraceConfig {
         source(DataSourceConfig {
             sys_stats_config: Some(SysStatsConfig {
                 stat_period_ms: fast,
-                cpufreq_period_ms: fast,
+                // Virtual machines often have no frequencies.
+                cpufreq_period_ms: fast.filter(|_| machine.has_cpu_frequencies),
                 meminfo_period_ms: fast,
                 vmstat_period_ms: slow,
                 diskstat_period_ms: slow,
-                psi_period_ms: slow,
+                psi_period_ms: slow.filter(|_| machine.has_pressure),
                 ..SysStatsConfig::default()
             }),
             ..named("linux.sys_stats")

@@ -74,7 +74,9 @@ pub fn load(request: &ConfigRequest, purpose: builtin::Purpose) -> Result<TraceC
         }
         ConfigSource::Test => builtin::test(),
         ConfigSource::Light(light) => light::config(light),
-        ConfigSource::Default(light) => builtin::default(light, purpose),
+        ConfigSource::Default(light) => {
+            builtin::default(light, purpose, builtin::Machine::detect())
+        }
     };
     complete(&mut config, request)?;
     Ok(config)

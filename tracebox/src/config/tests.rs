@@ -86,8 +86,9 @@ fn a_start_delay_needs_both_ends() {
 #[test]
 fn defaults_follow_their_purpose() {
     let light = light::Light::default();
-    let machine = builtin::default(&light, builtin::Purpose::Machine);
-    let command = builtin::default(&light, builtin::Purpose::Command);
+    let all = builtin::Machine { has_cpu_frequencies: true, has_pressure: true };
+    let machine = builtin::default(&light, builtin::Purpose::Machine, all);
+    let command = builtin::default(&light, builtin::Purpose::Command, all);
     assert_eq!((machine.duration_ms, command.duration_ms), (Some(5000), Some(0)));
     assert_eq!((machine.data_sources.len(), command.data_sources.len()), (3, 4));
     // Periods must be multiples of the smallest, or linux.sys_stats polls nothing.
@@ -95,4 +96,18 @@ fn defaults_follow_their_purpose() {
     for period in [stats.vmstat_period_ms, stats.diskstat_period_ms, stats.psi_period_ms] {
         assert_eq!(period.unwrap() % stats.stat_period_ms.unwrap(), 0);
     }
+}
+
+/// A data source complains of what the kernel does not tell, so the default config does not ask for it.
+#[test]
+fn the_default_config_follows_the_machine() {
+    let periods = |has_cpu_frequencies, has_pressure| {
+        let machine = builtin::Machine { has_cpu_frequencies, has_pressure };
+        let config = builtin::default(&light::Light::default(), builtin::Purpose::Machine, machine);
+        let stats = config.data_sources[1].config.clone().unwrap().sys_stats_config.unwrap();
+        (stats.cpufreq_period_ms, stats.psi_period_ms)
+    };
+    assert_eq!(periods(true, true), (Some(250), Some(1000)));
+    assert_eq!(periods(true, false), (Some(250), None));
+    assert_eq!(periods(false, true), (None, Some(1000)));
 }

@@ -10,6 +10,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
 use self::fifo::Fifo;
 use crate::failure::{Context, Failure};
 use crate::loss_scanner::LossScanner;
@@ -44,6 +47,8 @@ enum To {
         emptied: bool,
         /// What it becomes once there is something in it.
         replaces: Option<PathBuf>,
+        /// The file that is to be replaced, locked.
+        locked_target: Option<File>,
     },
     /// A named pipe.
     Fifo(PathBuf, Fifo),
@@ -121,12 +126,21 @@ impl Output {
             }
             replaced => replaced.context(format_args!("cannot write {}", name.display()))?,
         };
+        // Not readable by us, it can still be replaced.
+        let target = File::open(&replaced).ok();
+        if let Some(target) = &target {
+            lock(target, name)?;
+        }
         let mut file_name = OsString::from(".");
         file_name.push(replaced.file_name().unwrap_or_default());
         file_name.push(format!(".{}", std::process::id()));
         let path = replaced.with_file_name(file_name);
         let file = create(&path).context(format_args!("cannot write {}", path.display()))?;
-        Self::file(file, name, &path, true, Some(&replaced))
+        let mut output = Self::file(file, name, &path, true, Some(&replaced))?;
+        if let To::File { locked_target, .. } = &mut output.to {
+            *locked_target = target;
+        }
+        Ok(output)
     }
 
     fn file(
@@ -137,6 +151,7 @@ impl Output {
         replaces: Option<&Path>,
     ) -> Result<Self, Failure> {
         let from_root = |path: &Path| std::path::absolute(path).context("no working directory");
+        lock(&file, name)?;
         Ok(Self::to(To::File {
             writer: BufWriter::with_capacity(BUFFER_BYTES, file),
             name: name.to_owned(),
@@ -144,6 +159,7 @@ impl Output {
             created,
             emptied: created,
             replaces: replaces.map(from_root).transpose()?,
+            locked_target: None,
         }))
     }
 
@@ -342,6 +358,18 @@ impl Output {
             _ => failure,
         }
     }
+}
+
+/// Locks a file that a trace is written to, so that no other recording writes into it. The lock lasts until
+/// every copy of the descriptor is closed, also one that a service was lent.
+fn lock(file: &File, name: &Path) -> Result<(), Failure> {
+    // Devices are shared, and some file systems have no locks.
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_file && flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        let text = format!("cannot write {}: another recording writes to it", name.display());
+        return Err(Failure::new(text));
+    }
+    Ok(())
 }
 
 fn options() -> OpenOptions {

@@ -117,3 +117,25 @@ fn an_older_trace_is_not_what_is_left() {
     assert_eq!(failure.text, "no");
     assert_eq!(read(&path), b"\x0a\x03abc");
 }
+
+#[test]
+fn one_recording_per_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let refused = |opened: Result<Output, Failure>| {
+        let failure = opened.expect_err("another recording writes to it");
+        assert!(failure.text.ends_with("another recording writes to it"), "{failure}");
+    };
+    let mut first = open(&path);
+    first.write_packet(b"\x0a\x00").unwrap();
+    refused(Output::open(path.as_os_str(), false));
+    refused(Output::replace(path.as_os_str(), false, true));
+    // A service that was lent the file may still write to it.
+    let lent = first.lend().unwrap();
+    drop(first);
+    refused(Output::open(path.as_os_str(), false));
+    drop(lent);
+    open(&path).finish().unwrap();
+    let names: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert_eq!(names.len(), 1, "nothing is left of the refused ones: {names:?}");
+}

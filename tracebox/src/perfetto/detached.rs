@@ -10,7 +10,7 @@ use crate::recorder::foreground::Foreground;
 use crate::recorder::host::connect;
 use crate::recorder::run::report;
 use crate::recorder::session::TracingSession;
-use crate::report::Outcome;
+use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SourceReport};
 
 /// Exit code when there is no session under the key.
 const ABSENT: u8 = 2;
@@ -60,6 +60,8 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         stats: consumer.get_trace_stats().ok(),
         flush_failed,
         waited_for_triggers: false,
+        sources: SourceReport::default(),
+        buffer_setting: BUFFER_SETTING_CONFIG,
         snapshots: None,
     };
     report(&outcome, strict)?;

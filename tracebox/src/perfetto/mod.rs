@@ -47,7 +47,7 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
     }
     let plan = plan::plan(args, program)?;
     if let (false, Plan::Record(request)) = (system, &plan) {
-        refuse_foreign_words(request)?;
+        refuse_misspelt_program(request)?;
     }
     if !system && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_)) {
         return Err(Failure::new("this asks a running service: add --system-sockets"));
@@ -116,15 +116,52 @@ fn activate(request: &RecordRequest, names: Vec<String>, system: bool) -> Ending
     Ok(0)
 }
 
-/// Events and categories need a data source that is not built in. Nobody can bring it to a service of
-/// our own, so the trace would have nothing of what was asked for.
-fn refuse_foreign_words(request: &RecordRequest) -> Result<(), Failure> {
+/// A word that is no option is an event or a category for light mode, unless it looks like a misspelt program.
+fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Failure> {
     let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
-    let Some(word) = light.words.iter().chain(&light.apps).find(|&word| word != "disk") else {
-        return Ok(());
-    };
-    Err(Failure::new(format_args!(
-        "{word:?} is no program of tracebox, and as an event or category it needs linux.ftrace, \
-         which is not built in (run traced and traced_probes, and add --system-sockets)"
-    )))
+    let Some(word) = light.words.first() else { return Ok(()) };
+    let meant = PROGRAMS.iter().find(|program| edit_distance(word, program) <= 2);
+    meant.map_or(Ok(()), |program| {
+        Err(Failure::new(format_args!(
+            "{word:?} is no program of tracebox: did you mean {program:?}?"
+        )))
+    })
+}
+
+/// Programs with names that no category of events resembles.
+const PROGRAMS: &[&str] =
+    &["record", "trace", "traced", "traced_probes", "perfetto", "trigger_perfetto", "completions"];
+
+/// How many letters to insert, remove or replace to make `b` of `a`.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edit_distance;
+
+    #[test]
+    fn edit_distances() {
+        for (a, b, distance) in [
+            ("", "", 0),
+            ("record", "record", 0),
+            ("recrod", "record", 2),
+            ("recod", "record", 1),
+            ("sched", "record", 5),
+            ("", "abc", 3),
+        ] {
+            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
+            assert_eq!(edit_distance(b, a), distance, "{b} {a}");
+        }
+    }
 }

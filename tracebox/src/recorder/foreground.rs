@@ -7,11 +7,11 @@ use protos::TraceConfig;
 
 use super::host::ServiceHost;
 use super::request::{Background, RecordRequest};
-use super::run::Recorder;
-use super::session::{Action, Control, TracingSession, longest_ms};
+use super::run::{Recorder, report};
+use super::session::{Action, Control, longest_ms};
 use crate::background;
 use crate::console;
-use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Failure};
+use crate::failure::{EXIT_INTERRUPTED, Failure};
 use crate::interrupt::{Interrupt, InterruptQueue, SignalCounter};
 
 /// How long `-D` waits for data sources (`perfetto_cmd.cc`).
@@ -27,7 +27,7 @@ pub fn record(
     open_host: impl FnOnce() -> Result<ServiceHost, Failure>,
 ) -> Result<(), Failure> {
     let interrupts = InterruptQueue::catch_signals()?;
-    let mut control = Foreground::new(config);
+    let mut control = Foreground::attached();
     control.start_listener = match (request.background, request.notify_fd) {
         (Background::Wait, _) => Some(StartListener::Parent),
         (_, Some(fd)) => Some(StartListener::Descriptor(background::descriptor(fd.to_string())?)),
@@ -35,12 +35,15 @@ pub fn record(
     };
     let recorder = Recorder { request, config, interrupts: &interrupts };
     let mut output = recorder.open_output().inspect_err(|_| control.notify_failure())?;
-    let recorded = open_host().and_then(|host| recorder.run(&host, &mut output, &mut control));
+    let recorded = open_host().and_then(|host| {
+        control.greeting = Some(greeting(config, &host));
+        recorder.run(&host, &mut output, &mut control)
+    });
     control.notify_failure();
     match recorded {
-        // The trace is whole as far as the data goes.
-        Err(failure) if failure.code != EXIT_LOST => Err(output.abandoned(failure)),
-        recorded => recorded,
+        Ok(Some(outcome)) => report(&outcome, request.strict),
+        Ok(None) => Ok(()),
+        Err(failure) => Err(output.abandoned(failure)),
     }
 }
 
@@ -60,22 +63,18 @@ enum StartListener {
 }
 
 /// The first Ctrl-C stops the session, the second one gives up.
-pub struct Foreground<'c> {
+pub struct Foreground {
     signals: SignalCounter,
     start_listener: Option<StartListener>,
-    /// The config of a session that this program begins.
-    config: Option<&'c TraceConfig>,
+    /// The line that says that recording has begun.
+    greeting: Option<String>,
 }
 
-impl<'c> Foreground<'c> {
-    fn new(config: &'c TraceConfig) -> Self {
-        Self { config: Some(config), ..Self::attached() }
-    }
-
+impl Foreground {
     /// Control over a session that runs already.
     #[must_use]
     pub fn attached() -> Self {
-        Self { signals: SignalCounter::default(), start_listener: None, config: None }
+        Self { signals: SignalCounter::default(), start_listener: None, greeting: None }
     }
 
     /// Tells a descriptor that data sources have not started. The parent finds that out by the exit code.
@@ -87,12 +86,20 @@ impl<'c> Foreground<'c> {
     }
 }
 
-impl Control for Foreground<'_> {
-    fn session_begun(&mut self, session: &mut TracingSession<'_>) -> Result<(), Failure> {
-        let Some(config) = self.config else { return Ok(()) };
-        console::say(&greeting(config));
-        warn_of_absent_sources(session, config);
+impl Control for Foreground {
+    fn session_begun(&mut self) -> Result<(), Failure> {
+        if let Some(greeting) = self.greeting.take() {
+            console::say(&greeting);
+        }
         Ok(())
+    }
+
+    fn sources_absent(&self, names: &[String]) {
+        for name in names {
+            console::say(&format!(
+                "No data source {name} here: nothing of it will be recorded unless it comes"
+            ));
+        }
     }
 
     fn start_timeout(&self) -> Option<Duration> {
@@ -128,32 +135,24 @@ impl Control for Foreground<'_> {
     }
 }
 
-/// The line that says that recording has begun (`perfetto_cmd.cc`).
-fn greeting(config: &TraceConfig) -> String {
-    let triggers = config.trigger_config.as_ref();
-    let triggers = triggers.filter(|triggers| !triggers.triggers.is_empty());
-    let mut line = match longest_ms(config) {
-        None => "Connected to the Perfetto traced service, starting tracing".to_owned(),
-        Some(ms) => {
-            format!("Connected to the Perfetto traced service, TTL: {}s", ms.div_ceil(1000))
+/// The line that says that recording has begun. For a service that runs already it is upstream's
+/// (`perfetto_cmd.cc`).
+fn greeting(config: &TraceConfig, host: &ServiceHost) -> String {
+    let longest = longest_ms(config).map(|ms| ms.div_ceil(1000));
+    let mut line = match (host, longest) {
+        (ServiceHost::Running, None) => {
+            "Connected to the Perfetto traced service, starting tracing".to_owned()
+        }
+        (ServiceHost::Running, Some(seconds)) => {
+            format!("Connected to the Perfetto traced service, TTL: {seconds}s")
+        }
+        (ServiceHost::Own { .. }, None) => "Recording this machine until Ctrl-C".to_owned(),
+        (ServiceHost::Own { .. }, Some(seconds)) => {
+            format!("Recording this machine for {seconds} s")
         }
     };
-    if triggers.is_some() {
+    if config.trigger_config.as_ref().is_some_and(|triggers| !triggers.triggers.is_empty()) {
         line.push_str(", waiting for triggers");
     }
     line
-}
-
-/// Says which data sources of `config` no producer has registered: they record nothing.
-fn warn_of_absent_sources(session: &mut TracingSession<'_>, config: &TraceConfig) {
-    let Some(present) = session.data_sources() else { return };
-    for name in
-        config.data_sources.iter().filter_map(|source| source.config.as_ref()?.name.as_ref())
-    {
-        if !present.contains(name) {
-            console::say(&format!(
-                "No data source {name} here: nothing of it will be recorded unless it comes"
-            ));
-        }
-    }
 }

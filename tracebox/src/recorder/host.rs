@@ -23,6 +23,8 @@ pub enum ServiceHost {
         sources: probes::Sources,
         /// The service.
         service: InProcessService,
+        /// Other processes can connect.
+        listens: bool,
     },
 }
 
@@ -44,7 +46,7 @@ impl ServiceHost {
         let config = service_config(VERSION).context("cannot start the service")?;
         let service = InProcessService::start(config, console::own_service_log())
             .context("cannot start the service")?;
-        Self::with_sources(service)
+        Self::with_sources(service, false)
     }
 
     /// A service in this process that listens at `sockets`.
@@ -63,12 +65,18 @@ impl ServiceHost {
         };
         let server = Server::bind(options).context("cannot start the service")?;
         let service = InProcessService::run(server).context("cannot start the service")?;
-        Self::with_sources(service)
+        Self::with_sources(service, true)
     }
 
-    fn with_sources(service: InProcessService) -> Result<Self, Failure> {
+    fn with_sources(service: InProcessService, listens: bool) -> Result<Self, Failure> {
         let sources = probes::Sources::attach(service.producer())?;
-        Ok(Self::Own { sources, service })
+        Ok(Self::Own { sources, service, listens })
+    }
+
+    /// Whether a producer outside of this process can connect.
+    #[must_use]
+    pub fn admits_producers(&self) -> bool {
+        !matches!(self, Self::Own { listens: false, .. })
     }
 
     /// A new connection to the service.

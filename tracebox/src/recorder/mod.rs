@@ -14,6 +14,7 @@
 //! | [`run`] | [`run::Recorder`], which joins the others |
 //! | [`session`] | the life of one tracing session, and [`session::Control`], which decides about it |
 //! | [`readback`] | takes a finished trace, or a clone, out of the service |
+//! | [`sources`] | which data sources have a producer |
 //! | [`snapshots`] | clones a session at each trigger |
 //! | [`foreground`], [`command`] | the two kinds of control: a user at a terminal, a command that runs |
 
@@ -26,3 +27,4 @@ pub mod request;
 pub mod run;
 pub mod session;
 pub mod snapshots;
+pub mod sources;

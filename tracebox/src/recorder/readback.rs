@@ -10,7 +10,7 @@ use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::loss_scanner::LossScanner;
 use crate::output::Output;
-use crate::report::{Outcome, SnapshotResults};
+use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceReport};
 
 /// Longest pause of a service while it is read (`perfetto_cmd.cc`).
 const READ_INACTIVITY: Duration = Duration::from_secs(3);
@@ -32,7 +32,7 @@ pub struct ReadOptions<'i> {
 }
 
 /// What is known of a session before its trace is read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EndedSession {
     /// The service writes the file.
     pub into_file: bool,
@@ -40,11 +40,28 @@ pub struct EndedSession {
     pub flush_failed: bool,
     /// See [`Outcome::waited_for_triggers`].
     pub waits_for_triggers: bool,
+    /// See [`Outcome::sources`].
+    pub sources: SourceReport,
+    /// See [`Outcome::buffer_setting`].
+    pub buffer_setting: &'static str,
     /// See [`Outcome::snapshots`].
     pub snapshots: Option<SnapshotResults>,
 }
 
 impl EndedSession {
+    /// A session that another consumer configured.
+    #[must_use]
+    pub fn of_another_consumer(into_file: bool) -> Self {
+        Self {
+            into_file,
+            flush_failed: false,
+            waits_for_triggers: false,
+            sources: SourceReport::default(),
+            buffer_setting: BUFFER_SETTING_CONFIG,
+            snapshots: None,
+        }
+    }
+
     /// Takes the trace out of the service.
     ///
     /// # Errors
@@ -88,6 +105,8 @@ impl EndedSession {
             stats,
             flush_failed: self.flush_failed,
             waited_for_triggers: self.waits_for_triggers,
+            sources: self.sources,
+            buffer_setting: self.buffer_setting,
             snapshots: self.snapshots,
         })
     }
@@ -112,7 +131,7 @@ pub fn clone_session(
         error => session_failure(error),
     })?;
     let into_file = response.was_write_into_file == Some(true);
-    EndedSession { into_file, ..EndedSession::default() }.read(consumer, output, options)
+    EndedSession::of_another_consumer(into_file).read(consumer, output, options)
 }
 
 /// Reads all buffers. Returns the number of packets that follow a gap.
@@ -124,7 +143,7 @@ fn read_buffers(
     let name = output.name();
     let mut scanner = LossScanner::new(options.strict);
     let mut given_up = None;
-    let mut progress = Progress::new(options.shows_progress);
+    let mut progress = Progress::new();
     let mut next_progress = Instant::now() + PROGRESS_PERIOD;
     let (mut bytes, mut checked_at) = (0, 0);
     let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
@@ -136,7 +155,7 @@ fn read_buffers(
             if given_up.is_some() {
                 return Err(std::io::ErrorKind::Interrupted.into());
             }
-            if progress.is_shown() && Instant::now() >= next_progress {
+            if progress.is_enabled() && options.shows_progress && Instant::now() >= next_progress {
                 next_progress += PROGRESS_PERIOD;
                 progress.draw(&format!("reading the trace, {}", console::size(bytes)));
             }

@@ -10,6 +10,7 @@ use protos::{
 use crate::cli::What;
 use crate::config::{self, ConfigFormat, ConfigRequest, ConfigSource, builtin, light};
 use crate::failure::Failure;
+use crate::report::{BUFFER_SETTING_CONFIG, BUFFER_SETTING_OPTION};
 
 /// What to record, and how.
 #[derive(Clone, PartialEq, Debug)]
@@ -86,6 +87,25 @@ impl RecordRequest {
         let config = config::load(&self.config, purpose)?;
         self.check(&config)?;
         Ok(config)
+    }
+
+    /// How the user can make the buffer larger.
+    #[must_use]
+    pub fn buffer_setting(&self) -> &'static str {
+        match self.config.source {
+            ConfigSource::Light(_) | ConfigSource::Default(_) => BUFFER_SETTING_OPTION,
+            ConfigSource::File { .. } | ConfigSource::Test => BUFFER_SETTING_CONFIG,
+        }
+    }
+
+    /// Data sources of the config that are not missed when no producer registers them.
+    #[must_use]
+    pub fn optional_sources(&self) -> &'static [&'static str] {
+        match self.config.source {
+            // The default config has it for commands that do have track events.
+            ConfigSource::Default(_) => &["track_event"],
+            _ => &[],
+        }
     }
 
     /// Checks that `config` goes with the command line.

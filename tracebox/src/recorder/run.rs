@@ -11,11 +11,12 @@ use super::consumer_error::session_failure;
 use super::host::ServiceHost;
 use super::readback::ReadOptions;
 use super::request::{Background, RecordRequest};
-use super::session::{Action, Control, TracingSession};
+use super::session::{Action, Control, SessionOptions, TracingSession};
 use super::snapshots::{self, Snapshots};
+use super::sources::{self, SourceWatch};
 use crate::background;
 use crate::console;
-use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
+use crate::failure::{Context, EXIT_INTERRUPTED, EXIT_LOST, Failure};
 use crate::interrupt::InterruptQueue;
 use crate::output::Output;
 use crate::report::Outcome;
@@ -46,27 +47,30 @@ impl Recorder<'_> {
         }
     }
 
-    /// Records into `output` until the session ends or `control` ends it, and reports.
+    /// Records into `output` until the session ends or `control` ends it. `None`: the session was detached.
     ///
     /// # Errors
-    /// When there is no trace, it is not whole, or data was lost and the request is strict.
+    /// When there is no trace, or it is not whole.
     pub fn run(
         &self,
         host: &ServiceHost,
         output: &mut Output,
         control: &mut dyn Control,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Outcome>, Failure> {
         let mut consumer = host.consumer()?;
         self.interrupts.set_waker(consumer.waker());
-        let snapshots = self.snapshots(host, &consumer)?;
+        let options = SessionOptions {
+            observe_start: control.start_timeout().is_some(),
+            snapshots: self.snapshots(host, &consumer)?,
+            sources: self.sources(host, &mut consumer, control)?,
+            buffer_setting: self.request.buffer_setting(),
+        };
         delay_start(&mut consumer, self.config)?;
 
-        let observe_start = control.start_timeout().is_some();
-        let mut session =
-            TracingSession::begin(&mut consumer, self.config, output, observe_start, snapshots)?;
-        control.session_begun(&mut session)?;
+        let mut session = TracingSession::begin(&mut consumer, self.config, output, options)?;
+        control.session_begun()?;
         if let Some(key) = &self.request.detach {
-            return detach(&mut consumer, key);
+            return detach(&mut consumer, key).map(|()| None);
         }
         self.leave_terminal(&mut session)?;
         session.wait(self.interrupts, control)?;
@@ -75,8 +79,33 @@ impl Recorder<'_> {
             shows_progress: control.shows_progress(),
             interrupted: &mut || aborted(self.interrupts, control),
         };
-        let outcome = session.finish(output, options)?;
-        report(&outcome, self.request.strict)
+        session.finish(output, options).map(Some)
+    }
+
+    /// Finds out which data sources have a producer. In a service that no other producer can reach, a data
+    /// source without one would never record anything.
+    fn sources(
+        &self,
+        host: &ServiceHost,
+        consumer: &mut Consumer,
+        control: &dyn Control,
+    ) -> Result<Option<SourceWatch>, Failure> {
+        // A service that is too old does not tell.
+        let Ok(state) = consumer.query_service_state(false) else { return Ok(None) };
+        let mut wanted = sources::wanted(self.config);
+        for name in self.request.optional_sources() {
+            wanted.remove(*name);
+        }
+        let watch = SourceWatch::new(wanted, &state, control.watches_later_producers());
+        let absent = watch.absent();
+        if host.admits_producers() {
+            control.sources_absent(&absent);
+        } else if !absent.is_empty() {
+            let failure = not_available(&absent);
+            let code = if self.request.strict { EXIT_LOST } else { failure.code };
+            return Err(failure.with_code(code));
+        }
+        Ok(Some(watch))
     }
 
     fn snapshots(
@@ -104,6 +133,15 @@ impl Recorder<'_> {
         }
         Ok(())
     }
+}
+
+fn not_available(absent: &[String]) -> Failure {
+    let verb = if absent.len() == 1 { "is" } else { "are" };
+    Failure::new(format_args!(
+        "{} {verb} not available here: tracebox itself has linux.process_stats, linux.sys_stats and \
+         linux.system_info (for others run traced and their producers, and record with perfetto)",
+        absent.join(", ")
+    ))
 }
 
 /// The failure to give up with, if an interruption in the queue asks for that.

@@ -16,11 +16,12 @@ use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
 use super::consumer_error::session_failure;
 use super::readback::{EndedSession, ReadOptions};
 use super::snapshots::{self, Snapshots};
+use super::sources::SourceWatch;
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, InterruptQueue};
 use crate::output::Output;
-use crate::report::{Outcome, SnapshotResults};
+use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults};
 
 /// A service counts as stuck when a session takes this much longer than its config allows.
 const GRACE_MS: u64 = 60_000;
@@ -34,9 +35,18 @@ pub trait Control {
     ///
     /// # Errors
     /// To end the recording.
-    fn session_begun(&mut self, session: &mut TracingSession<'_>) -> Result<(), Failure> {
-        let _ = session;
+    fn session_begun(&mut self) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// No producer has registered these data sources, but one may come.
+    fn sources_absent(&self, names: &[String]) {
+        let _ = names;
+    }
+
+    /// Whether it is worth a notice when a producer goes away that came after the session began.
+    fn watches_later_producers(&self) -> bool {
+        true
     }
 
     /// How long to wait for all data sources to start. `None`: do not wait.
@@ -53,10 +63,13 @@ pub trait Control {
         Ok(())
     }
 
+    /// The session has ended. Called once.
+    fn session_ended(&mut self) {}
+
     /// A signal came, or the command ended.
     fn interrupted(&mut self, interrupt: Interrupt) -> Action;
 
-    /// Whether the terminal is free for a progress line.
+    /// Whether the terminal is free for a progress line. Asked before each one.
     fn shows_progress(&self) -> bool {
         true
     }
@@ -73,6 +86,19 @@ pub enum Action {
     Abort(Failure),
 }
 
+/// How to begin a session.
+#[derive(Debug, Default)]
+pub struct SessionOptions {
+    /// The service tells when all data sources have started.
+    pub observe_start: bool,
+    /// Takes snapshots; needed for a config with `CLONE_SNAPSHOT` triggers.
+    pub snapshots: Option<Snapshots>,
+    /// Watches the producers.
+    pub sources: Option<SourceWatch>,
+    /// See [`Outcome::buffer_setting`].
+    pub buffer_setting: &'static str,
+}
+
 /// A session that the service was asked for.
 #[derive(Debug)]
 pub struct TracingSession<'c> {
@@ -87,6 +113,8 @@ pub struct TracingSession<'c> {
     flush_timeout: Duration,
     flush_failed: bool,
     waits_for_triggers: bool,
+    sources: Option<SourceWatch>,
+    buffer_setting: &'static str,
     snapshots: Option<Snapshots>,
     snapshot_results: Option<SnapshotResults>,
     /// Events that came during another request.
@@ -94,8 +122,7 @@ pub struct TracingSession<'c> {
 }
 
 impl<'c> TracingSession<'c> {
-    /// Asks the service for a session with `config`. With `observe_start` the service tells when all
-    /// data sources have started. A config with `CLONE_SNAPSHOT` triggers needs `snapshots`.
+    /// Asks the service for a session with `config`.
     ///
     /// # Errors
     /// When the service is gone, or the output cannot be emptied.
@@ -103,14 +130,16 @@ impl<'c> TracingSession<'c> {
         consumer: &'c mut Consumer,
         config: &TraceConfig,
         output: &mut Output,
-        observe_start: bool,
-        snapshots: Option<Snapshots>,
+        options: SessionOptions,
     ) -> Result<Self, Failure> {
         let into_file = config.write_into_file == Some(true);
         let file = if into_file { output.lend()? } else { None };
         let mut events = Vec::new();
-        if observe_start {
+        if options.observe_start {
             events.push(ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED);
+        }
+        if options.sources.is_some() {
+            events.push(ObservableEventsType::TYPE_DATA_SOURCES_INSTANCES);
         }
         if snapshots::wanted(config) {
             events.push(ObservableEventsType::TYPE_CLONE_TRIGGER_HIT);
@@ -129,7 +158,9 @@ impl<'c> TracingSession<'c> {
             deadline: longest_ms(config).map(|longest| begun + ms(longest + slack)),
             flush_timeout: ms(config.flush_timeout_ms.unwrap_or(0).into()),
             waits_for_triggers: waits_for_triggers(config),
-            snapshots,
+            snapshots: options.snapshots,
+            sources: options.sources,
+            buffer_setting: options.buffer_setting,
             ..Self::attached(consumer)
         })
     }
@@ -147,6 +178,8 @@ impl<'c> TracingSession<'c> {
             flush_timeout: Duration::ZERO,
             flush_failed: false,
             waits_for_triggers: false,
+            sources: None,
+            buffer_setting: BUFFER_SETTING_CONFIG,
             snapshots: None,
             snapshot_results: None,
             early: VecDeque::new(),
@@ -170,14 +203,6 @@ impl<'c> TracingSession<'c> {
         }
     }
 
-    /// The data sources that producers have registered so far, if the service tells.
-    #[must_use]
-    pub fn data_sources(&mut self) -> Option<Vec<String>> {
-        let state = self.consumer.query_service_state(false).ok()?;
-        let name = |source: protos::TracingServiceStateDataSource| source.ds_descriptor?.name;
-        Some(state.data_sources.into_iter().filter_map(name).collect())
-    }
-
     /// Waits until the session has ended, for whatever reason.
     ///
     /// # Errors
@@ -187,9 +212,9 @@ impl<'c> TracingSession<'c> {
         interrupts: &InterruptQueue,
         control: &mut dyn Control,
     ) -> Result<(), Failure> {
-        let mut progress = Progress::new(control.shows_progress());
+        let mut progress = Progress::new();
         let mut start_by = control.start_timeout().map(|wait| self.begun + wait);
-        let mut next_progress = progress.is_shown().then(|| self.begun + PROGRESS_PERIOD);
+        let mut next_progress = progress.is_enabled().then(|| self.begun + PROGRESS_PERIOD);
         let mut ended = false;
         loop {
             let due = [start_by, next_progress, self.deadline].into_iter().flatten().min();
@@ -205,6 +230,7 @@ impl<'c> TracingSession<'c> {
                     if start_by.take().is_some() {
                         control.sources_started(false)?;
                     }
+                    control.session_ended();
                     if let Some(snapshots) = &mut self.snapshots {
                         snapshots.close();
                     }
@@ -213,6 +239,7 @@ impl<'c> TracingSession<'c> {
                     if event.all_data_sources_started == Some(true) && start_by.take().is_some() {
                         control.sources_started(true)?;
                     }
+                    self.watch_sources(&event);
                     self.take_snapshot(*event);
                 }
                 Waited::Interrupted => {
@@ -237,7 +264,9 @@ impl<'c> TracingSession<'c> {
             }
             if next_progress.is_some_and(|due| due <= now) {
                 next_progress = Some(now + PROGRESS_PERIOD);
-                self.show(&mut progress, ended);
+                if control.shows_progress() {
+                    self.show(&mut progress, ended);
+                }
             }
         }
     }
@@ -257,6 +286,21 @@ impl<'c> TracingSession<'c> {
             }
         }
         Ok(stop)
+    }
+
+    /// Says which data sources have stopped because their producers went away.
+    fn watch_sources(&mut self, event: &ObservableEvents) {
+        let Some(sources) = &mut self.sources else { return };
+        let changes = &event.instance_state_changes;
+        // After our own stop nothing is lost when a producer goes away.
+        if changes.is_empty() || self.stopping {
+            return;
+        }
+        if let Ok(state) = self.consumer.query_service_state(false) {
+            for stopped in sources.handle_changes(changes, &state, self.begun.elapsed()) {
+                console::say(&stopped.to_string());
+            }
+        }
     }
 
     fn take_snapshot(&mut self, event: ObservableEvents) {
@@ -319,6 +363,8 @@ impl<'c> TracingSession<'c> {
             into_file: self.into_file,
             flush_failed: self.flush_failed,
             waits_for_triggers: self.waits_for_triggers,
+            sources: self.sources.map(SourceWatch::into_report).unwrap_or_default(),
+            buffer_setting: self.buffer_setting,
             snapshots: self.snapshot_results,
         };
         ended.read(self.consumer, output, options)

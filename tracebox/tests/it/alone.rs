@@ -27,20 +27,55 @@ fn a_config() {
         "c",
         "buffers: [{ size_kb: 512, fill_policy: DISCARD }],
          data_sources < config < name: \"linux.\" 'system_info' > >
-         data_sources { config { name: 'nobody.has.this' } }
          duration_ms: 0x64,",
     );
-    let ran = world.run("tracebox -c c --txt -o trace").good();
-    assert!(ran.stderr.contains("No data source nobody.has.this here"), "{ran:?}");
+    world.run("tracebox -c c --txt -o trace").good();
     let packets = world.packets("trace");
     assert!(has(&packets, |data| matches!(data, TracePacketData::CpuInfo(_))));
+}
+
+/// Nothing can bring a data source to a service that only this process can reach.
+#[test]
+fn a_data_source_that_is_not_built_in() {
+    let world = World::new();
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } data_sources { config { name: 'nobody.has.this' } }
+         data_sources { config { name: 'linux.sys_stats' } }",
+    );
+    let about = "nobody.has.this is not available here: ";
+    world.run("tracebox -c c --txt -o trace").failed(1, about);
+    world.run("tracebox -c c --txt -o trace --strict").failed(3, about);
+    assert!(!world.path("trace").exists());
+}
+
+#[test]
+fn two_recordings_into_one_file() {
+    let world = World::new();
+    let mut first = world.start("tracebox -t 0 -o trace");
+    first.read_until("until Ctrl-C");
+    let about = "cannot write trace: another recording writes to it";
+    world.run("tracebox -t 100ms -o trace").failed(1, about);
+    world.run("tracebox record -o trace -- true").failed(125, about);
+    first.signal(Signal::INT);
+    first.end().good();
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::TraceConfig(_))));
+    world.run("tracebox -t 100ms -o trace").good();
+}
+
+#[test]
+fn the_default_config_fits_the_machine() {
+    let world = World::new();
+    let ran = world.run("tracebox -t 100ms -o trace").good();
+    assert!(!ran.stderr.contains("left out"), "{ran:?}");
+    assert!(!ran.stderr.contains("traced"), "there is none: {ran:?}");
 }
 
 #[test]
 fn ctrl_c() {
     let world = World::new();
     let mut tracebox = world.start("tracebox -t 0 -o trace");
-    tracebox.read_until("starting tracing");
+    tracebox.read_until("until Ctrl-C");
     // Twice, as `timeout` sends it: to the process, then to its group.
     tracebox.signal(Signal::INT);
     tracebox.signal(Signal::INT);
@@ -56,7 +91,7 @@ fn a_bad_config_fails() {
         "duration_ms: 100 buffers { size_kb: 64 } data_sources { config { target_buffer: 9 } }",
     );
     let ran = world.run("tracebox -c c --txt -o trace").failed(1, "service error: ");
-    let errors = ran.stderr.lines().filter(|line| !line.starts_with("Connected")).count();
+    let errors = ran.stderr.lines().filter(|line| !line.starts_with("Recording")).count();
     assert!(errors <= 2, "a note about the data source, and the error: {ran:?}");
     assert!(!world.path("trace").exists());
 }

@@ -93,8 +93,11 @@ fn bad_words() {
         ("tracebox --nope", "unexpected argument '--nope'"),
         ("tracebox --query", "add --system-sockets"),
         ("tracebox traced_relay", "not part of this version"),
-        ("tracebox recrod -o x -- true", "\"recrod\" is no program of tracebox"),
-        ("tracebox -t 1s -o x sched", "linux.ftrace, which is not built in"),
+        (
+            "tracebox recrod -o x -- true",
+            "\"recrod\" is no program of tracebox: did you mean \"record\"?",
+        ),
+        ("tracebox -t 1s -o x sched", "linux.ftrace is not available here: "),
         ("tracebox -t 1s -b 0 -o x", "-b: a buffer of 0 bytes"),
         ("traced --nope", "unexpected argument '--nope'"),
         ("trigger_perfetto", "name at least one trigger"),

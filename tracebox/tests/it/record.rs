@@ -1,11 +1,14 @@
 //! `tracebox record`.
 
+use std::fs::File;
+use std::io::Read;
 use std::process::Command;
 
 use protos::TracePacketData;
 use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::world::{Ran, World, has};
+use crate::world::{Ran, World, has, packets};
 
 /// `tracebox record WORDS -- sh -c SCRIPT`.
 fn record(world: &World, words: &str, script: &str) -> Command {
@@ -50,6 +53,55 @@ fn stdio_belongs_to_the_command() {
     assert!(ran.stderr.contains("err\n"), "{ran:?}");
 }
 
+/// The trace and what the command writes are two things.
+#[test]
+fn a_trace_to_stdout() {
+    let world = World::new();
+    let ran = run(&world, "-o -", "echo out; echo err >&2");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("out\n") && ran.stderr.contains("err\n"), "{ran:?}");
+    assert!(has(&packets(&ran.stdout), |data| matches!(data, TracePacketData::TraceConfig(_))));
+}
+
+/// The terminal is the command's while it runs, even if it runs for longer than a progress line waits.
+#[test]
+fn no_progress_on_the_terminal_of_the_command() {
+    let world = World::new();
+    let pty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&pty).unwrap();
+    unlockpt(&pty).unwrap();
+    let name = ptsname(&pty, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = record(&world, "-o trace", "printf prompt; sleep 1.2");
+    command.stderr(terminal.try_clone().unwrap()).stdout(terminal);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    assert!(child.wait().unwrap().success());
+    let mut shown = Vec::new();
+    // Without a writer the terminal ends with an error.
+    let _ = File::from(pty).read_to_end(&mut shown);
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.starts_with("promptWrote "), "{shown:?}");
+}
+
+/// A signal to nothing but the recorder, as `kill` or a closed terminal sends it.
+#[test]
+fn a_hangup_leaves_nothing_behind() {
+    let world = World::new();
+    let mut tracebox = world.spawn(record(&world, "-o trace", "echo ready; exec sleep 3600"));
+    let mut line = [0; 6];
+    tracebox.child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    tracebox.signal(Signal::HUP);
+    assert_eq!(tracebox.end().code, Some(128 + 1), "the command got it, too");
+    assert!(!world.packets("trace").is_empty());
+    assert!(leftovers(&world).is_empty());
+    let mut tracebox = world.start("tracebox -t 0 -o trace");
+    tracebox.read_until("until Ctrl-C");
+    tracebox.signal(Signal::HUP);
+    tracebox.end().good();
+    assert!(!world.packets("trace").is_empty());
+}
+
 #[test]
 fn the_command_finds_the_service() {
     let world = World::new();
@@ -71,6 +123,7 @@ fn a_config_that_ends_first() {
     );
     let ran = run(&world, "-o trace -c c --txt", "while [ ! -s trace ]; do :; done; exit 4");
     assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("The recording has ended before the command"), "{ran:?}");
     assert!(!world.packets("trace").is_empty());
 }
 

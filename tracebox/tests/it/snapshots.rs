@@ -59,6 +59,6 @@ fn around_a_command() {
     let trigger = env!("CARGO_BIN_EXE_trigger_perfetto");
     // The snapshot of the first trigger may wait until the command has ended.
     let ran = world.run(&format!("tracebox record -c c --txt -o trace -- {trigger} t")).good();
-    assert!(ran.stderr.contains("1 snapshots were written"), "{ran:?}");
+    assert!(ran.stderr.contains("1 snapshot was written"), "{ran:?}");
     assert!(has(&world.packets("trace.0"), is_config));
 }

@@ -108,6 +108,41 @@ fn said_by_the_trace_alone() {
     }
 }
 
+/// Whoever has such a data source has ended, or never came.
+#[test]
+fn sources_that_do_not_record() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", CONFIG);
+    let ran = world.run("perfetto -c c --txt -o trace").good();
+    assert!(ran.stderr.contains("Not recorded, since no producer offers it: flood"), "{ran:?}");
+    world.run("perfetto -c c --txt -o trace --strict").failed(3, "no producer offers flood");
+    let ran = world.run("tracebox record -c c --txt -o trace --strict -- true");
+    ran.failed(125, "no producer offers flood");
+
+    world.write("c", &CONFIG.replace("duration_ms: 300", ""));
+    for strict in ["", " --strict"] {
+        let first = producer(&world, Flood(1));
+        let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
+        perfetto.read_until("starting tracing");
+        world.wait_for(|state| {
+            state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
+        });
+        drop(first);
+        let told = perfetto.read_until("flood stopped at ");
+        assert!(told.ends_with(" s: its producer went away\n"), "{told:?}");
+        // One that comes later and stays is no loss.
+        let _second = producer(&world, Flood(1));
+        perfetto.signal(Signal::INT);
+        let ran = perfetto.end();
+        assert!(ran.stderr.contains("Lost: flood stopped at "), "{ran:?}");
+        match strict {
+            "" => ran.good(),
+            _ => ran.failed(3, "data was lost, and --strict was asked for"),
+        };
+    }
+}
+
 /// The flush of `perfetto` itself, before it stops a session, may lose as much as that of the service.
 #[test]
 fn a_producer_that_did_not_answer() {

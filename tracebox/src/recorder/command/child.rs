@@ -1,8 +1,9 @@
 //! The command that is recorded, and its say in the recording: its end ends the session.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::process::{Command, ExitStatus};
+use std::io::{ErrorKind, stderr};
+use std::os::fd::AsFd;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
@@ -35,6 +36,8 @@ pub(super) struct Child {
     /// Where producers in the command find the service.
     pub(super) sockets: Option<Sockets>,
     state: CommandState,
+    /// The trace is written to stdout, so the command's stdout must go elsewhere.
+    stdout_is_trace: bool,
     /// Why it never ran.
     pub(super) failure: Option<Failure>,
     signals: SignalCounter,
@@ -48,9 +51,14 @@ enum CommandState {
 }
 
 impl Child {
-    pub(super) fn new(command: Vec<OsString>, interrupts: InterruptSender) -> Self {
+    pub(super) fn new(
+        command: Vec<OsString>,
+        interrupts: InterruptSender,
+        stdout_is_trace: bool,
+    ) -> Self {
         Self {
             command,
+            stdout_is_trace,
             interrupts,
             sockets: None,
             state: CommandState::Waiting,
@@ -68,6 +76,10 @@ impl Child {
         if let Some(sockets) = &self.sockets {
             command.env("PERFETTO_PRODUCER_SOCK_NAME", &sockets.producer);
             command.env("PERFETTO_CONSUMER_SOCK_NAME", &sockets.consumer);
+        }
+        if self.stdout_is_trace {
+            let stderr = stderr().as_fd().try_clone_to_owned();
+            command.stdout(Stdio::from(stderr.context("cannot give the command our stderr")?));
         }
         let mut child = command.spawn().map_err(|error| {
             let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
@@ -122,6 +134,11 @@ impl Control for Child {
         Some(START_TIMEOUT)
     }
 
+    /// While the command runs, the terminal is the command's.
+    fn shows_progress(&self) -> bool {
+        matches!(self.state, CommandState::Over(_))
+    }
+
     fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
         if !all {
             console::say("Some data sources did not start in time; the command runs without them");
@@ -129,6 +146,17 @@ impl Control for Child {
         self.spawn().inspect_err(|failure| {
             self.failure = Some(failure.clone());
         })
+    }
+
+    /// A program of the command that ends takes its data sources with it, and has recorded all it did.
+    fn watches_later_producers(&self) -> bool {
+        false
+    }
+
+    fn session_ended(&mut self) {
+        if matches!(self.state, CommandState::Running(_)) {
+            console::say("The recording has ended before the command, which runs on unrecorded");
+        }
     }
 
     fn interrupted(&mut self, interrupt: Interrupt) -> Action {

@@ -9,7 +9,7 @@
 mod child;
 mod socket_directory;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -19,12 +19,13 @@ use self::child::Child;
 use self::socket_directory::SocketDirectory;
 use super::host::ServiceHost;
 use super::request::{Program, RecordRequest};
-use super::run::Recorder;
+use super::run::{Recorder, report};
 use crate::cli::{self, What};
 use crate::config::builtin::Purpose;
-use crate::failure::{EXIT_LOST, Ending, Failure};
+use crate::failure::{Ending, Failure};
 use crate::interrupt::InterruptQueue;
 use crate::output::Output;
+use crate::report::Outcome;
 
 /// Exit code when the recording failed and not the command: as `timeout` and `env` have it.
 const FAILED: u8 = 125;
@@ -35,6 +36,7 @@ const FAILED: u8 = 125;
 #[command(after_help = "Producers in the command find the sockets in their environment \
     (PERFETTO_PRODUCER_SOCK_NAME, PERFETTO_CONSUMER_SOCK_NAME).\n\
     Without a config: processes, system counters, and track events of the command.\n\
+    With -o - the trace goes to stdout, and what the command writes to stdout goes to stderr.\n\
     Exit code: the command's; 128 and the signal that killed it; 125 if the recording failed, or\n\
     data was lost and --strict asked for it;\n\
     126 if the command could not be run, 127 if there is none.")]
@@ -69,7 +71,8 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let recorder = Recorder { request: &request, config: &config, interrupts: &interrupts };
     let mut output = recorder.open_output().map_err(failed)?;
 
-    let mut child = Child::new(args.command, interrupts.sender());
+    let stdout_is_trace = request.out.as_deref() == Some(OsStr::new("-"));
+    let mut child = Child::new(args.command, interrupts.sender(), stdout_is_trace);
     let recorded = record(&recorder, &mut output, &mut child);
     if let Some(failure) = child.failure.take() {
         output.abandon();
@@ -78,14 +81,21 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     // The session may end before the command: by its duration, or by a failure.
     let status = child.join(&interrupts);
     match recorded {
-        Ok(()) => Ok(status.map_or(0, code)),
-        // All the data that the service has is in the trace.
-        Err(failure) if failure.code == EXIT_LOST => Err(failed(failure)),
+        Ok(outcome) => {
+            if let Some(outcome) = outcome {
+                report(&outcome, request.strict).map_err(failed)?;
+            }
+            Ok(status.map_or(0, code))
+        }
         Err(failure) => Err(failed(output.abandoned(failure))),
     }
 }
 
-fn record(recorder: &Recorder<'_>, output: &mut Output, child: &mut Child) -> Result<(), Failure> {
+fn record(
+    recorder: &Recorder<'_>,
+    output: &mut Output,
+    child: &mut Child,
+) -> Result<Option<Outcome>, Failure> {
     let directory = SocketDirectory::create()?;
     let sockets = directory.sockets();
     let host = ServiceHost::listen(&sockets)?;
