@@ -157,7 +157,7 @@ mod tests {
             ("record", "record", 0),
             ("recrod", "record", 2),
             ("recod", "record", 1),
-            ("sched", "record", 5),
+            ("sched", "record", 4),
             ("", "abc", 3),
         ] {
             assert_eq!(edit_distance(a, b), distance, "{a} {b}");
