@@ -1,7 +1,7 @@
 //! The system calls that clients and the daemon share: clocks, sleeping, shared memory, sockets.
 //!
-//! Everything is `rustix`, `nix` or the standard library, safe and typed, but for two files: [`shm`], which maps
-//! memory, and `tsc`, which reads a register. Descriptors are always owned values and always close on exec.
+//! Everything is `rustix` or the standard library, safe and typed, but for four files: [`shm`], which maps memory,
+//! `tsc`, which reads a register, `socket/credentials` and `socket/vsock`, which speak of types that rustix lacks.
 //! What only a daemon asks of the system is in the crate `daemon`, module `system`.
 //!
 //! | file | calls | for |

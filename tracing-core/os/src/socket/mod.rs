@@ -4,6 +4,7 @@
 //! beside its bytes; other families carry none.
 
 mod address;
+mod credentials;
 mod listen;
 mod stream;
 mod vsock;
@@ -12,5 +13,6 @@ mod vsock;
 mod tests;
 
 pub use self::address::{Address, AddressError, Defaults, defaults};
+pub use self::credentials::Credentials;
 pub use self::listen::{ListenError, Listener};
-pub use self::stream::{Credentials, Received, Stream};
+pub use self::stream::{Received, Stream};

@@ -11,6 +11,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
 };
 
+use super::credentials::{self, Credentials};
 use super::listen::unix_socket;
 use super::{Address, vsock};
 use crate::{failed, failed_with_name};
@@ -21,17 +22,6 @@ use abi::error::OsError;
 pub struct Stream {
     fd: OwnedFd,
     unix: bool,
-}
-
-/// Who opened the other end, as the kernel recorded it at that moment.
-///
-/// It is not the process that holds the socket now, if it was passed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credentials {
-    /// Effective user. Zero for families that do not tell.
-    pub uid: u32,
-    /// Process; none where the family does not tell, or it lives in a namespace we do not see.
-    pub pid: Option<i32>,
 }
 
 /// What one [`Stream::receive`] got.
@@ -125,12 +115,7 @@ impl Stream {
         if !self.unix {
             return Ok(Credentials { uid: 0, pid: None });
         }
-        // Not rustix: its type has no value for the zero that stands for a process in a foreign
-        // namespace.
-        let cred =
-            nix::sys::socket::getsockopt(&self.fd, nix::sys::socket::sockopt::PeerCredentials)
-                .map_err(|errno| OsError::new("getsockopt", errno as i32))?;
-        Ok(Credentials { uid: cred.uid(), pid: Some(cred.pid()).filter(|pid| *pid > 0) })
+        credentials::of_peer(&self.fd)
     }
 
     /// Sends what fits now, with `fd` on the first byte. `Ok(0)`: no room.
