@@ -19,7 +19,6 @@
 //! offset of the field; so ends a message that stops in the middle of a field. There are no more fields
 //! after it, except where a string was not UTF-8.
 
-mod face;
 mod field;
 mod fields;
 #[cfg(feature = "alloc")]
@@ -32,6 +31,7 @@ mod named;
 mod packed;
 mod pieces;
 mod reader;
+mod reader_macro;
 mod scattered;
 mod take;
 mod text;

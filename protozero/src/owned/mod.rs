@@ -5,13 +5,13 @@
 //!  put.rs     field of a struct ──▶ Kind::put ──▶ Encoder     back to front, see encoder.rs
 //!  merge.rs   Field of the wire ──▶ Read::merge ──▶ field of a struct
 //!  kinds      scalar.rs  text.rs  nested.rs  map.rs
-//!  face.rs    the same without a derive: a table of the fields
+//!  owned_macro.rs  the same without a derive: a table of the fields
 //! ```
 //!
 //! The `merge_*` functions say whether the field was understood; what was not is kept by the caller.
 
 mod encoder;
-pub mod face;
+pub mod owned_macro;
 mod map;
 mod merge;
 mod nested;

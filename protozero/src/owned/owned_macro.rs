@@ -62,7 +62,7 @@ macro_rules! __owned {
                 $crate::rt::owned::put_unknown(out, &self.unknown_fields);
                 $(
                     $(#[$meta])*
-                    $crate::rt::owned::face::$shape::put
+                    $crate::rt::owned::owned_macro::$shape::put
                         $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
                         (out, $number, &self.$field);
                 )*
@@ -80,7 +80,7 @@ macro_rules! __owned {
                 let understood = match field.number {
                     $(
                         $(#[$meta])*
-                        $number $(| $more)* => $crate::rt::owned::face::$shape::merge
+                        $number $(| $more)* => $crate::rt::owned::owned_macro::$shape::merge
                             $(::<$($crate::rt::owned::$kind $(::<$of>)?),+>)?
                             (&mut self.$field, $(&mut self.$unknown,)? &field, context),
                     )*

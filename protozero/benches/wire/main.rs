@@ -17,11 +17,8 @@ use std::time::Instant;
 
 use protozero::{FixedSink, Writer};
 
-#[path = "wire/messages.rs"]
 mod messages;
-#[path = "wire/sums.rs"]
 mod sums;
-#[path = "wire/tables.rs"]
 mod tables;
 
 use messages::*;
