@@ -213,7 +213,7 @@ pub fn frames(input: &[u8]) {
         let mut stream = FrameReader::with_max(1000);
         let (mut out, mut end) = (Vec::new(), Ok(()));
         for block in bytes.chunks(piece) {
-            let mut frames = stream.feed(block);
+            let mut frames = stream.read_block(block);
             loop {
                 match frames.next_frame() {
                     Ok(Some(frame)) => out.push((frame.number, frame.offset, frame.body.to_vec())),

@@ -1,46 +1,48 @@
-//! Static descriptors: names, numbers and types of a schema, for those who read or print the text
-//! format. Nothing else in this crate looks at them.
+//! Static descriptors: names, numbers and types of a schema. Only the text format and dynamic
+//! messages use them.
 //!
-//! Messages refer to each other through functions, since a schema may be a circle.
+//! Messages refer to each other through functions, because the references of a schema may be
+//! circular.
 
 /// A message.
 #[derive(Debug)]
 pub struct MessageDescriptor {
     /// Full name, without a leading dot.
     pub name: &'static str,
-    /// In order of declaration.
+    /// Fields in order of declaration.
     pub fields: &'static [FieldDescriptor],
-    /// Extensions of it that were generated with it, by full name.
+    /// Extensions that were generated together with this message, by full name.
     pub extensions: &'static [FieldDescriptor],
-    /// Names of fields that are no more.
+    /// Names of deleted fields.
     pub reserved_names: &'static [&'static str],
-    /// It holds extensions only, in the ancient framing of a number and a message each.
+    /// True for a message set: it contains only extensions, in an old format with a type number and
+    /// a message for each.
     pub message_set: bool,
 }
 
 impl MessageDescriptor {
-    /// The same, with extensions.
+    /// Adds extensions.
     #[doc(hidden)]
     #[must_use]
     pub const fn extended(self, extensions: &'static [FieldDescriptor]) -> Self {
         Self { extensions, ..self }
     }
 
-    /// The same, with the names of fields that are no more.
+    /// Adds the names of deleted fields.
     #[doc(hidden)]
     #[must_use]
     pub const fn reserved(self, reserved_names: &'static [&'static str]) -> Self {
         Self { reserved_names, ..self }
     }
 
-    /// The same, in the framing of message sets.
+    /// Makes it a message set.
     #[doc(hidden)]
     #[must_use]
     pub const fn message_set(self) -> Self {
         Self { message_set: true, ..self }
     }
 
-    /// The field called `name`.
+    /// The field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&'static FieldDescriptor> {
         self.fields.iter().find(|f| f.name == name)
@@ -56,54 +58,55 @@ impl MessageDescriptor {
 /// A field.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDescriptor {
-    /// As in the schema.
+    /// Name in the schema.
     pub name: &'static str,
-    /// Its number.
+    /// Field number.
     pub number: u32,
-    /// How often it may stand.
+    /// How often the field may occur.
     pub label: Label,
-    /// Its type.
+    /// Type of the value.
     pub kind: Kind,
-    /// Whether absence can be told from the default. Says nothing about repeated fields and maps.
+    /// Whether a missing field differs from a default value. Has no meaning for repeated fields and
+    /// maps.
     pub presence: Presence,
-    /// The choice it belongs to.
+    /// Name of its oneof.
     pub oneof: Option<&'static str>,
-    /// A message framed by a pair of tags (a group) instead of a length.
+    /// True for a message between two tags (a group) instead of after a length.
     pub delimited: bool,
-    /// A string whose encoding must be checked: one that is not UTF-8 makes the message malformed.
+    /// True for a string that must be UTF-8: otherwise the message is malformed.
     pub utf8: bool,
 }
 
 impl FieldDescriptor {
-    /// The same, absent when it holds its default.
+    /// Makes it a field without presence: its default value is not written.
     #[doc(hidden)]
     #[must_use]
     pub const fn implicit(self) -> Self {
         Self { presence: Presence::Implicit, ..self }
     }
 
-    /// The same, which must not be absent.
+    /// Makes it required.
     #[doc(hidden)]
     #[must_use]
     pub const fn required(self) -> Self {
         Self { presence: Presence::Required, ..self }
     }
 
-    /// The same, member of the choice `name`.
+    /// Makes it a member of the oneof `name`.
     #[doc(hidden)]
     #[must_use]
     pub const fn of(self, name: &'static str) -> Self {
         Self { oneof: Some(name), ..self }
     }
 
-    /// The same, framed by tags.
+    /// Makes it a group.
     #[doc(hidden)]
     #[must_use]
     pub const fn delimited(self) -> Self {
         Self { delimited: true, ..self }
     }
 
-    /// The same, with its encoding checked.
+    /// Requires UTF-8.
     #[doc(hidden)]
     #[must_use]
     pub const fn utf8(self) -> Self {
@@ -111,25 +114,25 @@ impl FieldDescriptor {
     }
 }
 
-/// Whether the absence of a field can be told from its default.
+/// Whether a missing field differs from one with the default value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It can.
+    /// A missing field differs from a default value.
     Explicit,
-    /// It cannot: the default is not written.
+    /// There is no difference: the default value is not written.
     Implicit,
-    /// The schema wants it always there. Nothing here insists on that.
+    /// The schema requires the field. Nothing here enforces that.
     Required,
 }
 
-/// How often a field may stand in a message.
+/// How often a field may occur in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// At most once.
     Optional,
-    /// Any number of times, each with its own tag.
+    /// Any number of times, each with a tag.
     Repeated,
-    /// Any number of times, written as one run.
+    /// Any number of times, written as one packed field.
     Packed,
 }
 
@@ -140,12 +143,12 @@ pub struct EnumDescriptor {
     pub name: &'static str,
     /// Names and numbers in order of declaration.
     pub values: &'static [(&'static str, i32)],
-    /// Numbers without a name are no values: a message that holds one keeps it as an unknown field.
+    /// Only numbers with a name are valid: a message keeps another number as an unknown field.
     pub closed: bool,
 }
 
 impl EnumDescriptor {
-    /// The number called `name`.
+    /// The number with this name.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<i32> {
         self.values.iter().find(|v| v.0 == name).map(|v| v.1)
@@ -199,7 +202,7 @@ pub enum Kind {
     Map(&'static [Self; 2]),
 }
 
-/// A message.
+/// Declares a message.
 #[doc(hidden)]
 #[must_use]
 pub const fn message(name: &'static str, fields: &'static [FieldDescriptor]) -> MessageDescriptor {
@@ -214,12 +217,13 @@ macro_rules! __message_kind {
     };
 }
 
-/// The type of a field that holds a message.
+/// The type of a message field.
 #[doc(hidden)]
 pub use __message_kind as of;
 
 impl Kind {
-    /// What a `.proto` calls it: `uint32`, or the full name of a message or enumeration.
+    /// The name of the type in a `.proto` file: `uint32`, or the full name of a message or
+    /// enumeration.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -259,35 +263,35 @@ const fn field(name: &'static str, number: u32, label: Label, kind: Kind) -> Fie
     }
 }
 
-/// A singular field, in one line of generated code.
+/// Declares a singular field.
 #[doc(hidden)]
 #[must_use]
 pub const fn optional(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
     field(name, number, Label::Optional, kind)
 }
 
-/// A repeated field.
+/// Declares a repeated field.
 #[doc(hidden)]
 #[must_use]
 pub const fn repeated(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
     field(name, number, Label::Repeated, kind)
 }
 
-/// A packed field.
+/// Declares a packed field.
 #[doc(hidden)]
 #[must_use]
 pub const fn packed(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
     field(name, number, Label::Packed, kind)
 }
 
-/// A map.
+/// Declares a map.
 #[doc(hidden)]
 #[must_use]
 pub const fn map(name: &'static str, number: u32, kinds: &'static [Kind; 2]) -> FieldDescriptor {
     field(name, number, Label::Repeated, Kind::Map(kinds))
 }
 
-/// The type of a field that holds an `E`.
+/// The type of a field of enumeration `E`.
 #[doc(hidden)]
 #[must_use]
 pub const fn enum_kind<E: crate::Enumeration>() -> Kind {

@@ -1,33 +1,34 @@
-//! Enumerations: numbers of which some have names.
+//! Enumerations: 32-bit numbers, some of which have names.
 
 use core::fmt::{self, Debug};
 
 /// An enumeration of a schema.
 ///
-/// An *open* one takes any number: a newer peer may send a value we do not know, and it must survive
-/// a round trip. A *closed* one (proto2, and editions where the schema says so) has its values and no
-/// others; a message keeps the numbers of others among its unknown fields.
+/// An *open* enumeration accepts every number, so that a value from a newer peer survives a round
+/// trip. A *closed* one (proto2, and editions where the schema says so) accepts only its values; a
+/// message keeps other numbers among its unknown fields.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no protobuf enumeration",
+    message = "`{Self}` is not a protobuf enumeration",
     note = "derive `protozero::Enumeration` for an enum without data, or a struct around an `i32`"
 )]
 pub trait Enumeration: Copy + Default + PartialEq + Debug + 'static {
     /// Full name, without a leading dot.
     const NAME: &'static str;
 
-    /// Names and numbers in order of declaration; of two names of one number the first is ours.
+    /// Names and numbers in order of declaration. If one number has several names,
+    /// [`name`](Self::name) returns the first.
     const VALUES: &'static [(&'static str, i32)];
 
-    /// True if numbers outside of [`VALUES`](Self::VALUES) are no values.
+    /// True if only the numbers in [`VALUES`](Self::VALUES) are valid.
     const CLOSED: bool = false;
 
-    /// The value with this number; where that is no value, the default.
+    /// The value with this number. For an invalid number of a closed enumeration: the default.
     fn from_i32(number: i32) -> Self;
 
     /// The number of this value.
     fn to_i32(self) -> i32;
 
-    /// The value with this number, unless the enumeration is closed and has none.
+    /// The value with this number; `None` for an invalid number of a closed enumeration.
     #[must_use]
     fn try_from_i32(number: i32) -> Option<Self> {
         let known = !Self::CLOSED || Self::VALUES.iter().any(|value| value.1 == number);
@@ -41,14 +42,14 @@ pub trait Enumeration: Copy + Default + PartialEq + Debug + 'static {
         Self::VALUES.iter().find(|value| value.1 == number).map(|value| value.0)
     }
 
-    /// The value called `name`.
+    /// The value with this name.
     #[must_use]
     fn from_name(name: &str) -> Option<Self> {
         Self::VALUES.iter().find(|value| value.0 == name).map(|value| Self::from_i32(value.1))
     }
 }
 
-/// `Debug` of every enumeration: its name, or its number.
+/// `Debug` of every enumeration: the name, or the number if there is none.
 pub fn debug_enum<E: Enumeration>(value: E, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match value.name() {
         Some(name) => f.write_str(name),
@@ -56,13 +57,13 @@ pub fn debug_enum<E: Enumeration>(value: E, f: &mut fmt::Formatter<'_>) -> fmt::
     }
 }
 
-/// What every generated enum (a newtype over `i32`) has beside its values.
+/// Implements the common methods of generated enums, which are newtypes over `i32`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __enumeration {
     ($name:ident) => {
         impl $name {
-            /// Name of the value in the schema; none if this build does not know it.
+            /// Name of the value in the schema, or `None` if this build does not know the value.
             #[inline]
             #[must_use]
             pub fn name(self) -> ::core::option::Option<&'static str> {

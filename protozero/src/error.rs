@@ -1,5 +1,5 @@
-//! What can go wrong: one error for reading, one for writing. Both are small values that can be
-//! compared, and neither needs an allocator.
+//! One error type for reading and one for writing. Both are small and comparable, and neither
+//! allocates.
 
 use core::fmt;
 
@@ -8,42 +8,43 @@ use core::fmt;
 pub struct DecodeError {
     /// What is wrong.
     pub kind: DecodeErrorKind,
-    /// Byte offset of the offending field (its tag) or element, from the start of the bytes the
-    /// reader was made from.
+    /// Offset in bytes of the malformed field (its tag) or packed element, from the start of the
+    /// reader's input.
     pub offset: usize,
 }
 
-/// The ways bytes can fail to be a protobuf message.
+/// What can be wrong with the bytes of a message.
 ///
-/// As wide as a register on purpose: where a result is either a number or an error, the two then
-/// share whole registers, and code that reads a field does not take numbers to pieces.
+/// `repr(usize)`, so that a result of a number or an error fits whole registers and decoding needs
+/// no bit operations to separate them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(usize)]
 pub enum DecodeErrorKind {
-    /// A value, or the length in front of it, ends after the input does.
+    /// A value, or the length before it, continues after the end of the input.
     Truncated,
     /// A varint of more than ten bytes.
     VarintTooLong,
     /// Field number 0, or one above 2^29-1.
     FieldNumber,
-    /// The end of a group that is not open: of none, or of another than the innermost one.
+    /// The end tag of a group that is not open, or that is not the innermost open group.
     EndGroup,
-    /// A wire type that does not exist (6 and 7).
+    /// A wire type that does not exist (6 or 7).
     WireType,
-    /// A known field came with another wire type than its schema says.
+    /// A known field has another wire type than in its schema.
     WireTypeMismatch,
-    /// A packed run of fixed-width numbers is not a multiple of their width.
+    /// The length of a packed field is not a multiple of its element width.
     PackedLength,
     /// A string that is not UTF-8.
     Utf8,
     /// Messages or groups nested deeper than [`limits::DEPTH_MAX`](crate::decode::limits::DEPTH_MAX).
     TooDeep,
-    /// More elements than the decoder's budget allows.
+    /// More elements than the decoder's limit allows.
     TooManyElements,
-    /// Structs of more bytes than so short an input may ask for; see [`Message::decode`](crate::Message::decode).
+    /// Decoded structs would take more memory than allowed for an input of this size; see
+    /// [`Message::decode`](crate::Message::decode).
     TooMuchMemory,
-    /// More input than the decoder's budget allows.
+    /// The input is larger than the decoder's limit allows.
     TooLarge,
 }
 
@@ -64,11 +65,13 @@ impl fmt::Display for DecodeErrorKind {
             Self::EndGroup => "end of a group that is not open",
             Self::WireType => "unknown wire type",
             Self::WireTypeMismatch => "wire type differs from the schema",
-            Self::PackedLength => "packed run is not a multiple of its element width",
+            Self::PackedLength => "length of a packed field is not a multiple of its element width",
             Self::Utf8 => "string is not UTF-8",
             Self::TooDeep => "messages nested too deeply",
             Self::TooManyElements => "too many elements",
-            Self::TooMuchMemory => "the messages in so few bytes would take too much memory",
+            Self::TooMuchMemory => {
+                "the decoded messages would take too much memory for an input of this size"
+            }
             Self::TooLarge => "message too large",
         })
     }
@@ -82,50 +85,51 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Why what was written is not complete.
+/// Why the written message is not complete.
 ///
-/// Setters never fail: after an error the stream swallows what follows and the error is reported
-/// once, by whoever finishes the stream.
+/// Setters never fail. After an error the stream ignores all further writes, and `finish` returns
+/// the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The caller's buffer of `capacity` bytes is full.
     Full {
-        /// Bytes the buffer holds.
+        /// Size of the buffer in bytes.
         capacity: usize,
     },
-    /// The writer of an open message was forgotten (`mem::forget`), and nothing behind it could be
+    /// The writer of an open message was leaked (`mem::forget`), so nothing after it could be
     /// written.
     Forgotten,
-    /// A message whose length was announced has `by` bytes more (or fewer, if negative) than that.
+    /// A message has `by` bytes more than its announced length; fewer, if `by` is negative.
     LengthMismatch {
-        /// Bytes written less bytes announced.
+        /// Written bytes minus announced bytes.
         by: i64,
     },
-    /// The sink had no memory to hand out (a shared-memory buffer the reader does not keep up with).
+    /// The sink had no memory left, for example because the reader of a shared-memory buffer is too
+    /// slow.
     Exhausted,
-    /// The sink handed out a range of `len` bytes: too short for a length field.
+    /// The sink returned a range of `len` bytes, which is too short for a length field.
     RangeTooShort {
-        /// Bytes of the range.
+        /// Length of the range.
         len: usize,
     },
-    /// A message or string of `len` bytes: more than a length field can tell (2^28-1 for messages,
-    /// 2^31-1 for strings and bytes).
+    /// A body of `len` bytes is longer than the maximum: 2^28-1 bytes for messages, 2^31-1 for
+    /// strings and bytes.
     TooLong {
-        /// Bytes of the body.
+        /// Length of the body.
         len: u64,
     },
-    /// A message whose length is still open does not fit the window of `len` bytes in which its
-    /// length could be stored: see `WindowSink`.
+    /// An open message does not fit the window of `len` bytes, in which its length must be stored:
+    /// see `WindowSink`.
     WindowFull {
-        /// Bytes of the window.
+        /// Length of the window.
         len: usize,
     },
-    /// What takes the bytes out of a sink's window failed; the sink has the reason.
+    /// The output of a `WindowSink` failed; the sink has the reason.
     Output,
-    /// An owned message with more than `depth` levels of messages inside it: no reader goes so deep.
+    /// An owned message contains more than `depth` levels of messages. No decoder accepts that.
     TooDeep {
-        /// Levels that can be written.
+        /// Maximum number of levels.
         depth: u32,
     },
 }
@@ -134,7 +138,9 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { capacity } => write!(f, "buffer of {capacity} bytes is full"),
-            Self::Forgotten => f.write_str("the writer of an open message was forgotten"),
+            Self::Forgotten => {
+                f.write_str("the writer of an open message was leaked (mem::forget)")
+            }
             Self::LengthMismatch { by } => {
                 write!(f, "message differs by {by} bytes from the length announced for it")
             }
@@ -142,7 +148,10 @@ impl fmt::Display for WriteError {
             Self::RangeTooShort { len } => write!(f, "range of {len} bytes is too short"),
             Self::TooLong { len } => write!(f, "body of {len} bytes is too long"),
             Self::WindowFull { len } => {
-                write!(f, "message outgrows the window of {len} bytes that its length waits in")
+                write!(
+                    f,
+                    "message does not fit the window of {len} bytes in which its length must be stored"
+                )
             }
             Self::Output => f.write_str("the output behind the window failed"),
             Self::TooDeep { depth } => write!(f, "messages nested deeper than {depth} levels"),

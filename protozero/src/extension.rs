@@ -1,16 +1,16 @@
-//! Extensions: fields that one schema adds to a message of another.
+//! Extensions: fields that one schema adds to a message of another schema.
 //!
 //! ```text
 //!  extend Base { optional int32 priority = 100; }
 //!
-//!  Base { known fields, unknown_fields }        the struct knows nothing of field 100
+//!  Base { known fields, unknown_fields }        the struct has no member for field 100
 //!                            │
-//!        Extension { 100, Single<Int32> }       a constant that knows where it is and what it holds
+//!        Extension { 100, Single<Int32> }       a constant with its number and type
 //! ```
 //!
-//! An extension is a typed view of a message's unknown fields, so a message carries extensions that its
-//! own code was never told of, and hands them on verbatim until somebody sets them. Generated code
-//! has a constant for each; by hand:
+//! An extension is a typed view of a message's unknown fields. A message therefore keeps extensions
+//! that its own code does not know, and encodes them unchanged until a program sets them. Generated
+//! code has a constant for each extension. Without generated code:
 //!
 #![cfg_attr(feature = "derive", doc = "```")]
 #![cfg_attr(not(feature = "derive"), doc = "```text")]
@@ -49,7 +49,7 @@ pub use crate::owned::{
     Sfixed64, Sint32, Sint64, Text, Uint32, Uint64,
 };
 
-/// A field that may stand in messages of type `E`, of shape `S`: [`Single`], [`Repeated`],
+/// A field that extends messages of type `E`. `S` is its shape: [`Single`], [`Repeated`],
 /// [`Packed`] or [`Unpacked`] of a kind.
 pub struct Extension<E, S> {
     name: &'static str,
@@ -58,34 +58,34 @@ pub struct Extension<E, S> {
 }
 
 impl<E, S: Shape> Extension<E, S> {
-    /// The extension called `name`, in full and without a leading dot, in field `number`.
+    /// An extension with its full name (without a leading dot) and its field number.
     ///
     /// # Panics
-    /// When `number` is 0 or above 2^29-1: in a `const`, a compile error.
+    /// If `number` is 0 or above 2^29-1. In a `const`, that is a compile error.
     #[must_use]
     pub const fn new(name: &'static str, number: u32) -> Self {
         assert!(number != 0 && number <= tag::NUMBER_MAX, "field number out of range");
         Self { name, number, of: PhantomData }
     }
 
-    /// Its full name, without a leading dot.
+    /// Full name, without a leading dot.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its field number.
+    /// Field number.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// Its value among `fields`, of which others are passed over: those of a reader, say. Fields of a
-    /// foreign wire type do not count.
+    /// Reads the value from `fields`, for example those of a reader. Ignores other fields, and
+    /// fields with another wire type.
     ///
     /// # Errors
-    /// [`DecodeError`] if a field holds a malformed message, run or string; the offset counts from
-    /// the beginning of that field.
+    /// [`DecodeError`] if a field contains a malformed message, packed field or string. The offset
+    /// counts from the start of that field.
     pub fn read<'a>(
         &self,
         fields: impl IntoIterator<Item = Field<'a>>,
@@ -99,25 +99,25 @@ impl<E, S: Shape> Extension<E, S> {
         Ok(value)
     }
 
-    /// Appends `value` to the open message `scope`, which is one of type `E`.
+    /// Appends `value` to the open message `scope`, which must be one of type `E`.
     ///
     /// # Errors
-    /// [`WriteError`] if `value` is too long or nested too deeply; nothing is written then.
+    /// [`WriteError`] if `value` is too long or has too many levels; nothing is written then.
     pub fn append(&self, scope: &mut Scope<'_>, value: &S::Set) -> Result<(), WriteError> {
-        encoded(&Alone { extension: self, value }, false, |bytes| {
+        encoded(&ExtensionMessage { extension: self, value }, false, |bytes| {
             scope.raw(bytes);
             Ok(())
         })
     }
 }
 
-/// A message of one extension and nothing else.
-struct Alone<'e, E, S: Shape> {
+/// A message that consists of one extension.
+struct ExtensionMessage<'e, E, S: Shape> {
     extension: &'e Extension<E, S>,
     value: &'e S::Set,
 }
 
-impl<E, S: Shape> Encode for Alone<'_, E, S> {
+impl<E, S: Shape> Encode for ExtensionMessage<'_, E, S> {
     fn encode_fields(&self, out: &mut Encoder<'_>) {
         S::put(out, self.extension.number, self.value);
     }
@@ -137,20 +137,20 @@ impl<E, S> fmt::Debug for Extension<E, S> {
     }
 }
 
-/// A message that others may extend: one whose unknown fields are marked `extensions`.
+/// A message that other schemas may extend: its field of unknown fields is marked `extensions`.
 pub trait Extendable: Sized {
-    /// The fields it does not know, extensions among them.
+    /// The unknown fields, extensions included.
     fn unknown_fields(&self) -> &UnknownFields;
 
-    /// The fields it does not know, extensions among them.
+    /// The unknown fields, extensions included.
     fn unknown_fields_mut(&mut self) -> &mut UnknownFields;
 
-    /// True if a field of this number is there, readable or not.
+    /// True if there is a field with this number, even if it cannot be decoded.
     fn has_extension<S: Shape>(&self, extension: &Extension<Self, S>) -> bool {
         self.unknown_fields().iter().any(|field| field.number == extension.number)
     }
 
-    /// The value: an `Option` of a [`Single`] one, a `Vec` of the others.
+    /// The value: an `Option` for a [`Single`] extension, a `Vec` for the others.
     ///
     /// # Errors
     /// As [`Extension::read`].
@@ -158,14 +158,14 @@ pub trait Extendable: Sized {
         extension.read(self.unknown_fields().iter())
     }
 
-    /// Puts `value` in place of the value it has. It stands behind the other unknown fields then.
+    /// Replaces the value. The new field is the last of the unknown fields.
     ///
     /// # Panics
-    /// If `value` is longer than 2^31-1 bytes or nested deeper than readers go.
+    /// If `value` is longer than 2^31-1 bytes or has more levels than decoders accept.
     fn set_extension<S: Shape>(&mut self, extension: &Extension<Self, S>, value: &S::Set) {
         self.clear_extension(extension);
         let unknown = self.unknown_fields_mut();
-        let done = encoded(&Alone { extension, value }, false, |bytes| {
+        let done = encoded(&ExtensionMessage { extension, value }, false, |bytes| {
             unknown.push_encoded(bytes);
             Ok(())
         });
@@ -174,7 +174,7 @@ pub trait Extendable: Sized {
         }
     }
 
-    /// Forgets the value.
+    /// Removes the value.
     fn clear_extension<S: Shape>(&mut self, extension: &Extension<Self, S>) {
         if self.has_extension(extension) {
             self.unknown_fields_mut().retain(|field| field.number != extension.number);
@@ -182,15 +182,15 @@ pub trait Extendable: Sized {
     }
 }
 
-/// How often an extension may stand in a message, and how it is written.
+/// How often an extension may occur in a message, and how it is encoded.
 pub trait Shape {
-    /// What reading gives.
+    /// The result of reading.
     type Value: Default;
 
-    /// What is set: a slice of the elements, or the one value.
+    /// The argument of setting: the value, or a slice of the elements.
     type Set: ?Sized;
 
-    /// Takes one field over; what is no value of this kind is passed over.
+    /// Merges one field. Ignores a field that is not of this kind.
     ///
     /// # Errors
     /// As [`Extension::read`].
@@ -212,11 +212,11 @@ pub struct Single<K>(PhantomData<K>);
 #[derive(Debug)]
 pub struct Repeated<K>(PhantomData<K>);
 
-/// Any number of numbers, in one field.
+/// Any number of numbers, in one packed field.
 #[derive(Debug)]
 pub struct Packed<K>(PhantomData<K>);
 
-/// Any number of numbers, in a field each.
+/// Any number of numbers, one field each.
 #[derive(Debug)]
 pub struct Unpacked<K>(PhantomData<K>);
 

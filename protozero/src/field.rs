@@ -1,5 +1,5 @@
-//! Fields of every kind by their number, appended to an open message: what a generated writer's setters
-//! are made of, and what a writer by hand calls.
+//! Functions that append a field of a given type and number to an open message. Generated setters
+//! call them, and so can hand-written code.
 //!
 //! ```
 //! use protozero::{FixedSink, WriteError, field};
@@ -17,8 +17,8 @@
 //! # Ok::<(), WriteError>(())
 //! ```
 //!
-//! The number `N`, 1 to 2^29 - 1, is a constant, so that the tag is one too; any other does not
-//! compile. Nothing here fails: a sink that is full says so when the stream is finished.
+//! The number `N`, 1 to 2^29 - 1, is a constant, so the tag is computed at compile time; an invalid
+//! number does not compile. Nothing here fails: `finish` reports a full sink.
 
 use crate::Writer;
 use crate::encode::{Scope, packed};
@@ -34,7 +34,7 @@ macro_rules! scalars {
             scope.$wire::<N>($convert);
         }
 
-        /// The same, as a packed run; empty is a tag and a zero.
+        /// Appends a packed field. Without elements it is a tag and a zero.
         #[inline]
         pub fn $packed<const N: u32>(
             scope: &mut Scope<'_>,
@@ -46,7 +46,7 @@ macro_rules! scalars {
     };
 }
 
-// Signed numbers and enums are widened with their sign first: a negative one takes ten bytes.
+// Signed numbers and enums are sign-extended first, so a negative one takes ten bytes.
 scalars! {
     /// Appends an `int32`.
     int32, packed_int32, i32, varint, 0, |v| i64::from(v) as u64;
@@ -90,7 +90,7 @@ pub fn string<const N: u32>(scope: &mut Scope<'_>, value: &str) {
     scope.bytes::<N>(value.as_bytes());
 }
 
-/// Appends one `bytes` or `string` field made of several pieces.
+/// Appends one `bytes` or `string` field whose content lies in several slices.
 #[inline]
 pub fn bytes_gather<const N: u32>(scope: &mut Scope<'_>, pieces: &[&[u8]]) {
     scope.bytes_gather::<N>(pieces);

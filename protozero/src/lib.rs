@@ -1,9 +1,10 @@
-//! Zero-copy, append-only protobuf: written once, where the bytes belong; read where they lie.
+//! Zero-copy, append-only protobuf. A writer stores each byte once, at its final place; a reader
+//! borrows the encoded bytes.
 //!
 //! # A message on the wire
 //!
-//! A message is a row of fields, each a *tag* (field number and wire type), then a value. There is
-//! no header and no end mark: whoever holds a message knows its length from outside.
+//! A message is a sequence of fields. A field is a *tag* (field number and wire type) and a value.
+//! There is no header and no end mark: the length of a message must be known from outside.
 //!
 //! ```text
 //!  message { 1: 300   2: "hi"   3: { 1: 5 } }
@@ -16,12 +17,14 @@
 //!   & type           & type                & type
 //! ```
 //!
-//! Wire types: 0 a varint, 1 eight bytes, 2 a length and as many bytes (strings, messages, packed
-//! runs), 5 four bytes; 3 and 4 begin and end a group, a nested message without a length.
+//! Wire types: 0 is a varint; 1 is eight bytes; 2 is a length and that many bytes (strings,
+//! messages, packed fields); 5 is four bytes. 3 and 4 begin and end a group, which is a nested
+//! message without a length.
 //!
 //! # Quick start
 //!
-//! Generated writers and readers wrap [`Scope`] and [`Reader`]; by hand it looks like this:
+//! Generated writers and readers are wrappers around [`Scope`] and [`Reader`]. Without generated
+//! code:
 //!
 //! ```
 //! use protozero::{FixedSink, Reader, field};
@@ -43,7 +46,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! While a nested message is open its parent is borrowed; writing to the parent in between does not
+//! An open nested message borrows its parent. Code that writes to the parent in between does not
 //! compile:
 //!
 //! ```compile_fail,E0499
@@ -58,19 +61,20 @@
 //!
 //! # How a length is written before it is known
 //!
-//! One byte is reserved for it and filled in when the message ends. If the message turns out to be longer
-//! than one byte can tell, the body moves on by up to three bytes, for which room was kept. And if by
-//! then the byte lies in memory already given away (a chunk of shared memory that the service may be
-//! reading), it was made four before, and the sink gets the length and sends it after: [`Sink::fill`].
-//! [`encode`] draws it.
+//! The writer reserves one byte and stores the length there when the message ends. A body longer
+//! than 127 bytes is moved back by up to three bytes, for which the writer keeps space. If the
+//! reserved byte is about to leave the writer's memory (a chunk of shared memory that goes to the
+//! service), the writer first extends it to four bytes. Later it passes the length to the sink:
+//! [`Sink::fill`]. [`encode`] shows this in drawings.
 //!
 //! # What it needs
 //!
-//! Without features: `core`. Writing into the caller's memory or through a window, rewriting and
-//! reading need neither std nor an allocator. `alloc` adds sinks that grow and owned messages, `derive`
-//! a derive macro for those that are not generated, `text` the text format, `dynamic` messages of any
-//! schema, `bytes` that crate's buffers as places to write to and as fields, `std` files to write to.
-//! `small` makes setters calls: half the code where it is built for size, and four to eight times the instructions.
+//! Without features, the crate needs only `core`: writing into the caller's memory or through a
+//! window, rewriting, and reading. `alloc` adds growing sinks and owned messages, `derive` a derive
+//! macro for hand-written messages, `text` the text format, and `dynamic` messages of a schema that
+//! is loaded at run time. `bytes` supports the buffers of that crate as outputs and as field types;
+//! `std` adds output to `io::Write`. `small` compiles setters as function calls: half the code in
+//! builds for size, and four to eight times the instructions.
 //!
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
@@ -79,10 +83,10 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-/// The crate of that name: generated fields may be of its type `Bytes`.
+/// The `bytes` crate. Generated fields can have its type `Bytes`.
 #[cfg(feature = "bytes")]
 pub extern crate bytes;
-// What the derive macros write names the crate from outside.
+// The derive macros emit paths that begin with `protozero`.
 #[cfg(feature = "dynamic")]
 extern crate self as protozero;
 #[cfg(all(test, not(feature = "std")))]
@@ -137,7 +141,7 @@ pub use sink::{FixedSink, RangesSink, WindowSink};
 #[cfg(feature = "alloc")]
 pub use unknown::UnknownFields;
 
-/// The snippets of the guide and of the page on lengths, as tests.
+/// Compiles and runs the examples of docs/protozero.md and docs/lengths.md.
 #[cfg(all(doctest, feature = "std", feature = "derive"))]
 mod guide {
     #[doc = include_str!("../../docs/protozero.md")]
@@ -145,7 +149,7 @@ mod guide {
     #[doc = include_str!("../../docs/lengths.md")]
     mod lengths {}
 
-    /// A struct lists every number its oneof has.
+    /// A struct must list every field number of its oneof.
     ///
     /// ```
     /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
@@ -154,7 +158,7 @@ mod guide {
     ///     #[pb(int32, 1)] One(i32),
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
-    /// struct Told { #[pb(oneof, 1, 3, 2)] choice: Option<Choice> }
+    /// struct Listed { #[pb(oneof, 1, 3, 2)] choice: Option<Choice> }
     /// ```
     ///
     /// ```compile_fail,E0080
@@ -164,10 +168,10 @@ mod guide {
     ///     #[pb(int32, 1)] One(i32),
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
-    /// struct Told { #[pb(oneof, 1, 3)] choice: Option<Choice> }
+    /// struct Listed { #[pb(oneof, 1, 3)] choice: Option<Choice> }
     /// ```
     ///
-    /// So does one that borrows, and one with a parameter as soon as it is used.
+    /// The same check exists for structs that borrow. A generic struct is checked when it is used.
     ///
     /// ```compile_fail,E0080
     /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
@@ -175,7 +179,7 @@ mod guide {
     ///     #[pb(string, 2)] Two(&'a str),
     /// }
     /// #[derive(protozero::MessageView, Clone, Debug, Default, PartialEq)]
-    /// struct Told<'a> { #[pb(oneof, 1, 3)] choice: Option<Choice<'a>> }
+    /// struct Listed<'a> { #[pb(oneof, 1, 3)] choice: Option<Choice<'a>> }
     /// ```
     ///
     /// ```compile_fail,E0080
@@ -184,17 +188,17 @@ mod guide {
     ///     #[pb(int32, 2)] Two(i32),
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
-    /// struct Told<T: protozero::Message> {
+    /// struct Listed<T: protozero::Message> {
     ///     #[pb(oneof, 1)] choice: Option<Choice>,
     ///     #[pb(message, 3)] nested: Option<T>,
     /// }
     /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
     /// struct Empty {}
-    /// let _ = protozero::Message::encode_to_vec(&Told::<Empty>::default());
+    /// let _ = protozero::Message::encode_to_vec(&Listed::<Empty>::default());
     /// ```
     mod oneofs {}
 
-    /// A value of a closed enumeration that is more than 32 bits.
+    /// A value of a closed enumeration must fit 32 bits.
     ///
     /// ```compile_fail,E0080
     /// #[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq)]

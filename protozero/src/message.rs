@@ -1,4 +1,4 @@
-//! Owned messages: plain structs that know how to become bytes and back.
+//! Owned messages: plain structs that can be encoded and decoded.
 //!
 //! ```text
 //!            decode, merge                         encode_*
@@ -7,28 +7,29 @@
 //!                                 └─ UnknownFields ┘  verbatim, behind the known ones
 //! ```
 //!
-//! `#[derive(protozero::Message)]` writes the two functions that differ from struct to struct, in
-//! generated code the macro `rt::owned!` out of a line per field. What
-//! protobuf asks of a parser holds: a singular number met again replaces the old value, a message
-//! met again is merged into the old one, repeated fields grow, packed and unpacked runs are the same
-//! thing, of a oneof the last member wins, and of a key the last value.
+//! `#[derive(protozero::Message)]` implements the two functions that are specific to a struct;
+//! generated code uses the macro `rt::owned!` with one line per field. Decoding follows the rules
+//! of protobuf: a repeated occurrence of a singular number replaces the old value, of a singular
+//! message is merged into the old one, repeated fields grow, packed and unpacked elements are
+//! equivalent, the last member of a oneof wins, and so does the last value of a map key.
 //!
-//! Where protobuf leaves a choice, what does not fit is no error but unknown: a field of a known
-//! number with a foreign wire type, a number that a closed enumeration has not, a `string` that is not
-//! UTF-8 (the C++ tools never check those of proto2), and the whole entry of a map that holds one.
-//! A struct with a field `#[pb(unknown)]`, as generated ones have, keeps them there and writes them
-//! again; one without it drops them, as it drops unknown fields, and nobody is told. A string
+//! Where protobuf leaves a choice, a field that does not fit is unknown and not an error: a known
+//! number with another wire type, a number without a value in a closed enumeration, a `string` that
+//! is not UTF-8 (the C++ tools never check strings of proto2), and a whole map entry that contains
+//! one of these. A struct with a field `#[pb(unknown)]`, which generated structs have, keeps
+//! unknown fields there and writes them again; a struct without it drops them silently. A string
 //! declared `utf8` is an error instead ([`DecodeErrorKind::Utf8`](crate::DecodeErrorKind::Utf8)).
 //!
-//! The same value gives the same bytes: fields in the order of their declaration, entries of a map in
-//! the order of their keys, lengths in their shortest form.
+//! The same value has the same bytes: fields in order of declaration, map entries in key order, and
+//! lengths in their shortest form.
 //!
 //! # Depth
 //!
-//! Both directions refuse messages nested deeper than [`DEPTH_MAX`](crate::decode::limits::DEPTH_MAX)
-//! levels, so neither overflows the stack, and what is encoded can be decoded. What the compiler
-//! derives (`Drop`, `Clone`, `PartialEq`, `Debug`) recurses as deep as the value goes: a chain of a
-//! hundred thousand boxes, which only code can build and no input, is to be taken apart in a loop.
+//! Encoding and decoding refuse messages with more than
+//! [`DEPTH_MAX`](crate::decode::limits::DEPTH_MAX) levels, so neither overflows the stack, and
+//! every encoded message can be decoded. The derived `Drop`, `Clone`, `PartialEq` and `Debug`
+//! recurse as deep as the value does. Only code, never input, can build a deeper value; such code
+//! must also drop it in a loop.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -41,23 +42,23 @@ pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
 use crate::owned::{Encode, Merge, count, encoded, frame, merge_all, to_front, to_vec};
 
-/// What decoding may allocate for the structs of nested messages, in bytes per byte of input.
+/// Memory that decoding may allocate for structs of nested messages, in bytes per byte of input.
 ///
-/// An empty nested message takes two bytes on the wire and a whole struct in memory; without a
-/// bound a small request could ask for gigabytes.
+/// An empty nested message has two bytes on the wire and a whole struct in memory: without a limit,
+/// a small request could allocate gigabytes.
 pub(crate) const GROWTH_MAX: usize = 512;
 
-/// What decoding may allocate for nested messages whatever the size of the input, in bytes: thousands of
-/// honest messages of hundreds of fields, few of which are set.
+/// Bytes that decoding may allocate for nested messages of any input. Thousands of regular messages
+/// with hundreds of mostly unset fields fit.
 pub(crate) const GROWTH_FREE: usize = 32 << 20;
 
-/// A place to append encoded messages to: a vector, a stream, and with the feature `bytes` every
-/// `bytes::BufMut`.
+/// An output to which encoded messages are appended: a vector, a stream, or with feature `bytes`
+/// every `bytes::BufMut`.
 pub trait Append {
     /// Appends one encoded message.
     ///
     /// # Errors
-    /// [`WriteError`] if it has no room; nothing is appended then.
+    /// [`WriteError`] if the output has no space; nothing is appended then.
     fn append_message(&mut self, message: &[u8]) -> Result<(), WriteError>;
 }
 
@@ -81,7 +82,7 @@ impl<B: bytes::BufMut> Append for B {
     }
 }
 
-/// Each message is a root message of the stream.
+/// Each message becomes a root message of the stream.
 impl<S: Sink> Append for StreamOf<S> {
     fn append_message(&mut self, message: &[u8]) -> Result<(), WriteError> {
         self.root().raw(message);
@@ -89,29 +90,29 @@ impl<S: Sink> Append for StreamOf<S> {
     }
 }
 
-/// The methods that owned messages and views have in common, given to both under the same names.
+/// The methods that [`Message`] and [`MessageView`] have in common.
 macro_rules! encoding {
     () => {
-        /// Bytes of the encoding of this message, if it has one.
+        /// Length of the encoded message in bytes; 0 if it cannot be encoded.
         #[must_use]
         fn encoded_len(&self) -> usize {
             count(self)
         }
 
-        /// The encoding of this message.
+        /// Encodes this message.
         ///
         /// # Errors
         /// [`WriteError::TooLong`] if it has more than 2^31-1 bytes, [`WriteError::TooDeep`] if it
-        /// is nested deeper than readers go.
+        /// has more levels than decoders accept.
         fn try_encode_to_vec(&self) -> Result<Vec<u8>, WriteError> {
             to_vec(self, false)
         }
 
-        /// The encoding of this message.
+        /// Encodes this message.
         ///
         /// # Panics
-        /// Where [`try_encode_to_vec`](Self::try_encode_to_vec) has an error: if no reader would
-        /// accept the message, for its size or its depth.
+        /// If [`try_encode_to_vec`](Self::try_encode_to_vec) returns an error: no decoder would
+        /// accept a message of this size or depth.
         #[must_use]
         fn encode_to_vec(&self) -> Vec<u8> {
             match self.try_encode_to_vec() {
@@ -120,20 +121,20 @@ macro_rules! encoding {
             }
         }
 
-        /// Appends the encoding of this message to a vector, a stream or another [place](Append).
+        /// Appends the encoded message to a vector, a stream or another [output](Append).
         ///
         /// # Errors
-        /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and those of the output; nothing is
+        /// Those of [`try_encode_to_vec`](Self::try_encode_to_vec) and of the output; nothing is
         /// appended then.
         fn encode(&self, output: &mut impl Append) -> Result<(), WriteError> {
             encoded(self, false, |bytes| output.append_message(bytes))
         }
 
-        /// Writes the encoding of this message to the front of `buffer`; its length in bytes.
+        /// Writes the encoded message to the start of `buffer` and returns its length in bytes.
         ///
         /// # Errors
-        /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and [`WriteError::Full`] if `buffer` is
-        /// too short; what it holds then is unspecified.
+        /// Those of [`try_encode_to_vec`](Self::try_encode_to_vec), and [`WriteError::Full`] if
+        /// `buffer` is too short. The content of `buffer` is unspecified then.
         fn encode_to_slice(&self, buffer: &mut [u8]) -> Result<usize, WriteError> {
             to_front(self, buffer)
         }
@@ -141,8 +142,8 @@ macro_rules! encoding {
         /// Writes all fields into the open message `scope`.
         ///
         /// # Errors
-        /// As [`try_encode_to_vec`](Self::try_encode_to_vec); nothing is written then. Errors of the
-        /// stream are reported by the stream.
+        /// Those of [`try_encode_to_vec`](Self::try_encode_to_vec); nothing is written then. The
+        /// stream reports its own errors.
         fn encode_into(&self, scope: &mut Scope<'_>) -> Result<(), WriteError> {
             encoded(self, false, |bytes| {
                 scope.raw(bytes);
@@ -158,7 +159,7 @@ macro_rules! encoding {
             encoded(self, true, |bytes| output.append_message(bytes))
         }
 
-        /// The length of this message, as a varint, and the message.
+        /// Encodes the length of this message as a varint, and then the message.
         ///
         /// # Panics
         /// As [`encode_to_vec`](Self::encode_to_vec).
@@ -170,14 +171,14 @@ macro_rules! encoding {
             }
         }
 
-        /// Back to a message without fields.
+        /// Removes all fields.
         fn clear(&mut self) {
             *self = Self::default();
         }
     };
 }
 
-/// A struct that stands for a protobuf message and owns all of it.
+/// A struct that represents a protobuf message and owns its content.
 ///
 #[cfg_attr(feature = "derive", doc = "```")]
 #[cfg_attr(not(feature = "derive"), doc = "```text")]
@@ -200,14 +201,15 @@ macro_rules! encoding {
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + Debug {
-    /// The message encoded in `bytes`.
+    /// Decodes the message in `bytes`.
     ///
-    /// Structs of nested messages may take 32 MiB and 512 bytes for each byte of input, since an empty message
-    /// has two bytes and its struct may have thousands. For input that is trusted to ask for more, begin with
-    /// `default()` and [`merge_within`](Self::merge_within) a [`DecodeContext::new()`], which has no such bound.
+    /// Structs of nested messages may take 32 MiB plus 512 bytes for each byte of input, because an
+    /// empty message has two bytes on the wire and its struct may have thousands. To decode trusted
+    /// input without this limit, call [`merge_within`](Self::merge_within) on `default()` with a
+    /// [`DecodeContext::new()`].
     ///
     /// # Errors
-    /// [`DecodeError`] if `bytes` is no message, is nested too deeply, or asks for more memory
+    /// [`DecodeError`] if `bytes` is not a message, has too many levels, or needs more memory
     /// ([`DecodeErrorKind::TooMuchMemory`](crate::DecodeErrorKind::TooMuchMemory)).
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut message = Self::default();
@@ -215,19 +217,19 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
         Ok(message)
     }
 
-    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
+    /// Merges all fields of `bytes` into `self`, as if the encoded `self` came before them.
     ///
     /// # Errors
-    /// As [`Message::decode`]; the fields before the error are merged then.
+    /// Those of [`Message::decode`]; the fields before the error are merged.
     fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let growth = Cell::new(growth(bytes));
         self.merge_within(bytes, DecodeContext::new().with_growth(&growth))
     }
 
-    /// Takes over all fields of `bytes` within the budget of `context`.
+    /// Merges all fields of `bytes` into `self`, within the limits of `context`.
     ///
     /// # Errors
-    /// As [`Message::merge`].
+    /// Those of [`Message::merge`].
     fn merge_within(
         &mut self,
         bytes: &[u8],
@@ -236,20 +238,22 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
         merge_all(self, bytes, context)
     }
 
-    /// The message behind a length (a varint) at the front of `bytes`, which then begin after it.
+    /// Reads a length (a varint) and a message of that length from the start of `bytes`, and
+    /// advances `bytes` behind them.
     ///
     /// # Errors
-    /// As [`Message::decode`]; `bytes` stay as they are then.
+    /// Those of [`Message::decode`]; `bytes` does not change then.
     fn decode_length_delimited(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
         let mut message = Self::default();
         message.merge_length_delimited(bytes)?;
         Ok(message)
     }
 
-    /// Takes over the message behind a length at the front of `bytes`, which then begin after it.
+    /// Reads a length and merges the message of that length from the start of `bytes`, and advances
+    /// `bytes` behind them.
     ///
     /// # Errors
-    /// As [`Message::merge`]; `bytes` stay as they are then.
+    /// Those of [`Message::merge`]; `bytes` does not change then.
     fn merge_length_delimited(&mut self, bytes: &mut &[u8]) -> Result<(), DecodeError> {
         let (body, rest) = frame(bytes)?;
         let start = bytes.len() - rest.len() - body.len();
@@ -263,7 +267,8 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
 
 impl<M: Message> Message for Box<M> {}
 
-/// A struct that stands for a protobuf message and borrows strings and bytes from its encoding.
+/// A struct that represents a protobuf message and borrows its strings and bytes from the encoded
+/// message.
 ///
 #[cfg_attr(feature = "derive", doc = "```")]
 #[cfg_attr(not(feature = "derive"), doc = "```text")]
@@ -284,20 +289,20 @@ impl<M: Message> Message for Box<M> {}
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + Debug {
-    /// The message encoded in `bytes`.
+    /// Decodes the message in `bytes`.
     ///
     /// # Errors
-    /// As [`Message::decode`].
+    /// Those of [`Message::decode`].
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut message = Self::default();
         message.merge(bytes)?;
         Ok(message)
     }
 
-    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
+    /// Merges all fields of `bytes` into `self`, as if the encoded `self` came before them.
     ///
     /// # Errors
-    /// As [`Message::merge`].
+    /// Those of [`Message::merge`].
     fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
         let growth = Cell::new(growth(bytes));
         merge_all(self, bytes, DecodeContext::new().with_growth(&growth))
@@ -306,7 +311,7 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     encoding!();
 }
 
-/// Bytes of memory that decoding `bytes` may take for structs.
+/// Bytes of memory that decoding `bytes` may allocate for structs.
 pub(crate) fn growth(bytes: &[u8]) -> usize {
     bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE)
 }

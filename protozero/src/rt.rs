@@ -1,6 +1,8 @@
-//! Exactly the names generated and derived code may use. People have [`field`](crate::field) and the rest of the crate.
+//! The names that generated and derived code uses. Hand-written code uses [`field`](crate::field)
+//! and the rest of the crate.
 //!
-//! All is generic over the field number, so that tags are constants of the code they end up in.
+//! The functions are generic over the field number, so that tags are constants in the code that
+//! calls them.
 
 pub use crate::__enumeration as enumeration;
 pub use crate::__reader as reader;
@@ -25,7 +27,7 @@ pub use crate::owned;
 pub use crate::service::CallError;
 pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
 pub use crate::wire::zigzag;
-/// What generated code keeps on the heap, under the names it has in programs with std.
+/// Heap types of generated code, under the same names with and without std.
 #[cfg(feature = "alloc")]
 pub mod heap {
     pub use alloc::boxed::Box;
@@ -42,20 +44,21 @@ pub trait Writer<'w>: Sized {
     /// Full name of the message, without a leading dot.
     const NAME: &'static str;
 
-    /// A writer of the message `scope` has opened.
+    /// Writes into the message that `scope` opened.
     fn from_scope(scope: Scope<'w>) -> Self;
 
-    /// The open message, for fields its schema does not know: extensions, and what is copied.
+    /// The open message, for fields that its schema does not contain: extensions, and copied
+    /// fields.
     fn scope_mut(&mut self) -> &mut Scope<'w>;
 
-    /// Appends a field as a reader met it, tag included: see [`Scope::append_field`].
+    /// Appends a field from a reader, with its tag: see [`Scope::append_field`].
     #[inline]
     fn append_field(&mut self, field: &Field<'_>) {
         self.scope_mut().append_field(field);
     }
 }
 
-/// Declares a writer, out of a line per field.
+/// Declares a writer from one line per field.
 ///
 /// ```
 /// use protozero::{FixedSink, Writer, rt};
@@ -88,7 +91,7 @@ macro_rules! __writer {
                 $(, $other:ident)?;
         )*
     ) => {
-        #[doc = ::core::concat!("Writes a `", $full, "`; dropping it closes the message.")]
+        #[doc = ::core::concat!("Writes a `", $full, "`. Dropping it closes the message.")]
         pub struct $name<'w> {
             s: $crate::Scope<'w>,
         }
@@ -105,9 +108,9 @@ macro_rules! __writer {
             }
         }
 
-        #[allow(dead_code, non_snake_case, clippy::all, reason = "made for whoever needs it")]
+        #[allow(dead_code, non_snake_case, clippy::all, reason = "a program may use only a part of it")]
         impl $name<'_> {
-            /// Appends already encoded fields, verbatim.
+            /// Appends encoded fields unchanged.
             #[inline]
             pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
                 $crate::rt::raw(&mut self.s, fields);
@@ -175,7 +178,7 @@ macro_rules! __setter {
             self
         }
 
-        /// The same, out of several pieces.
+        /// Appends the same field; its content lies in several slices.
         #[inline]
         pub fn $gather(&mut self, parts: &[&[u8]]) -> &mut Self {
             $crate::rt::bytes_gather::<$number>(&mut self.s, parts);
@@ -189,7 +192,7 @@ macro_rules! __setter {
             $crate::rt::message::<$number, _>(&mut self.s)
         }
 
-        /// The same, whose body is encoded already.
+        /// Appends the same field; `body` is encoded already.
         #[inline]
         pub fn $raw(&mut self, body: &[u8]) -> &mut Self {
             $crate::rt::message_raw::<$number>(&mut self.s, body);
@@ -203,7 +206,7 @@ macro_rules! __setter {
             $crate::rt::group::<$number, _>(&mut self.s)
         }
 
-        /// The same, whose body is encoded already.
+        /// Appends the same field; `body` is encoded already.
         #[inline]
         pub fn $raw(&mut self, body: &[u8]) -> &mut Self {
             $crate::rt::group_raw::<$number>(&mut self.s, body);
@@ -215,13 +218,13 @@ macro_rules! __setter {
 /// A method of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodInfo {
-    /// Our number for it, from 1 in order of declaration.
+    /// Number of the method in this service, from 1, in order of declaration.
     pub id: u32,
     /// Its name in the `.proto`.
     pub name: &'static str,
-    /// True if one request has several replies.
+    /// True if one request can have several replies.
     pub streaming: bool,
-    /// True if one call has several requests.
+    /// True if one call can have several requests.
     pub client_streaming: bool,
 }
 
@@ -240,7 +243,8 @@ pub fn encode<M: crate::Message>(message: &M) -> alloc::vec::Vec<u8> {
     message.encode_to_vec()
 }
 
-/// Reads a field of kind `K`, from within a [`TypedField::read`], as the variant `wrap` makes.
+/// Reads a field of kind `K` as the variant that `wrap` makes. For implementations of
+/// [`TypedField::read`].
 ///
 /// # Errors
 /// As [`kind::Read::read`].
@@ -253,7 +257,7 @@ pub fn read_as<'a, T: kind::Read<'a, K>, K: kind::Kind, F>(
     T::read(fields, tag).map(|value| Some(wrap(value)))
 }
 
-/// Reads a field that the schema does not know, from within a [`TypedField::read`].
+/// Reads a field that the schema does not contain. For implementations of [`TypedField::read`].
 ///
 /// # Errors
 /// As [`Fields::unknown`].
@@ -266,7 +270,7 @@ pub fn read_unknown<'a, F>(
     fields.unknown(tag).map(|field| Some(wrap(field)))
 }
 
-/// Reads a field of kind `K` into its place in a [`Table`].
+/// Reads a field of kind `K` into its member of a [`Table`].
 ///
 /// # Errors
 /// As [`kind::Read::read`].
@@ -279,7 +283,7 @@ pub fn take<'a, T: kind::Read<'a, K>, K: kind::Kind>(
     T::read(fields, tag).map(|value| *place = Some(value))
 }
 
-/// Reads a member of a oneof into its place in a [`Table`].
+/// Reads a member of a oneof into its member of a [`Table`].
 ///
 /// # Errors
 /// As [`kind::Read::read`].
@@ -293,7 +297,7 @@ pub fn take_as<'a, T: kind::Read<'a, K>, K: kind::Kind, F>(
     T::read(fields, tag).map(|value| *place = Some(wrap(value)))
 }
 
-/// Enters a packed run, from within a [`TypedField::read`].
+/// Enters a packed field. For implementations of [`TypedField::read`].
 ///
 /// # Errors
 /// As [`Fields::begin_run`].

@@ -1,16 +1,16 @@
-//! What generated services share: why the arguments of a call could not be understood.
+//! The error type of generated service traits.
 
 use core::fmt;
 
 use crate::error::DecodeError;
 
-/// A call whose arguments cannot be understood.
+/// Why a call could not be dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No method of the service has this id.
+    /// The service has no method with this id.
     UnknownMethod(u32),
-    /// The arguments are no message.
+    /// The argument is not a valid message.
     Decode(DecodeError),
 }
 

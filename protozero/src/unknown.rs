@@ -1,4 +1,4 @@
-//! Fields a struct does not know, kept as they came.
+//! Unknown fields of a message, in encoded form.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use core::hash::{Hash, Hasher};
 use crate::decode::{Field, Reader};
 use crate::wire::{tag, varint};
 
-/// Fields a message does not know, tags included, in the order they were met.
+/// Fields that a message type does not know, with their tags, in the order of decoding.
 ///
-/// They are written back verbatim after the known ones, so that a message passes unharmed through a
-/// program that is older than its sender.
+/// Encoding writes them unchanged after the known fields, so that a program preserves fields of a
+/// newer sender.
 #[derive(Clone, Default)]
 pub struct UnknownFields {
-    /// Behind a pointer: every message has one of these, and next to none has anything in it.
+    /// Boxed, because every message has this field and it is nearly always empty.
     kept: Option<Box<Kept>>,
 }
 
@@ -24,41 +24,41 @@ struct Kept {
 }
 
 impl UnknownFields {
-    /// Bytes of memory the first one takes, but for its own.
+    /// Bytes of the heap block of the first field, without its content.
     #[cfg(feature = "text")]
     pub(crate) const KEPT: usize = size_of::<Kept>();
 
-    /// No fields.
+    /// An empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self { kept: None }
     }
 
-    /// Keeps `field`.
+    /// Appends `field`.
     pub fn push(&mut self, field: &Field<'_>) {
         self.bytes().extend_from_slice(field.raw);
     }
 
-    /// Keeps a varint field.
+    /// Appends a varint field.
     ///
     /// # Panics
-    /// If `number` is no field number.
+    /// If `number` is not a valid field number.
     pub fn push_varint(&mut self, number: u32, value: u64) {
         self.push_tag(number, tag::VARINT);
         self.push_bare(value);
     }
 
-    /// Keeps a field of `bytes` with their length: a string, bytes, a message.
+    /// Appends a field with a length: a string, bytes or a message.
     ///
     /// # Panics
-    /// If `number` is no field number.
+    /// If `number` is not a valid field number.
     pub fn push_bytes(&mut self, number: u32, bytes: &[u8]) {
         self.push_tag(number, tag::LEN);
         self.push_bare(bytes.len() as u64);
         self.bytes().extend_from_slice(bytes);
     }
 
-    /// Keeps fields that are encoded already.
+    /// Appends fields that are encoded already.
     pub(crate) fn push_encoded(&mut self, fields: &[u8]) {
         self.bytes().extend_from_slice(fields);
     }
@@ -68,7 +68,7 @@ impl UnknownFields {
     }
 
     fn push_tag(&mut self, number: u32, wire_type: u32) {
-        assert!(number != 0 && number <= tag::NUMBER_MAX, "no field number: {number}");
+        assert!(number != 0 && number <= tag::NUMBER_MAX, "invalid field number {number}");
         self.push_bare(u64::from(tag::tag(number, wire_type)));
     }
 
@@ -78,7 +78,7 @@ impl UnknownFields {
         self.bytes().extend_from_slice(&out[..len]);
     }
 
-    /// Keeps the fields for which `keep` says so, in their order.
+    /// Keeps only the fields for which `keep` returns true, in their order.
     pub fn retain(&mut self, mut keep: impl FnMut(&Field<'_>) -> bool) {
         let mut kept = Vec::new();
         for field in self.iter().filter(|field| keep(field)) {
@@ -87,29 +87,29 @@ impl UnknownFields {
         self.kept = (!kept.is_empty()).then(|| Box::new(Kept { bytes: kept }));
     }
 
-    /// True if there are none.
+    /// True if there are no fields.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.as_bytes().is_empty()
     }
 
-    /// The fields as they came, tags included.
+    /// The encoded fields, with their tags.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.kept.as_ref().map_or(&[], |kept| &kept.bytes)
     }
 
-    /// Forgets all fields.
+    /// Removes all fields.
     pub fn clear(&mut self) {
         self.kept = None;
     }
 
-    /// The fields one by one.
+    /// Iterates over the fields.
     pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
         let mut reader = Reader::new(self.as_bytes());
-        // Only whole fields are pushed, so there is no error to meet.
+        // Only complete fields are appended, so decoding cannot fail.
         core::iter::from_fn(move || reader.next_field().ok().flatten())
     }
 }
@@ -129,7 +129,8 @@ impl Hash for UnknownFields {
     }
 }
 
-/// Numbers and sizes only: whole payloads would drown the struct around them.
+/// Shows only numbers and sizes: payloads would make the output of the surrounding struct
+/// unreadable.
 impl fmt::Debug for UnknownFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes = self.iter().map(|field| (field.number, field.raw.len()));

@@ -57,7 +57,7 @@ impl LossScanner {
 
     fn scan(&mut self, mut input: impl Read) -> io::Result<()> {
         let no_trace = |error| io::Error::new(ErrorKind::InvalidData, error);
-        let mut stream = FrameReader::new().step_over();
+        let mut stream = FrameReader::new().skip_other_fields();
         let mut block = vec![0; BLOCK_BYTES];
         loop {
             let len = match input.read(&mut block) {
@@ -66,7 +66,7 @@ impl LossScanner {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            let mut frames = stream.feed(block.get(..len).unwrap_or_default());
+            let mut frames = stream.read_block(block.get(..len).unwrap_or_default());
             while let Some(frame) = frames.next_frame().map_err(no_trace)? {
                 if frame.number == Self::PACKET {
                     self.look(frame.body);

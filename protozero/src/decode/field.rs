@@ -1,4 +1,4 @@
-//! One field as it lies in the message, and its typed views.
+//! One field of an encoded message, and its typed views.
 
 use super::packed::{PackedFixed32, PackedFixed64, PackedVarint};
 use super::utf8::utf8;
@@ -12,11 +12,11 @@ pub struct Field<'a> {
     pub number: u32,
     /// The value, by wire type.
     pub value: Value<'a>,
-    /// Tag and value, verbatim: what to keep of a field one does not know.
+    /// Encoded tag and value, for copying the field.
     pub raw: &'a [u8],
 }
 
-/// A value as the wire has it; which type it stands for, only a schema knows.
+/// An undecoded value. Only the schema knows its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Integers, bools, enums.
@@ -25,7 +25,7 @@ pub enum Value<'a> {
     Fixed64(u64),
     /// Messages, strings, bytes, packed runs.
     Len(&'a [u8]),
-    /// The body of a group, between its two tags: a message. [`Field::raw`] has the tags as well.
+    /// The body of a group (a message), without its two tags. [`Field::raw`] includes the tags.
     Group(&'a [u8]),
     /// Four-byte numbers, little-endian.
     Fixed32(u32),
@@ -36,7 +36,7 @@ macro_rules! varint_views {
         $($(#[$doc])*
         ///
         /// # Errors
-        /// [`DecodeErrorKind::WireTypeMismatch`] if it is not a varint.
+        /// [`DecodeErrorKind::WireTypeMismatch`] if the value is not a varint.
         #[inline]
         pub const fn $name(self) -> Result<$type, DecodeErrorKind> {
             match self {
@@ -52,7 +52,7 @@ macro_rules! fixed_views {
         $($(#[$doc])*
         ///
         /// # Errors
-        /// [`DecodeErrorKind::WireTypeMismatch`] if it has another width.
+        /// [`DecodeErrorKind::WireTypeMismatch`] if the value has another width.
         #[inline]
         pub const fn $name(self) -> Result<$type, DecodeErrorKind> {
             match self {
@@ -75,9 +75,9 @@ impl<'a> Value<'a> {
         int32 -> i32 = |v| v as i32;
         /// As `sint64`.
         sint64 -> i64 = |v| zigzag::decode64(v);
-        /// As `sint32`: of the low 32 bits.
+        /// As `sint32`: uses the low 32 bits.
         sint32 -> i32 = |v| zigzag::decode32(v as u32);
-        /// As `bool`: anything but zero is true.
+        /// As `bool`: every number except 0 is true.
         bool -> bool = |v| v != 0;
     }
 
@@ -96,10 +96,10 @@ impl<'a> Value<'a> {
         double -> f64 = Fixed64 |v| f64::from_bits(v);
     }
 
-    /// As `bytes`, or the body of a message.
+    /// As `bytes`, or as the body of a message.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it has no length.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value has no length.
     #[inline]
     pub const fn bytes(self) -> Result<&'a [u8], DecodeErrorKind> {
         match self {
@@ -108,10 +108,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As the body of a message with a length, or of a group: whichever of the two it is.
+    /// As the body of a message, with a length or as a group.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is neither.
     #[inline]
     pub const fn body(self) -> Result<&'a [u8], DecodeErrorKind> {
         match self {
@@ -123,7 +123,7 @@ impl<'a> Value<'a> {
     /// As the body of a group.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is none.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is not a group.
     #[inline]
     pub const fn group(self) -> Result<&'a [u8], DecodeErrorKind> {
         match self {
@@ -135,18 +135,18 @@ impl<'a> Value<'a> {
     /// As `string`.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it has no length, [`DecodeErrorKind::Utf8`] if it
-    /// is not UTF-8.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value has no length, [`DecodeErrorKind::Utf8`]
+    /// if it is not UTF-8.
     #[inline]
     pub fn string(self) -> Result<&'a str, DecodeErrorKind> {
         utf8(self.bytes()?)
     }
 
-    /// The elements of a repeated varint field: of a packed run, or the one that stands alone. Both
-    /// spellings are legal for the same field.
+    /// The elements of a repeated varint field: all elements of a packed field, or the one unpacked
+    /// element. Both encodings are legal for the same field.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is neither.
     #[inline]
     pub const fn varints(self) -> Result<PackedVarint<'a>, DecodeErrorKind> {
         match self {
@@ -156,11 +156,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements of a repeated four-byte field, packed or alone.
+    /// The elements of a repeated four-byte field, packed or unpacked.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither, [`DecodeErrorKind::PackedLength`] if
-    /// the run is no multiple of four.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is neither,
+    /// [`DecodeErrorKind::PackedLength`] if the length of a packed field is not a multiple of four.
     #[inline]
     pub const fn fixed32s(self) -> Result<PackedFixed32<'a>, DecodeErrorKind> {
         match self {
@@ -170,11 +170,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements of a repeated eight-byte field, packed or alone.
+    /// The elements of a repeated eight-byte field, packed or unpacked.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither, [`DecodeErrorKind::PackedLength`] if
-    /// the run is no multiple of eight.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is neither,
+    /// [`DecodeErrorKind::PackedLength`] if the length of a packed field is not a multiple of
+    /// eight.
     #[inline]
     pub const fn fixed64s(self) -> Result<PackedFixed64<'a>, DecodeErrorKind> {
         match self {

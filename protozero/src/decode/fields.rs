@@ -1,14 +1,14 @@
-//! What generated readers are made of: [`Reader`](super::Reader) with typed reads, whose packed runs look like
-//! elements that stand alone.
+//! The base of generated readers: a [`Reader`](super::Reader) with typed reads, which returns the
+//! elements of packed fields one by one, as if they were unpacked.
 //!
-//! A generated reader matches on whole tags:
+//! A generated reader matches on the whole tag:
 //!
 //! ```text
 //! match tag {
 //!     8  => Timestamp(fields.uint64()?),
 //!     24 => CategoryIids(fields.uint64()?),
-//!     26 => { fields.begin_run(24)?; return Ok(None) }    the same field, packed: from here on
-//!     _  => Unknown(fields.unknown(tag)?),                next_tag says 24 until the run is over
+//!     26 => { fields.begin_run(24)?; return Ok(None) }    the same field, packed: next_tag returns 24
+//!     _  => Unknown(fields.unknown(tag)?),                until the end of the packed field
 //! }
 //! ```
 
@@ -21,25 +21,26 @@ use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag::{self, VARINT};
 use crate::wire::zigzag;
 
-/// Something is wrong with the field being read; what and where, [`Fields::fail`] finds out.
+/// The current field is malformed. [`Fields::fail`] finds the reason and the offset.
 ///
-/// Without content on purpose: an error passed through the code that reads a field would have to be
-/// kept beside every value.
+/// Empty on purpose: the optimizer would have to keep an error with content beside every value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// See the module. Whoever meets [`Malformed`] calls [`Fields::fail`] before going on; after it (but
-/// for bad UTF-8) there are no more fields.
+/// Typed access to the fields of a message; see the module.
+///
+/// After [`Malformed`], call [`Fields::fail`] before the next read. No fields follow, except after
+/// a string that is not UTF-8.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
-    /// What was left where the field being read begins.
+    /// Unread input at the start of the current field.
     start: &'a [u8],
-    /// Where to go on after the run.
+    /// Input after the current packed field.
     after: &'a [u8],
-    /// Bytes of the message.
+    /// Length of the message.
     len: usize,
-    /// Tag of the elements of the packed run being read; 0 outside of runs.
+    /// Tag of an unpacked element of the current packed field; 0 outside of packed fields.
     element: u32,
 }
 
@@ -54,7 +55,7 @@ impl<'a> Fields<'a> {
     /// The tag of the next field or element; `None` at the end.
     ///
     /// # Errors
-    /// [`Malformed`] if it is no tag.
+    /// [`Malformed`] if the tag is invalid.
     #[inline(always)]
     pub fn next_tag(&mut self) -> Result<Option<u32>, Malformed> {
         if self.element != 0 {
@@ -71,10 +72,10 @@ impl<'a> Fields<'a> {
         self.take(take::tag).map(Some)
     }
 
-    /// Enters a packed run whose elements, if they stood alone, would have the tag `element`.
+    /// Enters a packed field. `element` is the tag of an unpacked element.
     ///
     /// # Errors
-    /// [`Malformed`] if the input ends before the run does.
+    /// [`Malformed`] if the input ends before the packed field does.
     #[inline(always)]
     pub fn begin_run(&mut self, element: u32) -> Result<(), Malformed> {
         let run = self.take(take::bytes)?;
@@ -84,10 +85,11 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// The field whose tag was just read, whatever it is.
+    /// Reads the field after `tag`, which was just read, without a type.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Reader::next_field`](super::Reader::next_field) has errors.
+    /// [`Malformed`] in the cases in which [`Reader::next_field`](super::Reader::next_field) has an
+    /// error.
     #[inline(always)]
     pub fn unknown(&mut self, tag: u32) -> Result<Field<'a>, Malformed> {
         #[cold]
@@ -99,10 +101,10 @@ impl<'a> Fields<'a> {
         self.take(|rest| unknown(start, tag, rest))
     }
 
-    /// Passes over the field whose tag was just read, whatever it is.
+    /// Skips the field after `tag`, which was just read.
     ///
     /// # Errors
-    /// As [`Fields::unknown`].
+    /// Those of [`Fields::unknown`].
     #[inline(always)]
     pub fn skip(&mut self, tag: u32) -> Result<(), Malformed> {
         match tag & 7 {
@@ -114,17 +116,17 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads the body of the group whose tag was just read, and passes over its end tag.
+    /// Reads the body of the group after `tag`, which was just read, and skips its end tag.
     ///
     /// # Errors
-    /// [`Malformed`] if the group does not end, or holds what is no field.
+    /// [`Malformed`] if the group has no end or contains an invalid field.
     #[inline(always)]
     pub fn group(&mut self, tag: u32) -> Result<&'a [u8], Malformed> {
         self.take(|rest| group(rest, tag >> 3))
     }
 
-    /// After [`Malformed`]: what is wrong, and the offset of the field. It is final, but for a string
-    /// that is not UTF-8: that was read, and the next field comes after it.
+    /// Call this after [`Malformed`]: returns the reason, and the offset of the field. No fields
+    /// follow, unless the reason is a string that is not UTF-8.
     #[inline(always)]
     pub fn fail(&mut self) -> DecodeError {
         let kind = diagnose(self.start, self.rest, self.element);
@@ -147,25 +149,25 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A part of a message: from the first field of interest to the last one.
+/// A part of a message, from the first to the last field of interest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span<'a> {
-    /// From the first field to the end of the message.
+    /// The message from the first of these fields on.
     from: &'a [u8],
-    /// Bytes of the message after the last field.
+    /// Length of the message after the last of these fields.
     left: usize,
-    /// Bytes of the message.
+    /// Length of the whole message.
     len: usize,
 }
 
 impl<'a> Span<'a> {
-    /// All of a message.
+    /// A whole message.
     #[inline]
     pub(super) const fn all(bytes: &'a [u8]) -> Self {
         Self { from: bytes, left: 0, len: bytes.len() }
     }
 
-    /// The fields in it; offsets of errors count from the beginning of the message.
+    /// The fields of the span. Offsets of errors count from the start of the message.
     #[inline]
     pub(super) fn fields(&self) -> Fields<'a> {
         let len = self.from.len().saturating_sub(self.left);
@@ -173,17 +175,17 @@ impl<'a> Span<'a> {
         Fields { len: self.len - self.left, ..Fields::new(part) }
     }
 
-    /// Passes over the field whose tag was just read, and takes it in.
+    /// Skips the field after `tag`, which was just read, and extends the span to its end.
     #[inline(always)]
     pub(super) fn extend(&mut self, fields: &mut Fields<'a>, tag: u32) -> Result<(), Malformed> {
         fields.skip(tag)?;
-        self.note(fields);
+        self.extend_to(fields);
         Ok(())
     }
 
-    /// Takes in the field that was just read.
+    /// Extends the span to the end of the field that was just read.
     #[inline(always)]
-    pub(super) fn note(&mut self, fields: &Fields<'a>) {
+    pub(super) fn extend_to(&mut self, fields: &Fields<'a>) {
         if self.from.is_empty() {
             self.from = fields.start;
             self.len = fields.len;
@@ -192,8 +194,8 @@ impl<'a> Span<'a> {
     }
 }
 
-/// What is wrong with the field that begins at `start`, or with the `element` at `rest` of its run.
-/// Reads it once more, slowly.
+/// The reason why the field at `start`, or the packed `element` at `rest`, is malformed. Decodes it
+/// again with the slow functions.
 #[cold]
 #[inline(never)]
 fn diagnose(start: &[u8], rest: &[u8], element: u32) -> DecodeErrorKind {
@@ -205,11 +207,11 @@ fn diagnose(start: &[u8], rest: &[u8], element: u32) -> DecodeErrorKind {
     } else {
         take::tag(start).and_then(|(tag, rest)| field(start, tag, rest)).map(|_| ())
     };
-    // A field in order can only be a string that is none.
+    // If the field itself is valid, only its UTF-8 check can have failed.
     read.err().unwrap_or(DecodeErrorKind::Utf8)
 }
 
-/// Little-endian numbers of either width.
+/// Little-endian numbers of four or eight bytes.
 macro_rules! fixed {
     ($name:ident, $type:ty) => {
         #[inline(always)]
@@ -273,7 +275,7 @@ impl<'a> Fields<'a> {
     /// Reads a `string`.
     ///
     /// # Errors
-    /// As [`Fields::bytes`]; and if it is not UTF-8, after which reading goes on.
+    /// Those of [`Fields::bytes`]; and if the value is not UTF-8, after which reading can continue.
     #[inline(always)]
     pub fn string(&mut self) -> Result<&'a str, Malformed> {
         utf8(self.bytes()?).map_err(|_| Malformed)

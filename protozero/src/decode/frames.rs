@@ -1,15 +1,15 @@
-//! Messages out of a stream: bytes come in blocks of any size, cut anywhere.
+//! Splits a stream into messages. The input comes in blocks of any size, cut at any byte.
 //!
 //! ```text
 //!  blocks  | 0a 05 a b | c d e 0a 02 f g 0a | 01 h |
-//!  frames    └──── kept, glued ┘ └ lent ───┘  └ glued
+//!  frames    └──── copied ─────┘ └ borrowed ┘ └ copied
 //! ```
 //!
-//! A frame is a field with a length: tag, length, body; its number says what kind of message it is.
-//! A `Trace` in a file or a pipe is such a stream, and so is what upstream calls a ring buffer of
-//! messages (`proto_ring_buffer.h`). A frame that lies in one block is lent from it; of one that does
-//! not, the beginning is kept, and every byte is copied once. Fields without a length are no frames:
-//! an error, or stepped over ([`FrameReader::step_over`]).
+//! A frame is a field with a length: tag, length, body. Its number is the kind of message. A
+//! `Trace` in a file or pipe is such a stream, and so is upstream's `proto_ring_buffer.h`. A frame
+//! that lies in one block is borrowed from it. Otherwise the reader keeps the beginning of the
+//! frame, and copies each of its bytes once. A field without a length is not a frame: it is an
+//! error, or is skipped ([`FrameReader::skip_other_fields`]).
 
 use alloc::vec::Vec;
 
@@ -18,31 +18,32 @@ use super::take;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag;
 
-/// Bytes the body of a frame may have, unless told otherwise (`proto_ring_buffer.h`: kMaxMsgSize).
+/// Default maximum length of a frame's body (`proto_ring_buffer.h`: kMaxMsgSize).
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 
-/// Memory kept for the next frame that is cut; what a larger one needed is given back.
+/// Memory that the reader keeps for the next incomplete frame. After a larger frame it frees the
+/// rest.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-/// A message of a stream.
+/// A message of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Field number.
     pub number: u32,
     /// The message.
     pub body: &'a [u8],
-    /// Bytes of the stream before the body.
+    /// Offset of the body in the stream.
     pub offset: usize,
 }
 
-/// Puts the frames of a stream together.
+/// Reads the frames of a stream.
 ///
 /// ```
 /// # use protozero::decode::FrameReader;
 /// let mut stream = FrameReader::new();
 /// let mut bodies = Vec::new();
 /// for block in [&b"\x0a\x05ab"[..], b"cde\x0a\x02fg\x0a", b"\x01h"] {
-///     let mut frames = stream.feed(block);
+///     let mut frames = stream.read_block(block);
 ///     while let Some(frame) = frames.next_frame()? {
 ///         bodies.push(frame.body.to_vec());
 ///     }
@@ -52,25 +53,26 @@ pub struct Frame<'a> {
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 ///
-/// Memory grows with the bytes that came, never with what a length promises.
+/// Memory grows with the received bytes, never with an announced length.
 #[derive(Clone, Debug)]
 pub struct FrameReader {
-    /// From `start` on: frames nobody took, and the beginning of the one that is cut.
+    /// From `start` on: frames that the caller has not read, and the beginning of an incomplete
+    /// frame.
     kept: Vec<u8>,
     start: usize,
-    /// Bytes of the stream before the next frame.
+    /// Offset of the next frame in the stream.
     position: usize,
     frame_bytes_max: usize,
-    /// What is no frame is stepped over.
-    over: bool,
-    /// Numbers of the groups that are being stepped over, the innermost last.
+    /// Skip fields that are not frames.
+    skip_other: bool,
+    /// Numbers of the open groups that are being skipped, innermost last.
     groups: Vec<u32>,
-    /// Fields stepped over.
+    /// Number of skipped fields.
     skipped: u64,
-    /// Once a stream is out of step it stays so.
+    /// The first error. It is final: the position of the next frame is unknown after it.
     error: Option<DecodeError>,
-    /// A block is being read.
-    feeding: bool,
+    /// A [`Frames`] of this stream exists.
+    reading: bool,
 }
 
 impl Default for FrameReader {
@@ -79,32 +81,32 @@ impl Default for FrameReader {
     }
 }
 
-/// What the front of a stream is.
-enum Front {
-    /// A field, and bytes of head and body.
-    Field { what: What, head: usize, body: usize },
-    /// The beginning of a head.
-    Cut,
+/// The next field of the stream.
+enum NextField {
+    /// A field, with the lengths of its head (tag and length) and of its body.
+    Head { role: Role, head: usize, body: usize },
+    /// More bytes are needed to read the head.
+    Incomplete,
 }
 
-/// What a field is, by its number.
+/// Role a field means for the stream.
 #[derive(Clone, Copy)]
-enum What {
+enum Role {
     Frame(u32),
-    /// Without a length, or within a group.
+    /// A field without a length, or inside of a group.
     Other,
     Begin(u32),
     End,
 }
 
 impl FrameReader {
-    /// A stream from its beginning, of frames up to [`FRAME_BYTES_MAX`].
+    /// Reads a stream from its beginning. Frames have at most [`FRAME_BYTES_MAX`] bytes.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_max(FRAME_BYTES_MAX)
     }
 
-    /// A stream from its beginning, of frames whose bodies have up to `frame_bytes_max` bytes.
+    /// Reads a stream from its beginning. Bodies of frames have at most `frame_bytes_max` bytes.
     #[must_use]
     pub const fn with_max(frame_bytes_max: usize) -> Self {
         Self {
@@ -112,65 +114,65 @@ impl FrameReader {
             start: 0,
             position: 0,
             frame_bytes_max,
-            over: false,
+            skip_other: false,
             groups: Vec::new(),
             skipped: 0,
             error: None,
-            feeding: false,
+            reading: false,
         }
     }
 
-    /// The same, which steps over numbers and groups, as those who read the stream as one message do,
-    /// instead of failing. What is within a group is no frame.
+    /// Skips numbers and groups instead of failing, as a parser of the whole stream as one message
+    /// would. Fields inside of a group are not frames.
     ///
     /// ```
     /// # use protozero::decode::FrameReader;
-    /// let mut stream = FrameReader::new().step_over();
-    /// let mut frames = stream.feed(b"\x38\x04\x0a\x02hi");
+    /// let mut stream = FrameReader::new().skip_other_fields();
+    /// let mut frames = stream.read_block(b"\x38\x04\x0a\x02hi");
     /// assert_eq!(frames.next_frame()?.map(|frame| frame.body), Some(&b"hi"[..]));
     /// drop(frames);
     /// assert_eq!(stream.skipped(), 1);
     /// # Ok::<(), protozero::DecodeError>(())
     /// ```
     #[must_use]
-    pub const fn step_over(mut self) -> Self {
-        self.over = true;
+    pub const fn skip_other_fields(mut self) -> Self {
+        self.skip_other = true;
         self
     }
 
-    /// Fields that were stepped over; a group counts as one.
+    /// Number of skipped fields; a group counts as one.
     #[must_use]
     pub const fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Bytes that came and were not given out.
+    /// Received bytes that were not returned as frames.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.kept.len() - self.start
     }
 
-    /// Bytes of memory held.
+    /// Allocated bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.kept.capacity()
     }
 
-    /// Takes in the next block of the stream. Frames that the caller does not take out of it come
-    /// with the next block.
-    pub fn feed<'r>(&'r mut self, block: &'r [u8]) -> Frames<'r> {
-        // Frames that were forgotten instead of dropped have taken bytes with them.
-        if core::mem::replace(&mut self.feeding, true) && self.error.is_none() {
+    /// Reads the next block of the stream. Frames of this block that the caller does not read are
+    /// returned with the next block.
+    pub fn read_block<'r>(&'r mut self, block: &'r [u8]) -> Frames<'r> {
+        // A leaked `Frames` (`mem::forget`) has lost the rest of its block.
+        if core::mem::replace(&mut self.reading, true) && self.error.is_none() {
             self.fail(DecodeErrorKind::Truncated);
         }
-        Frames { stream: self, block, lent: 0 }
+        Frames { stream: self, block, borrowed_len: 0 }
     }
 
-    /// At the end of the stream: is it also the end of a frame?
+    /// Checks that the end of the stream is the end of a frame.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::Truncated`] if not, at the offset of the frame; or the error that had ended
-    /// the stream before.
+    /// [`DecodeErrorKind::Truncated`] at the offset of an incomplete frame, or the earlier error of
+    /// the stream.
     pub fn finish(&self) -> Result<(), DecodeError> {
         match self.error {
             Some(error) => Err(error),
@@ -179,60 +181,60 @@ impl FrameReader {
         }
     }
 
-    fn front(&self, from: &[u8]) -> Result<Front, DecodeErrorKind> {
+    fn next_field(&self, from: &[u8]) -> Result<NextField, DecodeErrorKind> {
         let head = take::tag(from).and_then(|(tag, rest)| match tag & 7 {
             tag::LEN => {
                 let (body, rest) = take::varint(rest)?;
                 let body = usize::try_from(body).ok().filter(|body| *body <= self.frame_bytes_max);
                 let frame = self.groups.is_empty();
-                let what = if frame { What::Frame(tag >> 3) } else { What::Other };
-                Ok((what, rest, body.ok_or(DecodeErrorKind::TooLarge)?))
+                let role = if frame { Role::Frame(tag >> 3) } else { Role::Other };
+                Ok((role, rest, body.ok_or(DecodeErrorKind::TooLarge)?))
             }
-            _ => self.other(tag, rest),
+            _ => self.other_field(tag, rest),
         });
         match head {
-            Ok((what, rest, body)) => {
-                Ok(Front::Field { what, head: from.len() - rest.len(), body })
+            Ok((role, rest, body)) => {
+                Ok(NextField::Head { role, head: from.len() - rest.len(), body })
             }
-            // More bytes may mend this one.
-            Err(DecodeErrorKind::Truncated) => Ok(Front::Cut),
+            // More bytes can complete this head.
+            Err(DecodeErrorKind::Truncated) => Ok(NextField::Incomplete),
             Err(kind) => Err(kind),
         }
     }
 
-    /// What has no length.
-    fn other<'a>(
+    /// The head of a field without a length.
+    fn other_field<'a>(
         &self,
         tag: u32,
         rest: &'a [u8],
-    ) -> Result<(What, &'a [u8], usize), DecodeErrorKind> {
+    ) -> Result<(Role, &'a [u8], usize), DecodeErrorKind> {
         match tag & 7 {
-            _ if !self.over => Err(DecodeErrorKind::WireTypeMismatch),
-            tag::VARINT => take::varint(rest).map(|(_, rest)| (What::Other, rest, 0)),
-            tag::FIXED32 => Ok((What::Other, rest, 4)),
-            tag::FIXED64 => Ok((What::Other, rest, 8)),
+            _ if !self.skip_other => Err(DecodeErrorKind::WireTypeMismatch),
+            tag::VARINT => take::varint(rest).map(|(_, rest)| (Role::Other, rest, 0)),
+            tag::FIXED32 => Ok((Role::Other, rest, 4)),
+            tag::FIXED64 => Ok((Role::Other, rest, 8)),
             tag::BEGIN_GROUP if self.groups.len() >= DEPTH_MAX as usize => {
                 Err(DecodeErrorKind::TooDeep)
             }
-            tag::BEGIN_GROUP => Ok((What::Begin(tag >> 3), rest, 0)),
-            tag::END_GROUP if self.groups.last() == Some(&(tag >> 3)) => Ok((What::End, rest, 0)),
+            tag::BEGIN_GROUP => Ok((Role::Begin(tag >> 3), rest, 0)),
+            tag::END_GROUP if self.groups.last() == Some(&(tag >> 3)) => Ok((Role::End, rest, 0)),
             tag::END_GROUP => Err(DecodeErrorKind::EndGroup),
             _ => Err(DecodeErrorKind::WireType),
         }
     }
 
-    /// A field that is no frame is behind.
-    fn passed(&mut self, what: What) {
+    /// Accounts for a skipped field.
+    fn note_skipped(&mut self, role: Role) {
         self.skipped += u64::from(self.groups.is_empty());
-        match what {
-            What::Begin(number) => self.groups.push(number),
-            What::End => drop(self.groups.pop()),
-            What::Frame(_) | What::Other => {}
+        match role {
+            Role::Begin(number) => self.groups.push(number),
+            Role::End => drop(self.groups.pop()),
+            Role::Frame(_) | Role::Other => {}
         }
     }
 
-    /// Gets rid of the first `len` bytes kept: they were given out.
-    fn forget(&mut self, len: usize) {
+    /// Removes the first `len` kept bytes, which were returned as a frame or skipped.
+    fn remove_front(&mut self, len: usize) {
         self.position = self.position.wrapping_add(len);
         self.start = self.start.saturating_add(len);
         if self.pending() == 0 {
@@ -243,7 +245,7 @@ impl FrameReader {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        // What moves is no more than what was given out since the last time.
+        // Moves at most as many bytes as were removed since the last move.
         if self.start > self.pending() {
             self.kept.drain(..self.start);
             self.start = 0;
@@ -261,83 +263,83 @@ impl FrameReader {
     }
 }
 
-/// The frames that a block completes: [`FrameReader::feed`]. Dropping it keeps what is left.
+/// The complete frames of a block: [`FrameReader::read_block`]. Dropping it keeps the unread rest.
 #[derive(Debug)]
 pub struct Frames<'r> {
     stream: &'r mut FrameReader,
     block: &'r [u8],
-    /// How many of the bytes kept were lent as a frame, and may go now.
-    lent: usize,
+    /// Length of the kept bytes that the last frame borrowed. The next call removes them.
+    borrowed_len: usize,
 }
 
 impl<'r> Frames<'r> {
-    /// The next frame that is complete; lent until the next call.
+    /// The next complete frame. It borrows from `self` until the next call.
     ///
     /// # Errors
-    /// This is no stream of frames, or one is too large:
-    /// [`WireTypeMismatch`](DecodeErrorKind::WireTypeMismatch) (where numbers and groups are stepped
-    /// over: those of groups and unknown wire types),
+    /// The stream does not consist of frames, or a frame is too large:
+    /// [`WireTypeMismatch`](DecodeErrorKind::WireTypeMismatch),
     /// [`FieldNumber`](DecodeErrorKind::FieldNumber),
     /// [`VarintTooLong`](DecodeErrorKind::VarintTooLong) or
-    /// [`TooLarge`](DecodeErrorKind::TooLarge), at the frame's offset in the stream. The stream is
-    /// out of step then, and says the same for ever.
+    /// [`TooLarge`](DecodeErrorKind::TooLarge), at the offset of the frame in the stream. If other
+    /// fields are skipped, the errors of groups and wire types replace the first of these. Every
+    /// later call returns the same error.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, DecodeError> {
-        let lent = core::mem::take(&mut self.lent);
-        self.stream.forget(lent);
+        let borrowed_len = core::mem::take(&mut self.borrowed_len);
+        self.stream.remove_front(borrowed_len);
         if let Some(error) = self.stream.error {
             return Err(error);
         }
         while self.stream.pending() != 0 {
-            match self.glue() {
+            match self.complete_kept() {
                 Ok(None) => return Ok(None),
-                Ok(Some((What::Frame(number), head, body))) => {
-                    self.lent = head + body;
+                Ok(Some((Role::Frame(number), head, body))) => {
+                    self.borrowed_len = head + body;
                     let start = self.stream.start + head;
                     let body = self.stream.kept.get(start..start + body).unwrap_or_default();
                     let offset = self.stream.position.wrapping_add(head);
                     return Ok(Some(Frame { number, body, offset }));
                 }
-                Ok(Some((what, head, body))) => {
-                    self.stream.passed(what);
-                    self.stream.forget(head + body);
+                Ok(Some((role, head, body))) => {
+                    self.stream.note_skipped(role);
+                    self.stream.remove_front(head + body);
                 }
                 Err(kind) => return Err(self.stream.fail(kind)),
             }
         }
-        match self.lend() {
+        match self.borrowed_frame() {
             Ok(frame) => Ok(frame),
             Err(kind) => Err(self.stream.fail(kind)),
         }
     }
 
-    /// A frame that lies in the block.
-    fn lend(&mut self) -> Result<Option<Frame<'r>>, DecodeErrorKind> {
-        while let Front::Field { what, head, body } = self.stream.front(self.block)?
+    /// The next frame, if it lies completely in the block.
+    fn borrowed_frame(&mut self) -> Result<Option<Frame<'r>>, DecodeErrorKind> {
+        while let NextField::Head { role, head, body } = self.stream.next_field(self.block)?
             && let Some(end) = head.checked_add(body)
             && let Some((frame, rest)) = self.block.split_at_checked(end)
         {
             self.block = rest;
             let offset = self.stream.position.wrapping_add(head);
             self.stream.position = self.stream.position.wrapping_add(end);
-            if let What::Frame(number) = what {
+            if let Role::Frame(number) = role {
                 let body = frame.get(head..).unwrap_or_default();
                 return Ok(Some(Frame { number, body, offset }));
             }
-            self.stream.passed(what);
+            self.stream.note_skipped(role);
         }
         self.stream.keep(core::mem::take(&mut self.block));
         Ok(None)
     }
 
-    /// A frame of which the beginning is kept: takes what is missing of it, and no more.
-    fn glue(&mut self) -> Result<Option<(What, usize, usize)>, DecodeErrorKind> {
+    /// Completes the field whose beginning is kept, with only the bytes that it needs.
+    fn complete_kept(&mut self) -> Result<Option<(Role, usize, usize)>, DecodeErrorKind> {
         loop {
             let kept = self.stream.kept.get(self.stream.start..).unwrap_or_default();
-            let (missing, found) = match self.stream.front(kept)? {
-                Front::Cut => (1, None),
-                Front::Field { what, head, body } => {
+            let (missing, found) = match self.stream.next_field(kept)? {
+                NextField::Incomplete => (1, None),
+                NextField::Head { role, head, body } => {
                     let end = head.saturating_add(body);
-                    (end.saturating_sub(kept.len()), Some((what, head, body)))
+                    (end.saturating_sub(kept.len()), Some((role, head, body)))
                 }
             };
             let (more, rest) = self.block.split_at(missing.min(self.block.len()));
@@ -355,10 +357,10 @@ impl<'r> Frames<'r> {
 
 impl Drop for Frames<'_> {
     fn drop(&mut self) {
-        self.stream.forget(self.lent);
+        self.stream.remove_front(self.borrowed_len);
         if self.stream.error.is_none() {
             self.stream.keep(self.block);
         }
-        self.stream.feeding = false;
+        self.stream.reading = false;
     }
 }

@@ -1,4 +1,4 @@
-//! Groups: nested messages between a begin and an end tag instead of behind a length.
+//! Groups: nested messages between a begin tag and an end tag, without a length.
 //!
 //! ```text
 //!  0b  08 05  13  18 07  14  0c        1 { 1: 5  2 { 3: 7 } }
@@ -6,30 +6,30 @@
 //!  begin 1     begin 2  end 2 end 1
 //! ```
 //!
-//! Where a group ends is known only after all of its fields were passed over. That is done in a
-//! loop: the numbers of the groups that are open lie in an array, which bounds how many may be.
+//! The end of a group is found only by skipping all of its fields. This is a loop, not a recursion:
+//! the numbers of the open groups are in an array, whose length limits the depth.
 
 use super::limits::DEPTH_MAX;
 use super::take::{self, Taken};
 use crate::error::DecodeErrorKind;
 use crate::wire::tag;
 
-/// What the fields of a group are taken from.
+/// The input of [`skip_group`].
 pub(super) trait Source {
-    /// Bytes left.
+    /// Number of unread bytes.
     fn left(&self) -> usize;
-    /// Takes a tag.
+    /// Reads a tag.
     fn tag(&mut self) -> Result<u32, DecodeErrorKind>;
-    /// Takes a varint.
+    /// Reads a varint.
     fn varint(&mut self) -> Result<u64, DecodeErrorKind>;
-    /// Takes as many bytes, and forgets them.
+    /// Skips `len` bytes.
     fn skip(&mut self, len: u64) -> Result<(), DecodeErrorKind>;
 }
 
-/// Takes the group `number`, whose begin tag was taken, and its end tag. Gives how many bytes were
-/// left before the latter.
-pub(super) fn pass(from: &mut impl Source, number: u32) -> Result<usize, DecodeErrorKind> {
-    // Numbers of the groups that are open, the innermost last.
+/// Skips the rest of group `number`, after its begin tag, including its end tag. Returns the number
+/// of unread bytes before the end tag.
+pub(super) fn skip_group(from: &mut impl Source, number: u32) -> Result<usize, DecodeErrorKind> {
+    // Numbers of the open groups, innermost last.
     let mut open = [0; DEPTH_MAX as usize];
     let mut depth = 0;
     let mut begin = Some(number);
@@ -91,11 +91,11 @@ impl Source for &[u8] {
     }
 }
 
-/// Takes the body of the group `number`, whose begin tag was taken, and its end tag after it.
+/// Reads the body of group `number`, after its begin tag, and skips its end tag.
 #[inline(never)]
 pub(super) fn group(from: &[u8], number: u32) -> Taken<'_, &[u8]> {
     let mut rest = from;
-    let left = pass(&mut rest, number)?;
+    let left = skip_group(&mut rest, number)?;
     let body = from.len().checked_sub(left).and_then(|len| from.get(..len));
     Ok((body.unwrap_or_default(), rest))
 }

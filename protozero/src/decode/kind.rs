@@ -1,5 +1,5 @@
-//! The kinds of fields, as types: what says how a value is read where its Rust type alone does not
-//! (an `i32` may be `int32`, `sint32` or `sfixed32` on the wire).
+//! The kinds of fields, as types. They select the decoding where the Rust type is not enough: an
+//! `i32` can be an `int32`, a `sint32` or a `sfixed32`.
 
 use super::fields::{Fields, Malformed};
 use super::text::Text;
@@ -7,16 +7,16 @@ use super::typed::MessageReader;
 
 /// A kind of field.
 pub trait Kind {
-    /// Whether elements of a repeated field may stand in packed runs.
+    /// Whether a repeated field of this kind may be packed.
     const PACKABLE: bool;
 }
 
-/// A Rust type that fields of kind `K` are read as.
+/// A Rust type as which fields of kind `K` can be read.
 pub trait Read<'a, K: Kind>: Sized {
-    /// Reads what follows `tag`, which is one of this kind, unpacked.
+    /// Reads the value after `tag`, which is an unpacked field of this kind.
     ///
     /// # Errors
-    /// [`Malformed`], about which [`Fields::fail`] knows more.
+    /// [`Malformed`]; [`Fields::fail`] returns the reason.
     fn read(fields: &mut Fields<'a>, tag: u32) -> Result<Self, Malformed>;
 }
 
@@ -70,7 +70,7 @@ impl<'a, E: crate::Enumeration> Read<'a, Enumeration> for E {
     }
 }
 
-macro_rules! others {
+macro_rules! unpackable {
     ($($(#[$doc:meta])* $kind:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
@@ -82,14 +82,14 @@ macro_rules! others {
     )*};
 }
 
-others! {
+unpackable! {
     /// `string`.
     String;
     /// `bytes`.
     Bytes;
     /// A message with a length.
     Message;
-    /// A message between tags.
+    /// A message as a group.
     Group;
 }
 

@@ -1,7 +1,8 @@
-//! A reader that pays for what it reads, for walks over messages that nobody vouches for.
+//! A reader with limits, for untrusted messages.
 //!
-//! Reading itself is bounded by the input. What a caller does with each field may not be: a tree that
-//! it builds, a stack that it descends on. So all readers of one walk share a budget.
+//! The cost of reading is limited by the input. The cost of a caller's work per field may not be: a
+//! tree that it builds, or a recursion. All readers of one message and its nested messages
+//! therefore share a budget.
 
 use core::cell::Cell;
 
@@ -10,7 +11,7 @@ use super::limits::{BYTES_MAX, DEPTH_MAX};
 use super::reader::Reader;
 use crate::error::{DecodeError, DecodeErrorKind};
 
-/// What a walk over a message, and the messages in it, may cost.
+/// Limits for reading a message and the messages in it.
 ///
 /// ```
 /// use protozero::decode::Limits;
@@ -26,15 +27,15 @@ use crate::error::{DecodeError, DecodeErrorKind};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the outermost message.
+    /// Maximum length of the outermost message.
     pub bytes_max: usize,
-    /// Levels of messages and groups below it.
+    /// Maximum levels of messages and groups below the outermost message.
     pub depth_max: u32,
-    /// Fields of all messages together.
+    /// Maximum number of fields of all messages together.
     pub fields_max: usize,
 }
 
-/// What protobuf implementations agree on, and any number of fields.
+/// The usual limits of protobuf implementations, and any number of fields.
 impl Default for Limits {
     fn default() -> Self {
         Self { bytes_max: BYTES_MAX, depth_max: DEPTH_MAX, fields_max: usize::MAX }
@@ -42,14 +43,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The budget of one walk.
+    /// A budget of this size, for one outermost message.
     #[must_use]
     pub const fn budget(self) -> Budget {
         Budget { limits: self, fields_left: Cell::new(self.fields_max) }
     }
 }
 
-/// What is left of [`Limits`].
+/// The unused part of [`Limits`].
 #[derive(Debug)]
 pub struct Budget {
     limits: Limits,
@@ -57,7 +58,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A reader of the message encoded in `bytes`, as the outermost one.
+    /// Reads `bytes` as the outermost message.
     ///
     /// # Errors
     /// [`DecodeErrorKind::TooLarge`].
@@ -74,7 +75,7 @@ impl Budget {
 #[derive(Clone, Copy, Debug)]
 pub struct LimitedReader<'a, 'b> {
     reader: Reader<'a>,
-    /// Bytes of the outermost message before this one.
+    /// Offset of this message in the outermost message.
     offset: usize,
     depth_left: u32,
     budget: &'b Budget,
@@ -84,8 +85,8 @@ impl<'a, 'b> LimitedReader<'a, 'b> {
     /// The next field, or `None` at the end.
     ///
     /// # Errors
-    /// As [`Reader::next_field`], and [`DecodeErrorKind::TooManyElements`]; offsets count from the
-    /// beginning of the outermost message.
+    /// Those of [`Reader::next_field`], and [`DecodeErrorKind::TooManyElements`]. Offsets count
+    /// from the start of the outermost message.
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
         if self.reader.is_empty() {
             return Ok(None);
@@ -98,11 +99,11 @@ impl<'a, 'b> LimitedReader<'a, 'b> {
         self.reader.next_field().map_err(|e| e.kind.at(offset.wrapping_add(e.offset)))
     }
 
-    /// A reader of the message that `field` of this one is, with a length or as a group.
+    /// A reader of the nested message or group in `field`, which is a field of this message.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::TooDeep`] or [`DecodeErrorKind::WireTypeMismatch`], at the end of what was
-    /// read.
+    /// [`DecodeErrorKind::TooDeep`] or [`DecodeErrorKind::WireTypeMismatch`], at the current
+    /// position.
     pub fn nested(&self, field: &Field<'a>) -> Result<Self, DecodeError> {
         let (Value::Len(body) | Value::Group(body)) = field.value else {
             return Err(DecodeErrorKind::WireTypeMismatch.at(self.position()));
@@ -110,14 +111,14 @@ impl<'a, 'b> LimitedReader<'a, 'b> {
         let Some(depth_left) = self.depth_left.checked_sub(1) else {
             return Err(DecodeErrorKind::TooDeep.at(self.position()));
         };
-        // Both are parts of the same message.
+        // Both slices are parts of the same message.
         let rest = self.reader.remaining().as_ptr().addr();
         let back = rest.wrapping_sub(body.as_ptr().addr());
         let offset = self.position().wrapping_sub(back);
         Ok(Self { reader: Reader::new(body), offset, depth_left, ..*self })
     }
 
-    /// Bytes read so far, counted from the beginning of the outermost message.
+    /// Current position, counted from the start of the outermost message.
     #[must_use]
     pub const fn position(&self) -> usize {
         self.offset.wrapping_add(self.reader.position())

@@ -1,46 +1,47 @@
-//! What owned decoding may cost. Readers need none of this: they neither recurse nor allocate; for
-//! those who do while they read there is [`Limits`](super::Limits).
+//! Limits for decoding owned messages. Readers do not need them, because they neither recurse nor
+//! allocate; a caller that does so while reading uses [`Limits`](super::Limits).
 
 use core::cell::Cell;
 
 use crate::error::DecodeErrorKind;
 
-/// Levels of nesting an owned message may have; protobuf implementations agree on this number.
+/// Maximum levels of nested messages in an owned message. Protobuf implementations agree on this
+/// number.
 ///
-/// Decoding this deep takes about 128 KiB of stack, and in a build without optimization up to four times as
-/// much, whatever the size of the message: values are made where they belong. `clone`, which is
-/// derived, has each of them in its frame once or twice on the way: a message of ten kilobytes that
-/// repeats itself a hundred levels deep takes more than a thread's usual 2 MiB.
+/// Decoding this depth takes about 128 KiB of stack, up to four times as much without optimization,
+/// and does not depend on the size of the structs, because values are created in place. The derived
+/// `clone` has each struct in its stack frame once or twice: cloning a struct of ten kilobytes that
+/// is nested a hundred levels deep needs more than the usual 2 MiB stack of a thread.
 pub const DEPTH_MAX: u32 = 100;
 
-/// Bytes one owned message may be decoded from: 2 GiB less one, protobuf's own limit.
+/// Maximum length of an encoded owned message: 2 GiB minus one byte, the limit of protobuf.
 pub const BYTES_MAX: usize = i32::MAX as usize;
 
-/// What is left of the budget of one decode, handed down level by level.
+/// The unused budget of one decoding. Each level gets a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeContext<'b> {
     depth_left: u32,
-    /// Bytes that may still be allocated for nested messages; shared by all levels.
+    /// Bytes that may still be allocated for nested messages. All levels share this counter.
     growth_left: Option<&'b Cell<usize>>,
 }
 
 impl<'b> DecodeContext<'b> {
-    /// The budget of an outermost message.
+    /// The default budget for an outermost message.
     #[must_use]
     pub const fn new() -> Self {
         Self { depth_left: DEPTH_MAX, growth_left: None }
     }
 
-    /// A budget of `depth` levels below the outermost message.
+    /// A budget with `depth` levels below the outermost message.
     #[must_use]
     pub const fn with_depth(depth: u32) -> Self {
         Self { depth_left: depth, growth_left: None }
     }
 
-    /// The budget one level further down.
+    /// The budget for one level below.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::TooDeep`] when none is left.
+    /// [`DecodeErrorKind::TooDeep`] if no level is left.
     #[inline]
     pub const fn enter(self) -> Result<Self, DecodeErrorKind> {
         match self.depth_left.checked_sub(1) {
@@ -49,16 +50,16 @@ impl<'b> DecodeContext<'b> {
         }
     }
 
-    /// The same budget, with `left` bytes for the structs of nested messages.
+    /// The same budget, with `left` bytes for structs of nested messages.
     #[must_use]
     pub const fn with_growth(self, left: &'b Cell<usize>) -> Self {
         Self { growth_left: Some(left), ..self }
     }
 
-    /// Charges `bytes` of memory that the input did not pay for by its size.
+    /// Subtracts `bytes` of allocated memory from the budget.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::TooMuchMemory`] when the budget has less left.
+    /// [`DecodeErrorKind::TooMuchMemory`] if the budget has less left.
     #[inline]
     pub fn grow(self, bytes: usize) -> Result<(), DecodeErrorKind> {
         let Some(left) = self.growth_left else { return Ok(()) };

@@ -1,23 +1,21 @@
-//! Reading: one pass over borrowed bytes. Never recurses, allocates or panics.
+//! Reading: one pass over borrowed bytes. Readers never recurse, allocate or panic.
 //!
-//! | you have | you read it with |
+//! | input | reader |
 //! |---|---|
-//! | bytes, no schema | [`Reader`]: fields one by one |
-//! | bytes and a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?`, a struct |
-//! | several slices that are one message | [`ScatteredReader`]: nothing is glued; a cut field comes as [`Pieces`] |
-//! | a stream of messages | `FrameReader`: the messages, lent from the block they came in (needs `alloc`) |
-//! | a message nobody vouches for, to build something of | [`Limits`]: depth, fields and bytes of the whole walk |
+//! | bytes without a schema | [`Reader`]: the fields one by one |
+//! | bytes with a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?`, which is a struct |
+//! | several slices that form one message | [`ScatteredReader`]: copies nothing; a field in several slices is a [`Pieces`] |
+//! | a stream of messages | `FrameReader`: the messages, borrowed from their block (needs `alloc`) |
+//! | an untrusted message that becomes a data structure | [`Limits`]: for depth, fields and bytes |
 //!
-//! A nested message is a byte slice that another reader may walk. Generated readers sit on the same
-//! functions and match on whole tags. A packed run and elements that stand alone read alike, and so do
-//! a group and a message with a length. A field that the schema does not know, or has with another
-//! wire type, is an unknown one: it is there, verbatim, to be written out again. Readers do not
-//! merge: of a singular field the last one counts, and an enum's number that has no name is a
-//! value like any other.
+//! A nested message is a byte slice for another reader. Generated readers use the same functions
+//! and match on whole tags. Packed and unpacked elements read alike, and so do a group and a
+//! message with a length. A field that is not in the schema, or has another wire type there, is an
+//! unknown field: its encoded bytes are available and can be copied. Readers do not merge: the last
+//! occurrence of a singular field counts. Readers accept all enum numbers, with or without a name.
 //!
-//! What is not protobuf ends the walk with a [`DecodeError`](crate::DecodeError), which names the
-//! offset of the field; so ends a message that stops in the middle of a field. There are no more fields
-//! after it, except where a string was not UTF-8.
+//! Malformed input ends with a [`DecodeError`](crate::DecodeError), which contains the offset of
+//! the malformed or incomplete field. No fields follow, except after a string that is not UTF-8.
 
 mod field;
 mod fields;

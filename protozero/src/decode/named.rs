@@ -1,15 +1,15 @@
-//! Fields by name: what the accessors and tables of generated readers are made of.
+//! Access to fields by name: the base of the accessors and tables of generated readers.
 //!
 //! ```text
 //!  message   | 1 | 8 | 3 | 3 | 99 | 8 | 3 |
 //!  table       1 = Some    8 = Some(the last one)
-//!              3 = from ─┴────────────┘ to, passed over once more by who iterates
+//!              3 = from ─┴────────────┘ to; iterating reads this part again
 //!              unknown = 99
 //! ```
 //!
-//! Nothing is copied and nothing allocated: a singular field is its last occurrence, a repeated one is
-//! the part of the message it lies in. What a table costs depends on how many fields the message's
-//! type has, not on their numbers.
+//! Nothing is copied or allocated: a singular field is its last occurrence, and a repeated field is
+//! the part of the message that contains it. The size of a table depends on the number of fields in
+//! the schema, not on the number of fields in the message.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -22,33 +22,33 @@ use super::typed::TypedField;
 use crate::error::DecodeError;
 use crate::wire::tag::LEN;
 
-/// The elements of a repeated field, read as one iterates: packed and unpacked alike, in wire order.
+/// The elements of a repeated field, packed or unpacked, in wire order. Iterating decodes them.
 pub struct Repeated<'a, T, K> {
     span: Span<'a>,
-    /// Tag of an element that stands alone.
+    /// Tag of an unpacked element.
     element: u32,
     kind: PhantomData<fn() -> (T, K)>,
 }
 
 impl<'a, T: Read<'a, K>, K: Kind> Repeated<'a, T, K> {
-    /// The elements with tag `element` in the message encoded in `bytes`.
+    /// The elements with tag `element` in the message `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8], element: u32) -> Self {
         Self { span: Span::all(bytes), element, kind: PhantomData }
     }
 
-    /// The elements.
+    /// Iterates over the elements.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> Elements<'a, T, K> {
         Elements { fields: self.span.fields(), element: self.element, kind: PhantomData }
     }
 
-    /// From within a [`Table`]: takes the field in whose `tag` was just read.
+    /// Adds the field after `tag`, which was just read. For implementations of [`Table`].
     ///
     /// # Errors
-    /// As [`Fields::skip`].
+    /// Those of [`Fields::skip`].
     #[inline(always)]
     pub fn extend(
         &mut self,
@@ -81,8 +81,8 @@ impl<'a, T: Read<'a, K>, K: Kind> IntoIterator for &Repeated<'a, T, K> {
     }
 }
 
-/// Iterates over a [`Repeated`] field. After an error there are no more elements; only a string that
-/// is not UTF-8 can be passed over.
+/// Iterator over a [`Repeated`] field. It ends after an error, except after a string that is not
+/// UTF-8.
 pub struct Elements<'a, T, K> {
     fields: Fields<'a>,
     element: u32,
@@ -120,36 +120,36 @@ impl<'a, T: Read<'a, K>, K: Kind> Iterator for Elements<'a, T, K> {
 
 impl<'a, T: Read<'a, K>, K: Kind> FusedIterator for Elements<'a, T, K> {}
 
-/// The fields a message has and its type does not: of a newer schema, or of another wire type than
-/// the schema says. [`Field::raw`] is a field verbatim, to be written out again.
+/// The unknown fields of a message: they are not in the schema, or have another wire type there.
+/// [`Field::raw`] contains the encoded field for copying.
 pub struct Unknown<'a, F> {
     span: Span<'a>,
     kind: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: TypedField<'a>> Unknown<'a, F> {
-    /// Those in the message encoded in `bytes`.
+    /// The unknown fields of the message `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { span: Span::all(bytes), kind: PhantomData }
     }
 
-    /// The fields.
+    /// Iterates over the fields.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> UnknownIter<'a, F> {
         UnknownIter { fields: self.span.fields(), kind: PhantomData }
     }
 
-    /// From within a [`Table`]: takes the field in whose `tag` was just read.
+    /// Adds the field after `tag`, which was just read. For implementations of [`Table`].
     ///
     /// # Errors
-    /// As [`Fields::unknown`].
+    /// Those of [`Fields::unknown`].
     #[inline(always)]
     pub fn extend(&mut self, fields: &mut Fields<'a>, tag: u32) -> Result<(), Malformed> {
         fields.unknown(tag)?;
-        self.span.note(fields);
+        self.span.extend_to(fields);
         Ok(())
     }
 }
@@ -174,7 +174,7 @@ impl<'a, F: TypedField<'a>> IntoIterator for &Unknown<'a, F> {
     }
 }
 
-/// Iterates over [`Unknown`] fields.
+/// Iterator over [`Unknown`] fields.
 pub struct UnknownIter<'a, F> {
     fields: Fields<'a>,
     kind: PhantomData<fn() -> F>,
@@ -205,19 +205,19 @@ impl<'a, F: TypedField<'a>> Iterator for UnknownIter<'a, F> {
 
 impl<'a, F: TypedField<'a>> FusedIterator for UnknownIter<'a, F> {}
 
-/// A message as a struct: a member per field. Generated readers have one each.
+/// A message as a struct with one member per field. Every generated reader has one.
 pub trait Table<'a>: Default {
-    /// Reads what follows `tag`.
+    /// Reads the field after `tag`.
     ///
     /// # Errors
-    /// [`Malformed`], about which [`Fields::fail`] knows more.
+    /// [`Malformed`]; [`Fields::fail`] returns the reason.
     fn take(&mut self, fields: &mut Fields<'a>, tag: u32) -> Result<(), Malformed>;
 }
 
-/// The table of the message encoded in `bytes`, in one pass.
+/// Decodes the message `bytes` into a table, in one pass.
 ///
 /// # Errors
-/// [`DecodeError`] if `bytes` is no message, or a singular string is not UTF-8.
+/// [`DecodeError`] if `bytes` is not a valid message, or a singular string is not UTF-8.
 #[inline]
 pub fn table<'a, T: Table<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     let mut fields = Fields::new(bytes);
@@ -234,10 +234,10 @@ pub fn table<'a, T: Table<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     }
 }
 
-/// The last field with `tag`, passing over all others.
+/// The last field with `tag`.
 ///
 /// # Errors
-/// [`DecodeError`] if `bytes` is no message, or the field is a string that is not UTF-8.
+/// [`DecodeError`] if `bytes` is not a valid message, or the field is a string that is not UTF-8.
 #[inline]
 pub fn last<'a, T: Read<'a, K>, K: Kind>(
     bytes: &'a [u8],
@@ -246,10 +246,10 @@ pub fn last<'a, T: Read<'a, K>, K: Kind>(
     last_of(bytes, |other| other == tag, |fields, tag| T::read(fields, tag).map(Some))
 }
 
-/// The last field whose tag is one of `any`, as `read` has it.
+/// The last field for whose tag `any` returns true, decoded by `read`.
 ///
 /// # Errors
-/// As [`last`].
+/// Those of [`last`].
 #[inline]
 pub fn last_of<'a, T>(
     bytes: &'a [u8],
@@ -274,8 +274,8 @@ pub fn last_of<'a, T>(
     }
 }
 
-// By hand, since a derive would ask the same of the types that only stand for something.
-macro_rules! plain {
+// Written by hand, because a derive would require the traits of the type parameters.
+macro_rules! impl_copy {
     ($($type:ident<$($parameter:ident),*> { $($field:ident),* })*) => {$(
         impl<$($parameter),*> Clone for $type<'_, $($parameter),*> {
             #[inline]
@@ -287,14 +287,14 @@ macro_rules! plain {
         impl<$($parameter),*> Copy for $type<'_, $($parameter),*> {}
     )*};
 }
-plain! {
+impl_copy! {
     Repeated<T, K> { span, element }
     Elements<T, K> { fields, element }
     Unknown<F> { span }
     UnknownIter<F> { fields }
 }
 
-/// None.
+/// No elements.
 impl<T, K> Default for Repeated<'_, T, K> {
     #[inline]
     fn default() -> Self {
@@ -302,7 +302,7 @@ impl<T, K> Default for Repeated<'_, T, K> {
     }
 }
 
-/// None.
+/// No fields.
 impl<F> Default for Unknown<'_, F> {
     #[inline]
     fn default() -> Self {
@@ -310,14 +310,14 @@ impl<F> Default for Unknown<'_, F> {
     }
 }
 
-/// The elements, up to an error.
+/// Shows the elements up to the first error.
 impl<'a, T: Read<'a, K> + fmt::Debug, K: Kind> fmt::Debug for Repeated<'a, T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter().map_while(Result::ok)).finish()
     }
 }
 
-/// The fields, up to an error.
+/// Shows the fields up to the first error.
 impl<'a, F: TypedField<'a>> fmt::Debug for Unknown<'a, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter().map_while(Result::ok)).finish()

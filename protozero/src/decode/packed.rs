@@ -1,20 +1,21 @@
-//! Packed runs: elements side by side without tags. Iterators end after their first error.
+//! Packed fields: elements one after another, without tags. The iterators end after their first
+//! error.
 
 use super::take;
 use crate::error::{DecodeError, DecodeErrorKind};
 
-/// The varints of a packed run, still untyped: convert each (`v as i32`,
-/// [`zigzag`](crate::wire::zigzag)). Offsets of errors count from the beginning of the run.
+/// The varints of a packed field, without a type: the caller converts each (`v as i32`,
+/// [`zigzag`](crate::wire::zigzag)). Offsets of errors count from the start of the packed elements.
 #[derive(Clone, Debug)]
 pub struct PackedVarint<'a> {
     one: Option<u64>,
     run: &'a [u8],
-    /// Bytes of the run.
+    /// Length of `run` at the beginning.
     len: usize,
 }
 
 impl<'a> PackedVarint<'a> {
-    /// The elements of `run`.
+    /// The elements of the packed field `run`.
     #[inline]
     #[must_use]
     pub const fn new(run: &'a [u8]) -> Self {
@@ -64,10 +65,10 @@ macro_rules! fixed {
         }
 
         impl<'a> $name<'a> {
-            /// The elements of `run`.
+            /// The elements of the packed field `run`.
             ///
             /// # Errors
-            /// [`DecodeErrorKind::PackedLength`] if the run ends inside an element.
+            /// [`DecodeErrorKind::PackedLength`] if `run` ends inside of an element.
             #[inline]
             pub const fn new(run: &'a [u8]) -> Result<Self, DecodeErrorKind> {
                 if run.len() % $len == 0 {
@@ -109,10 +110,10 @@ macro_rules! fixed {
 }
 
 fixed! {
-    /// The four-byte numbers of a packed run, still untyped.
+    /// The four-byte numbers of a packed field, without a type.
     PackedFixed32, u32, 4
 }
 fixed! {
-    /// The eight-byte numbers of a packed run, still untyped.
+    /// The eight-byte numbers of a packed field, without a type.
     PackedFixed64, u64, 8
 }

@@ -1,4 +1,4 @@
-//! Bytes that lie in several slices.
+//! Bytes in several slices.
 //!
 //! ```text
 //!              ┌── slice ──┐ ┌── slice ──┐ ┌── slice ──┐ ┌── slice ──┐
@@ -6,8 +6,8 @@
 //!  a part of it     [ head ] [        middle         ] [ tail ]
 //! ```
 //!
-//! A part begins in one slice and ends in another one; those between them it has whole, and so it is
-//! three borrows, however many slices it lies in.
+//! A part begins in one slice, may contain whole slices, and ends in another slice. Three borrows
+//! therefore describe any part, independent of the number of slices.
 
 use core::fmt;
 
@@ -16,24 +16,25 @@ use super::take;
 use crate::error::DecodeErrorKind;
 use crate::wire::varint::LEN_MAX;
 
-/// Bytes in one or several slices, which are borrowed for `'a`; the list of slices for `'s`.
+/// Bytes in one or several slices. The bytes are borrowed for `'a`, and the list of slices for
+/// `'s`.
 #[derive(Clone, Copy)]
 pub struct Pieces<'s, 'a> {
-    /// Not empty unless all is.
+    /// Not empty, unless there are no bytes at all.
     head: &'a [u8],
     middle: &'s [&'a [u8]],
     tail: &'a [u8],
-    /// Bytes of all three.
+    /// Length of `head`, `middle` and `tail` together.
     len: usize,
 }
 
 impl<'s, 'a> Pieces<'s, 'a> {
-    /// The bytes of `slices`, one after another; any of them may be empty.
+    /// The bytes of `slices`, one after another. Slices may be empty.
     #[must_use]
     pub fn new(slices: &'s [&'a [u8]]) -> Self {
-        // The same slice may be there often, so the sum may be more than an address space.
+        // The list can repeat a slice, so the sum may exceed the address space.
         let len = slices.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len()));
-        Self { head: &[], middle: slices, tail: &[], len }.advanced()
+        Self { head: &[], middle: slices, tail: &[], len }.with_head()
     }
 
     /// The bytes of one slice.
@@ -43,14 +44,14 @@ impl<'s, 'a> Pieces<'s, 'a> {
         Self { head: slice, middle: &[], tail: &[], len: slice.len() }
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are no bytes.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -64,14 +65,14 @@ impl<'s, 'a> Pieces<'s, 'a> {
         if self.head.len() == self.len { Some(self.head) } else { None }
     }
 
-    /// The slices they lie in, none of them empty.
+    /// The slices, without empty ones.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'s, 'a> {
         let ends = [self.head, self.tail];
         let [head, tail] = ends.map(core::iter::once);
         head.chain(self.middle.iter().copied()).chain(tail).filter(|slice| !slice.is_empty())
     }
 
-    /// Copies as many bytes as there are and fit; says how many.
+    /// Copies as many bytes as fit into `out`, and returns their number.
     pub fn copy_to(&self, out: &mut [u8]) -> usize {
         let mut done = 0;
         for slice in self.iter() {
@@ -88,10 +89,10 @@ impl<'s, 'a> Pieces<'s, 'a> {
         done
     }
 
-    /// Whether they are UTF-8, wherever the slices cut its characters.
+    /// Whether the bytes are UTF-8. A character may lie in several slices.
     #[must_use]
     pub fn is_utf8(&self) -> bool {
-        // A character that is cut is put together here: four bytes at most.
+        // Collects a character that lies in several slices: at most four bytes.
         let mut cut = [0; 4];
         let mut cut_len = 0;
         for mut slice in self.iter() {
@@ -119,12 +120,12 @@ impl<'s, 'a> Pieces<'s, 'a> {
         cut_len == 0
     }
 
-    /// Takes the first `len` bytes off, if there are as many.
+    /// Removes and returns the first `len` bytes; `None` if there are fewer.
     #[must_use]
     pub fn take(&mut self, len: usize) -> Option<Self> {
         let left = self.len.checked_sub(len)?;
         if let Some((head, rest)) = self.head.split_at_checked(len) {
-            *self = Self { head: rest, len: left, ..*self }.advanced();
+            *self = Self { head: rest, len: left, ..*self }.with_head();
             return Some(Self::one(head));
         }
         let mut missing = len.checked_sub(self.head.len())?;
@@ -133,7 +134,7 @@ impl<'s, 'a> Pieces<'s, 'a> {
                 let (middle, more) = self.middle.split_at_checked(at)?;
                 let more = more.get(1..).unwrap_or_default();
                 let taken = Self { head: self.head, middle, tail, len };
-                *self = Self { head: rest, middle: more, tail: self.tail, len: left }.advanced();
+                *self = Self { head: rest, middle: more, tail: self.tail, len: left }.with_head();
                 return Some(taken);
             }
             missing -= slice.len();
@@ -150,16 +151,16 @@ impl<'s, 'a> Pieces<'s, 'a> {
         self.head
     }
 
-    /// Without the first `len` bytes, which lie in the first slice.
+    /// Removes the first `len` bytes, which must lie in the first slice.
     #[inline]
-    pub(super) fn without(self, len: usize) -> Self {
+    pub(super) fn without_first(self, len: usize) -> Self {
         let head = self.head.get(len..).unwrap_or_default();
-        Self { head, len: self.len.saturating_sub(len), ..self }.advanced()
+        Self { head, len: self.len.saturating_sub(len), ..self }.with_head()
     }
 
-    /// Sees to it that the head is not empty.
+    /// Makes the head non-empty, if any bytes are left.
     #[inline]
-    fn advanced(mut self) -> Self {
+    fn with_head(mut self) -> Self {
         while self.head.is_empty() && self.len != 0 {
             if let [first, rest @ ..] = self.middle {
                 (self.head, self.middle) = (first, rest);
@@ -171,33 +172,33 @@ impl<'s, 'a> Pieces<'s, 'a> {
         self
     }
 
-    /// Takes what `take` takes from a slice: its value is put together on the stack if it is cut. It
-    /// may look at ten bytes.
+    /// Applies `take`, a function for slices that reads at most ten bytes. A value in several
+    /// slices is first copied to the stack.
     #[inline]
     fn take_with<T: Copy>(
         &mut self,
         take: impl for<'b> Fn(&'b [u8]) -> take::Taken<'b, T>,
     ) -> Result<T, DecodeErrorKind> {
         if let Ok((value, rest)) = take(self.head) {
-            *self = self.without(self.head.len() - rest.len());
+            *self = self.without_first(self.head.len() - rest.len());
             return Ok(value);
         }
         let mut bytes = [0; LEN_MAX];
         let len = self.copy_to(&mut bytes);
         let bytes = bytes.get(..len).unwrap_or_default();
         let (value, rest) = take(bytes)?;
-        // What was taken from the copy is there to be taken.
+        // `copy_to` read these bytes, so they exist.
         let _ = self.take(len - rest.len());
         Ok(value)
     }
 
-    /// Takes a number of `LEN` bytes.
+    /// Reads a number of `LEN` bytes.
     #[inline]
     pub(super) fn array<const LEN: usize>(&mut self) -> Result<[u8; LEN], DecodeErrorKind> {
         self.take_with(take::array)
     }
 
-    /// Takes a length and as many bytes.
+    /// Reads a length and that many bytes.
     #[inline]
     pub(super) fn bytes(&mut self) -> Result<Self, DecodeErrorKind> {
         let len = self.varint()?;
@@ -213,7 +214,7 @@ impl<'s, 'a> Pieces<'s, 'a> {
 
 #[cfg(feature = "alloc")]
 impl<'a> Pieces<'_, 'a> {
-    /// The bytes in one piece: borrowed if they are that already.
+    /// The bytes as one slice: copied only if they lie in several.
     #[must_use]
     pub fn to_cow(&self) -> alloc::borrow::Cow<'a, [u8]> {
         match self.as_slice() {
@@ -222,7 +223,7 @@ impl<'a> Pieces<'_, 'a> {
         }
     }
 
-    /// The bytes, glued.
+    /// A copy of the bytes.
     #[must_use]
     pub fn to_vec(&self) -> alloc::vec::Vec<u8> {
         let mut out = alloc::vec::Vec::with_capacity(self.len);
@@ -253,7 +254,7 @@ impl Source for Pieces<'_, '_> {
     }
 }
 
-/// Where the slices are cut makes no difference.
+/// Compares the bytes, independent of the slices.
 impl PartialEq<[u8]> for Pieces<'_, '_> {
     fn eq(&self, other: &[u8]) -> bool {
         let mut other = other;

@@ -1,4 +1,4 @@
-//! Any bytes at all: the fast reader says what a slow and obvious one says, and never panics.
+//! Random bytes: the fast readers agree with a slow and simple reader, and never panic.
 
 use std::vec::Vec;
 
@@ -21,7 +21,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, DecodeErrorKind> {
     Err(DecodeErrorKind::VarintTooLong)
 }
 
-/// Passes over a group of which the begin tag was read; where its end tag begins.
+/// Skips a group after its begin tag, and returns where its end tag begins.
 fn slow_group(
     bytes: &[u8],
     at: &mut usize,
@@ -54,7 +54,7 @@ fn slow_group(
     }
 }
 
-/// Fields as (number, value, where it begins, where it ends).
+/// Fields as (number, value, start, end).
 type Slow<'a> = (Vec<(u32, Value<'a>, usize, usize)>, Option<DecodeError>);
 
 fn slow(bytes: &[u8]) -> Slow<'_> {
@@ -106,7 +106,7 @@ fn slow(bytes: &[u8]) -> Slow<'_> {
     (fields, None)
 }
 
-/// Bytes that are mostly fields, and some that are not.
+/// Mostly valid fields, with some other bytes between.
 pub(super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => (any::<u64>(), 0..64u32, 0..70u32).prop_map(|(v, shift, number)| {
@@ -120,7 +120,7 @@ pub(super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
         2 => vec(any::<u8>(), 0..20).prop_map(|b| [&[0x1a, b.len() as u8], &b[..]].concat()),
         1 => any::<[u8; 4]>().prop_map(|b| [&[0x25], &b[..]].concat()),
         1 => any::<[u8; 8]>().prop_map(|b| [&[0x81, 0x02], &b[..]].concat()),
-        // Beginnings and ends of groups: 4 inside of 3, more or less.
+        // Begin and end tags of groups 3 and 4.
         3 => prop_oneof![Just(0x1bu8), Just(0x1c), Just(0x23), Just(0x24)].prop_map(|b| vec![b]),
         1 => vec(any::<u8>(), 0..12),
         1 => vec(prop_oneof![Just(0x80u8), Just(0xff), any::<u8>()], 0..14),

@@ -1,4 +1,4 @@
-//! The cursor over a message's bytes.
+//! Reads the fields of a message one by one.
 //!
 //! ```text
 //! | field | field | tag . value | field ...
@@ -11,40 +11,39 @@ use super::take;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag;
 
-/// Walks the fields of one message.
+/// Reads the fields of one message.
 ///
-/// After an error every further call says there are no more fields, so that a loop that passes over
-/// errors ends, too.
+/// After an error, every call returns `None`, so that a loop that ignores errors ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// Bytes the reader was made from.
+    /// Length of the message.
     len: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of the message encoded in `bytes`.
+    /// Reads the message encoded in `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, len: bytes.len() }
     }
 
-    /// Bytes not read yet.
+    /// The unread bytes.
     #[inline]
     #[must_use]
     pub const fn remaining(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// True if all was read, or an error ended the message.
+    /// True if all bytes are read, or after an error.
     #[inline(always)]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Bytes read so far.
+    /// Number of bytes that were read.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
@@ -54,16 +53,16 @@ impl<'a> Reader<'a> {
     /// The next field, or `None` at the end.
     ///
     /// # Errors
-    /// [`DecodeError`] with the offset of the field that is malformed: cut short, an
-    /// unknown wire type, a field number of 0 or above 2^29-1, a group that holds such a field,
-    /// has another one's end or is nested too deeply.
+    /// [`DecodeError`] with the offset of the malformed field: it is incomplete, has an unknown
+    /// wire type, has a field number of 0 or above 2^29-1, or is a group with a malformed field, a
+    /// wrong end tag or too many levels.
     #[inline]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
         self.advance()
     }
 
-    /// [`Reader::next_field`] for loops that take fields to pieces at once: as part of them it keeps
-    /// the pieces in registers.
+    /// The inlined [`Reader::next_field`], for loops that use the members of the field immediately:
+    /// the compiler keeps them in registers.
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
         let start = self.rest;
@@ -83,8 +82,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The field that begins at `start`, of which `tag` was read and `rest` follows it; and the bytes
-/// after the field.
+/// Reads the field at `start`, after its `tag`; `rest` follows the tag. Returns the field and the
+/// bytes after it.
 #[inline(always)]
 pub(super) fn field<'a>(start: &'a [u8], tag: u32, rest: &'a [u8]) -> take::Taken<'a, Field<'a>> {
     let (value, rest) = match tag & 7 {

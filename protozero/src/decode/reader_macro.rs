@@ -1,5 +1,5 @@
-//! The reader face of a message, made from a table of its fields: a line each, as generated code and
-//! those who write readers by hand have them.
+//! The macro `reader!`: declares the reader of a message from one line per field. Generated code
+//! uses it, and hand-written code can.
 
 /// Declares a reader, the enum of its fields and its table.
 ///
@@ -9,7 +9,7 @@
 /// rt::reader! {
 ///     "shape.Polygon": PolygonReader, PolygonField, PolygonTable;
 ///     one {
-///         /// What people call it.
+/// Name on the map.
 ///         Name(&'a str) name = 10 as String;
 ///     }
 ///     many {
@@ -32,8 +32,8 @@
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 ///
-/// A line is `Variant(type) name = tag as Kind;` with the whole tag (`number << 3 | wire type`), and
-/// for a repeated field that may be packed, `tag | tag of the run`.
+/// A line is `Variant(type) name = tag as Kind;` with the whole tag (`number << 3 | wire type`).
+/// For a repeated field that may be packed it is `unpacked tag | packed tag`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __reader {
@@ -54,13 +54,13 @@ macro_rules! __reader {
             $Of:ident($of_type:ty) $of:ident = $of_tag:literal as $of_kind:ident;
         )*})*
     ) => {
-        #[doc = ::core::concat!("Reads a `", $full, "` where it lies.")]
+        #[doc = ::core::concat!("Reads an encoded `", $full, "`.")]
         ///
-        /// `for field in reader` goes over the fields in wire order; a method per field passes over
-        /// all but its own; `table()` reads them all in one pass. Of a singular field the last
-        /// occurrence counts, also where it is a message: only owned messages are merged.
+        /// `for field in reader` iterates over the fields in wire order. The method of a field
+        /// finds this field only; `table()` decodes all fields in one pass. The last occurrence of
+        /// a singular field counts, also if it is a message: only owned messages merge.
         $(#[$doc])*
-        #[allow(dead_code, reason = "made for whoever needs it")]
+        #[allow(dead_code, reason = "a program may use only a part of it")]
         #[derive(Clone, Copy, Debug)]
         pub struct $reader<'a> {
             bytes: &'a [u8],
@@ -82,23 +82,23 @@ macro_rules! __reader {
                 self.bytes
             }
 
-            /// Its fields, in wire order.
+            /// Iterates over the fields in wire order.
             #[inline]
             #[must_use]
             pub const fn iter(&self) -> $crate::rt::TypedFields<'a, $field<'a>> {
                 $crate::rt::TypedFields::new(self.bytes)
             }
 
-            /// All fields, in one pass.
+            /// Decodes all fields in one pass.
             ///
             /// # Errors
-            /// If this is no message, or a singular string is not UTF-8.
+            /// If this is not a valid message, or a singular string is not UTF-8.
             #[inline]
             pub fn table(&self) -> ::core::result::Result<$table<'a>, $crate::rt::DecodeError> {
                 $crate::rt::table(self.bytes)
             }
 
-            /// The fields this build does not know.
+            /// The fields that this build does not know.
             #[inline]
             #[must_use]
             pub const fn unknown_fields(&self) -> $crate::rt::Unknown<'a, $field<'a>> {
@@ -130,7 +130,7 @@ macro_rules! __reader {
             )*)?
 
             $(
-                /// The member that came last.
+                /// The last member on the wire.
                 #[inline]
                 pub fn $oneof(
                     &self,
@@ -185,14 +185,14 @@ macro_rules! __reader {
             }
         }
 
-        #[doc = ::core::concat!("A field of a `", $full, "`.")]
+        #[doc = ::core::concat!("A field of `", $full, "`.")]
         #[allow(dead_code, reason = "as above")]
         #[derive(Clone, Copy, Debug)]
         pub enum $field<'a> {
             $($($(#[$one_meta])* $One($one_type),)*)?
             $($($(#[$many_meta])* $Many($many_type),)*)?
             $($($(#[$of_meta])* $Of($of_type),)*)*
-            /// A field this build does not know, or one of a foreign wire type.
+            /// A field that this build does not know, or with another wire type.
             Unknown($crate::rt::Field<'a>),
         }
 
@@ -203,7 +203,7 @@ macro_rules! __reader {
                 fields: &mut $crate::rt::Fields<'a>,
                 tag: u32,
             ) -> ::core::result::Result<::core::option::Option<Self>, $crate::rt::Malformed> {
-                // Calls without `?` inside: half the time to compile.
+                // No `?` in here: it doubles the compile time.
                 match tag {
                     $($(
                         $(#[$one_meta])*
@@ -239,7 +239,7 @@ macro_rules! __reader {
             }
         }
 
-        #[doc = ::core::concat!("A `", $full, "` as a struct; borrows all of it.")]
+        #[doc = ::core::concat!("A `", $full, "` as a struct that borrows from the encoded message.")]
         #[allow(dead_code, non_snake_case, reason = "as above")]
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $table<'a> {
@@ -252,10 +252,10 @@ macro_rules! __reader {
                 pub $many: $crate::rt::Repeated<'a, $many_type, $crate::rt::kind::$many_kind>,
             )*)?
             $(
-                /// The member that came last.
+                /// The last member on the wire.
                 pub $oneof: ::core::option::Option<$field<'a>>,
             )*
-            /// The fields this build does not know.
+            /// The fields that this build does not know.
             pub unknown_fields: $crate::rt::Unknown<'a, $field<'a>>,
         }
 

@@ -1,14 +1,14 @@
-//! The reader of a message that lies in several slices: a packet in the chunks it was written to.
+//! Reads a message in several slices, such as a packet in several chunks.
 //!
 //! ```text
 //!  slices   08 05 1a | 03 61 | 62 63 10 80 | 01
 //!           └─ 1 ─┘ └────── 3 ──────┘ └─── 2 ───┘
-//!             whole        cut             a number, put together on the stack
+//!             whole      in pieces         a number, copied to the stack
 //! ```
 //!
-//! Nothing is glued. A field within one slice is borrowed from it as [`Reader`](super::Reader) would
-//! do; one that is cut is given as the [`Pieces`] it lies in, which may be read in turn. Fields,
-//! errors and offsets are those of the same bytes in one slice.
+//! Nothing is copied to the heap. A field within one slice is borrowed from it, as with
+//! [`Reader`](super::Reader); a field in several slices is a [`Pieces`], which another reader can
+//! read. Fields, errors and offsets are the same as for these bytes in one slice.
 
 use super::field::Value;
 use super::group::{self, Source as _};
@@ -25,11 +25,11 @@ pub struct ScatteredField<'s, 'a> {
     pub number: u32,
     /// The value, by wire type.
     pub value: ScatteredValue<'s, 'a>,
-    /// Tag and value, verbatim.
+    /// Encoded tag and value.
     pub raw: Pieces<'s, 'a>,
 }
 
-/// A value as the wire has it, and as the slices have it.
+/// An undecoded value, in one or several slices.
 #[derive(Clone, Copy, Debug)]
 pub enum ScatteredValue<'s, 'a> {
     /// A number, or bytes that lie in one slice.
@@ -54,7 +54,7 @@ impl<'s, 'a> ScatteredValue<'s, 'a> {
     /// As `bytes`, `string` or the body of a message with a length.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it has no length.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value has no length.
     #[inline]
     pub const fn bytes(self) -> Result<Pieces<'s, 'a>, DecodeErrorKind> {
         match self {
@@ -67,7 +67,7 @@ impl<'s, 'a> ScatteredValue<'s, 'a> {
     /// As a message, with a length or as a group.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is neither.
     #[inline]
     pub const fn message(self) -> Result<ScatteredReader<'s, 'a>, DecodeErrorKind> {
         match self {
@@ -79,10 +79,11 @@ impl<'s, 'a> ScatteredValue<'s, 'a> {
         }
     }
 
-    /// The elements of a repeated varint field: of a packed run, or the one that stands alone.
+    /// The elements of a repeated varint field: all elements of a packed field, or the one unpacked
+    /// element.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither.
+    /// [`DecodeErrorKind::WireTypeMismatch`] if the value is neither.
     #[inline]
     pub const fn varints(self) -> Result<ScatteredVarints<'s, 'a>, DecodeErrorKind> {
         let (one, run) = match self {
@@ -95,39 +96,39 @@ impl<'s, 'a> ScatteredValue<'s, 'a> {
     }
 }
 
-/// Walks the fields of a message in several slices.
+/// Reads the fields of a message in several slices.
 ///
-/// After an error every further call says there are no more fields.
+/// After an error, every call returns `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct ScatteredReader<'s, 'a> {
     rest: Pieces<'s, 'a>,
-    /// Bytes the reader was made from.
+    /// Length of the message.
     len: usize,
 }
 
 impl<'s, 'a> ScatteredReader<'s, 'a> {
-    /// A reader of the message that `slices` are, one after another.
+    /// Reads the message in `slices`, one after another.
     #[inline]
     #[must_use]
     pub fn new(slices: &'s [&'a [u8]]) -> Self {
         Self::within(Pieces::new(slices))
     }
 
-    /// A reader of the message in `pieces`.
+    /// Reads the message in `pieces`.
     #[inline]
     #[must_use]
     pub const fn within(pieces: Pieces<'s, 'a>) -> Self {
         Self { rest: pieces, len: pieces.len() }
     }
 
-    /// Bytes not read yet.
+    /// The unread bytes.
     #[inline]
     #[must_use]
     pub const fn remaining(&self) -> Pieces<'s, 'a> {
         self.rest
     }
 
-    /// Bytes read so far.
+    /// Number of bytes that were read.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
@@ -137,22 +138,22 @@ impl<'s, 'a> ScatteredReader<'s, 'a> {
     /// The next field, or `None` at the end.
     ///
     /// # Errors
-    /// As [`Reader::next_field`](super::Reader::next_field): the same for the same bytes.
+    /// Those of [`Reader::next_field`](super::Reader::next_field) for the same bytes.
     #[inline]
     pub fn next_field(&mut self) -> Result<Option<ScatteredField<'s, 'a>>, DecodeError> {
         let start = self.rest.head();
         if start.is_empty() {
             return Ok(None);
         }
-        // A field that can be read from the first slice alone is what it is in all of them.
+        // A field that is complete in the first slice needs no other slices.
         if let Ok((field, rest)) = take::tag(start).and_then(|(tag, rest)| field(start, tag, rest))
         {
-            self.rest = self.rest.without(start.len() - rest.len());
+            self.rest = self.rest.without_first(start.len() - rest.len());
             let value = ScatteredValue::Whole(field.value);
             let raw = Pieces::one(field.raw);
             return Ok(Some(ScatteredField { number: field.number, value, raw }));
         }
-        match cut(&mut self.rest) {
+        match split_field(&mut self.rest) {
             Ok(field) => Ok(Some(field)),
             Err(kind) => {
                 let offset = self.position();
@@ -163,9 +164,12 @@ impl<'s, 'a> ScatteredReader<'s, 'a> {
     }
 }
 
-/// The field at the front of `rest`, which may lie in several slices. After an error all is as it was.
+/// Reads the field at the start of `rest`, which may lie in several slices. An error leaves `rest`
+/// unchanged.
 #[inline(never)]
-fn cut<'s, 'a>(rest: &mut Pieces<'s, 'a>) -> Result<ScatteredField<'s, 'a>, DecodeErrorKind> {
+fn split_field<'s, 'a>(
+    rest: &mut Pieces<'s, 'a>,
+) -> Result<ScatteredField<'s, 'a>, DecodeErrorKind> {
     let mut at = *rest;
     let tag = at.tag()?;
     let value = match tag & 7 {
@@ -180,7 +184,7 @@ fn cut<'s, 'a>(rest: &mut Pieces<'s, 'a>) -> Result<ScatteredField<'s, 'a>, Deco
         }
         tag::BEGIN_GROUP => {
             let mut body = at;
-            let left = group::pass(&mut at, tag >> 3)?;
+            let left = group::skip_group(&mut at, tag >> 3)?;
             let body = body.take(body.len().saturating_sub(left));
             let body = body.ok_or(DecodeErrorKind::Truncated)?;
             match body.as_slice() {
@@ -197,13 +201,13 @@ fn cut<'s, 'a>(rest: &mut Pieces<'s, 'a>) -> Result<ScatteredField<'s, 'a>, Deco
     Ok(ScatteredField { number: tag >> 3, value, raw })
 }
 
-/// The varints of a packed run in several slices, still untyped. Ends after its first error, whose
-/// offset counts from the beginning of the run.
+/// The varints of a packed field in several slices, without a type. Ends after its first error,
+/// whose offset counts from the start of the packed elements.
 #[derive(Clone, Debug)]
 pub struct ScatteredVarints<'s, 'a> {
     one: Option<u64>,
     run: Pieces<'s, 'a>,
-    /// Bytes of the run.
+    /// Length of `run` at the beginning.
     len: usize,
 }
 

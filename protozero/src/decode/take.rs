@@ -1,10 +1,10 @@
-//! Taking numbers and runs of bytes off the front of a slice: [`wire::hostile`](crate::wire::hostile) and
-//! what only readers of fields need.
+//! Reads numbers and bytes from the start of a slice: [`wire::hostile`](crate::wire::hostile), and a
+//! function that only the readers of fields need.
 
 use crate::error::DecodeErrorKind;
 pub(super) use crate::wire::hostile::{Taken, delimited as bytes, exactly, tag, varint};
 
-/// Takes `LEN` bytes.
+/// Reads `LEN` bytes.
 #[inline(always)]
 pub(super) fn array<const LEN: usize>(from: &[u8]) -> Taken<'_, [u8; LEN]> {
     match from.split_first_chunk() {

@@ -1,17 +1,16 @@
-//! A string whose bytes nobody has checked yet.
+//! A string without a UTF-8 check.
 
 use core::fmt;
 
 use super::utf8::utf8;
 use crate::error::DecodeErrorKind;
 
-/// A `string` as it came: UTF-8 if its writer was honest. For who passes strings on, or looks at one
-/// in a thousand.
+/// A `string` whose UTF-8 is not checked. For programs that pass strings on, or read few of them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<'a>(&'a [u8]);
 
 impl<'a> Text<'a> {
-    /// A text of these bytes.
+    /// Wraps `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
@@ -25,16 +24,16 @@ impl<'a> Text<'a> {
         self.0
     }
 
-    /// The text, checked now.
+    /// Checks the bytes and returns them as text.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::Utf8`] if it is none.
+    /// [`DecodeErrorKind::Utf8`] if they are not UTF-8.
     #[inline]
     pub fn to_str(self) -> Result<&'a str, DecodeErrorKind> {
         utf8(self.0)
     }
 
-    /// The text, with U+FFFD for what is none.
+    /// The text, with U+FFFD in place of invalid bytes.
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn to_str_lossy(self) -> alloc::borrow::Cow<'a, str> {
@@ -54,7 +53,7 @@ impl PartialEq<&str> for Text<'_> {
     }
 }
 
-/// With U+FFFD for what is no text.
+/// Writes U+FFFD in place of invalid bytes.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
@@ -67,7 +66,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// As a byte string.
+/// Writes an escaped byte string.
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\"", self.0.escape_ascii())

@@ -1,9 +1,9 @@
-//! What all generated readers have in common: a message where it lies, and an iterator over its
-//! fields, lazy and in wire order, that stops at the first error.
+//! The common parts of generated readers: a lazy iterator over the fields of an encoded message, in
+//! wire order, which ends at the first error.
 //!
-//! A generated reader comes with an enum of the message's fields, which alone knows tags. The reader
-//! is only the bytes, so that a variant with a nested message stays small; what iterating takes is in
-//! [`TypedFields`].
+//! A generated reader comes with an enum of the message's fields, which knows the tags. The reader
+//! contains only the bytes, so that an enum variant with a nested message stays small. The state of
+//! an iteration is in [`TypedFields`].
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -12,35 +12,35 @@ use core::marker::PhantomData;
 use super::fields::{Fields, Malformed};
 use crate::error::DecodeError;
 
-/// An enum with a variant per field of a message.
+/// An enum with one variant per field of a message.
 pub trait TypedField<'a>: Sized {
-    /// Reads what follows `tag`; `None` when that was only the head of a packed run.
+    /// Reads the field after `tag`; `None` if it was the start of a packed field.
     ///
     /// # Errors
-    /// [`Malformed`], about which [`Fields::fail`] knows more.
+    /// [`Malformed`]; [`Fields::fail`] returns the reason.
     fn read(fields: &mut Fields<'a>, tag: u32) -> Result<Option<Self>, Malformed>;
 
-    /// Whether the message has a field that is written with `tag`.
+    /// Whether the message has a field with this tag.
     fn knows(tag: u32) -> bool;
 }
 
-/// A generated reader: the bytes of a message, of which the type is known.
+/// A generated reader: the encoded bytes of a message of a known type.
 pub trait MessageReader<'a>: Copy {
-    /// Its fields.
+    /// The enum of the fields.
     type Field: TypedField<'a>;
 
     /// Reads the message encoded in `bytes`.
     fn from_bytes(bytes: &'a [u8]) -> Self;
 }
 
-/// The fields of a message, in wire order.
+/// Iterates over the fields of a message, in wire order.
 pub struct TypedFields<'a, F> {
     fields: Fields<'a>,
     kind: PhantomData<fn() -> F>,
 }
 
 impl<'a, F> TypedFields<'a, F> {
-    /// The fields of the message encoded in `bytes`.
+    /// Iterates over the fields of the message `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
@@ -70,7 +70,7 @@ impl<'a, F: TypedField<'a>> Iterator for TypedFields<'a, F> {
 
 impl<'a, F: TypedField<'a>> FusedIterator for TypedFields<'a, F> {}
 
-// By hand, since a derive would ask the same of the field enum.
+// Written by hand, because a derive would require the traits of the field enum.
 impl<F> Clone for TypedFields<'_, F> {
     #[inline]
     fn clone(&self) -> Self {

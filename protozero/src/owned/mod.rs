@@ -11,10 +11,10 @@
 //! The `merge_*` functions say whether the field was understood; what was not is kept by the caller.
 
 mod encoder;
-pub mod owned_macro;
 mod map;
 mod merge;
 mod nested;
+pub mod owned_macro;
 mod put;
 mod scalar;
 mod text;

@@ -1,4 +1,4 @@
-//! Splicing: fields that are encoded already go into a message as they are.
+//! Splicing: appends encoded fields to a message without decoding them.
 //!
 //! ```text
 //!  input    | 1: ... | 7: ?????? | 2: ... |        a reader yields fields, each with its `raw` bytes
@@ -6,10 +6,10 @@
 //!  output   | 5: ... | 7: ?????? | ...            tag and value copied, nothing decoded or encoded
 //! ```
 //!
-//! A program passes on what it does not know, or moves a sub-message from one message into another,
-//! without paying for its content. A generated writer has the same method, by the trait
-//! [`Writer`](crate::Writer), and `append_raw` for the bytes; a message body without its tag goes into
-//! a field by [`Scope::bytes`] or a writer's `NAME_raw`.
+//! A program passes on fields that it does not know, or moves a nested message into another
+//! message, at the cost of a copy. Generated writers have the same method from the trait
+//! [`Writer`](crate::Writer), and `append_raw` for encoded bytes. A message body without a tag is
+//! appended with [`Scope::bytes`] or a writer's `NAME_raw`.
 
 use crate::decode::{Field, Reader};
 use crate::encode::Scope;
@@ -19,13 +19,13 @@ use crate::error::DecodeError;
 mod tests;
 
 impl Scope<'_> {
-    /// Appends `field` as its reader met it, tag included: same number, same bytes.
+    /// Appends a field of a reader, with its tag: same number, same bytes.
     #[inline]
     pub fn append_field(&mut self, field: &Field<'_>) {
         self.raw(field.raw);
     }
 
-    /// Appends those fields of the message in `bytes` that `keep` says yes to, in their order.
+    /// Appends the fields of the message in `bytes` for which `keep` returns true, in their order.
     ///
     /// ```
     /// use protozero::{FixedSink, field};
@@ -42,7 +42,7 @@ impl Scope<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] where `bytes` are no message; the fields before are appended by then.
+    /// [`DecodeError`] if `bytes` is not a valid message; the fields before the error are appended.
     pub fn append_fields(
         &mut self,
         bytes: &[u8],
@@ -57,7 +57,7 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// Appends fields that an owned message did not know and kept.
+    /// Appends the unknown fields of an owned message.
     #[cfg(feature = "alloc")]
     #[inline]
     pub fn append_unknown(&mut self, fields: &crate::UnknownFields) {

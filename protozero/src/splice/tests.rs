@@ -12,7 +12,7 @@ fn encode(write: impl FnOnce(&mut Scope<'_>)) -> Vec<u8> {
     stream.finish().unwrap()
 }
 
-/// All kinds of fields, a group among them.
+/// Fields of all kinds, and a group.
 fn input() -> Vec<u8> {
     encode(|s| {
         rt::int32::<1>(s, -1);
@@ -65,7 +65,7 @@ fn what_comes_before_an_error_is_kept() {
 }
 
 proptest! {
-    /// A split by any predicate loses no field and changes none.
+    /// Two complementary filters lose no field and change none.
     #[test]
     fn a_split_keeps_every_field(kept in any::<[bool; 8]>()) {
         let input = input();

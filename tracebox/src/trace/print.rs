@@ -123,7 +123,7 @@ impl<W: Write> Printer<W> {
         mut input: impl Read,
         compressed_at: Option<usize>,
     ) -> Result<Flow, PrintError> {
-        let mut stream = FrameReader::new().step_over();
+        let mut stream = FrameReader::new().skip_other_fields();
         let mut block = vec![0; BLOCK_BYTES];
         while self.next < self.range.1 {
             let len = match input.read(&mut block) {
@@ -144,7 +144,7 @@ impl<W: Write> Printer<W> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(PrintError::Input(format!("cannot read: {error}"))),
             };
-            let mut frames = stream.feed(block.get(..len).unwrap_or_default());
+            let mut frames = stream.read_block(block.get(..len).unwrap_or_default());
             loop {
                 let frame = frames.next_frame();
                 let no_trace = |error| PrintError::Input(format!("this is no trace: {error}"));

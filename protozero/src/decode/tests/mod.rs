@@ -14,7 +14,7 @@ mod scattered;
 #[cfg(feature = "alloc")]
 mod utf8;
 
-/// All fields, or the error that ends them.
+/// Checks all fields, or the error after the last one.
 fn check(bytes: &[u8], want: Result<&[(u32, Value<'_>)], (DecodeErrorKind, usize)>) {
     let mut reader = Reader::new(bytes);
     let mut got = Vec::new();
@@ -23,7 +23,7 @@ fn check(bytes: &[u8], want: Result<&[(u32, Value<'_>)], (DecodeErrorKind, usize
             Ok(Some(Field { number, value, .. })) => got.push((number, value)),
             Ok(None) => break Ok(&got[..]),
             Err(error) => {
-                assert_eq!(reader.next_field(), Ok(None), "an error is the end");
+                assert_eq!(reader.next_field(), Ok(None), "no fields after an error");
                 assert!(reader.is_empty());
                 break Err((error.kind, error.offset));
             }
@@ -40,7 +40,7 @@ fn fields_of_every_wire_type() {
     check(&[0x1d, 1, 2, 3, 4], Ok(&[(3, Value::Fixed32(0x0403_0201))]));
     check(&[0x19, 1, 2, 3, 4, 5, 6, 7, 8], Ok(&[(3, Value::Fixed64(0x0807_0605_0403_0201))]));
     check(&[0x1a, 2, b'h', b'i', 0x1a, 0], Ok(&[(3, Value::Len(b"hi")), (3, Value::Len(b""))]));
-    // Lengths may be padded.
+    // Lengths may have padding.
     check(&[0x1a, 0x82, 0x80, 0x80, 0, b'h', b'i'], Ok(&[(3, Value::Len(b"hi"))]));
     // So may tags.
     check(&[0x88, 0x80, 0x80, 0, 5], Ok(&[(1, Value::Varint(5))]));
@@ -49,7 +49,7 @@ fn fields_of_every_wire_type() {
 }
 
 #[test]
-fn raw_is_the_field_verbatim() {
+fn raw_is_the_encoded_field() {
     let bytes = [8, 1, 0x9a, 0x80, 0, 0x82, 0, 5, 6, 0x10, 7];
     let mut reader = Reader::new(&bytes);
     reader.next_field().unwrap();
@@ -59,7 +59,7 @@ fn raw_is_the_field_verbatim() {
 }
 
 #[test]
-fn what_is_not_protobuf() {
+fn malformed_input() {
     check(&[8], Err((Truncated, 0)));
     check(&[8, 1, 0x80], Err((Truncated, 2)));
     check(&[8, 0x80], Err((Truncated, 0)));
@@ -70,7 +70,7 @@ fn what_is_not_protobuf() {
     check(&[0, 1], Err((FieldNumber, 0)));
     check(&[7, 1], Err((FieldNumber, 0)));
     check(&[0x80, 0, 1], Err((FieldNumber, 0)));
-    // Upstream cuts the number of tag 2^35 + 8 to 1.
+    // The upstream parser reads tag 2^35 + 8 as number 1.
     check(&[0x88, 0x80, 0x80, 0x80, 0x80, 1, 1], Err((FieldNumber, 0)));
     check(&[0xf8, 0xff, 0xff, 0xff, 0x1f, 1], Err((FieldNumber, 0)));
     for (tag, kind) in [(0x0c, EndGroup), (0x0e, WireType), (0x0f, WireType)] {
@@ -107,7 +107,7 @@ fn typed_views() {
     assert_eq!(Value::Fixed64(u64::MAX).sfixed64(), Ok(-1));
     assert_eq!(Value::Len(b"\xff").string(), Err(Utf8));
     assert_eq!(Value::Len("é".as_bytes()).string(), Ok("é"));
-    // A number is never an address, nor the other way round.
+    // A number is not accepted as bytes, nor bytes as a number.
     assert_eq!(v.bytes(), Err(WireTypeMismatch));
     assert_eq!(v.fixed32(), Err(WireTypeMismatch));
     assert_eq!(Value::Len(b"1").uint64(), Err(WireTypeMismatch));
@@ -115,14 +115,18 @@ fn typed_views() {
 }
 
 #[test]
-fn packed_and_alone_read_alike() {
+fn packed_and_unpacked_read_alike() {
     let collect = |v: Value<'_>| v.varints().unwrap().collect::<Result<Vec<_>, _>>();
     assert_eq!(collect(Value::Varint(300)), Ok(vec![300]));
     assert_eq!(collect(Value::Len(&[1, 0xac, 2])), Ok(vec![1, 300]));
     assert_eq!(collect(Value::Len(&[])), Ok(vec![]));
     assert_eq!(collect(Value::Len(&[1, 0xac])), Err(Truncated.at(1)));
     let cut: Vec<_> = PackedVarint::new(&[1, 0x80]).collect();
-    assert_eq!(cut, [Ok(1), Err(Truncated.at(1))], "items so far, one error, the end");
+    assert_eq!(
+        cut,
+        [Ok(1), Err(Truncated.at(1))],
+        "the elements before the error, one error, the end"
+    );
     assert_eq!(Value::Fixed32(3).fixed32s().unwrap().collect::<Vec<_>>(), [3]);
     let run = PackedFixed32::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
     assert_eq!(run.len(), 2);
@@ -133,7 +137,8 @@ fn packed_and_alone_read_alike() {
     assert!(Value::Fixed32(1).varints().is_err());
 }
 
-/// Reads numbers of field 3, packed or not, and text of field 4, as a generated reader would.
+/// Reads the numbers of field 3, packed or unpacked, and the texts of field 4, like a generated
+/// reader.
 fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<Result<&str, crate::DecodeError>>, usize) {
     let mut fields = Fields::new(bytes);
     let (mut numbers, mut texts, mut unknown) = (Vec::new(), Vec::new(), 0);
@@ -160,26 +165,26 @@ fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<Result<&str, crate::DecodeError>>, us
 }
 
 #[test]
-fn runs_are_elements() {
+fn packed_fields_are_read_as_elements() {
     let (got, texts, unknown) =
         numbers(&[24, 1, 26, 3, 2, 0x83, 1, 26, 0, 8, 9, 26, 1, 4, 34, 1, b'x', 24, 5]);
     assert_eq!((got, texts, unknown), (vec![1, 2, 131, 4, 5], vec![Ok("x")], 1));
     assert_eq!(numbers(&[26, 0]), (vec![], vec![], 0));
-    // A varint may not leave its run; and the error ends the message.
+    // A varint must end within its packed field. An error ends the message.
     let (got, texts, _) = numbers(&[8, 1, 26, 2, 1, 0x82, 24, 5]);
     assert_eq!((got, texts), (vec![1], vec![Err(Truncated.at(2))]));
-    // The same number with another wire type is a field like any unknown one.
+    // The same number with another wire type is an unknown field.
     assert_eq!(numbers(&[29, 0, 0, 0, 0]), (vec![], vec![], 1));
 }
 
 #[test]
-fn bad_text_is_not_the_end() {
+fn reading_continues_after_bad_utf8() {
     let (got, texts, _) = numbers(&[24, 1, 34, 1, 0xff, 24, 2]);
     assert_eq!((got, texts), (vec![1, 2], vec![Err(Utf8.at(2))]));
 }
 
 #[test]
-fn bytes_cut_anywhere_end_in_one_error() {
+fn truncated_bytes_end_in_one_error() {
     let whole = [24, 1, 26, 3, 2, 0x83, 1, 34, 2, b'h', b'i', 0x1d, 1, 2, 3, 4, 8, 0x80, 1];
     for end in 0..whole.len() {
         let (_, texts, _) = numbers(&whole[..end]);
@@ -192,7 +197,7 @@ fn groups() {
     check(&[0x0b, 0x0c], Ok(&[(1, Value::Group(b""))]));
     let nested = [0x0b, 8, 5, 0x13, 0x18, 7, 0x14, 0x0c, 8, 1];
     check(&nested, Ok(&[(1, Value::Group(&nested[1..7])), (1, Value::Varint(1))]));
-    // Every wire type inside; an end tag within bytes is no end.
+    // A field of every wire type. An end tag within bytes does not end the group.
     let all = [
         0x1b, 8, 1, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x1a, 1, 0x1c, 0x15, 1, 2, 3, 4, 0x1b, 0x1c, 0x1c,
     ];
@@ -219,7 +224,7 @@ fn groups() {
 }
 
 #[test]
-fn groups_have_a_deepest_level() {
+fn depth_of_groups_is_limited() {
     for (depth, want) in [(100, None), (101, Some(TooDeep)), (1_000_000, Some(TooDeep))] {
         let mut bytes = vec![0x0b; depth];
         bytes.extend(vec![0x0c; depth]);
@@ -242,12 +247,13 @@ fn groups_of_typed_readers() {
 }
 
 #[test]
-fn limits_of_a_walk() {
+fn limits_are_shared_by_nested_readers() {
     let limits = super::Limits { bytes_max: 9, depth_max: 2, fields_max: 5 };
     let too_large = limits.budget().reader(&[0; 10]).map(|_| ());
     assert_eq!(too_large, Err(TooLarge.at(0)));
 
-    // 1 { 2 { 1: 5  3 {} } }, the outer ones with a length and as a group.
+    // 1 { 2 { 1: 5  3 {} } }: the outermost and the innermost with a length, the middle one as a
+    // group.
     let bytes = [0x0a, 7, 0x13, 8, 5, 0x1a, 0, 0x14];
     let bytes = [&bytes[..], &[0x80]].concat();
     let budget = limits.budget();

@@ -1,4 +1,4 @@
-//! Fields by name and tables, against what a plain pass over the fields says.
+//! Accessors and tables agree with a simple loop over the fields.
 
 use std::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::rt;
 rt::reader! {
     "Sample": SampleReader, SampleField, SampleTable;
     one {
-        /// Counts.
+        /// Number of samples.
         Count(u64) count = 8 as Uint64;
         Name(&'a str) name = 18 as String;
         Lazy(rt::Text<'a>) lazy = 74 as String;
@@ -31,7 +31,7 @@ rt::reader! {
     }
 }
 
-/// A `Sample`, made field by field from a plain [`Reader`].
+/// A `Sample` that is filled by a loop over a [`Reader`].
 #[derive(Debug, Default, PartialEq)]
 struct Plain<'a> {
     count: Option<u64>,
@@ -57,7 +57,7 @@ fn plain(bytes: &[u8]) -> Result<Plain<'_>, DecodeError> {
             (1, Value::Varint(v)) => out.count = Some(v),
             (2, Value::Len(_)) => out.name = Some(field.value.string().map_err(|k| k.at(at))?),
             (9, Value::Len(v)) => out.lazy = Some(v),
-            // A run that breaks off is the end of its field.
+            // A malformed packed field ends its elements.
             (3, value) if is_step => {
                 let ended = out.steps.last().is_some_and(Result::is_err);
                 let run = value.varints().unwrap().filter(|_| !ended);
@@ -88,7 +88,7 @@ fn plain(bytes: &[u8]) -> Result<Plain<'_>, DecodeError> {
     }
 }
 
-/// Pieces of samples, and of anything.
+/// Parts of samples, and random bytes.
 fn samples() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => (prop_oneof![Just(8u8), Just(24), Just(48), Just(16)], 0..0x80u8).prop_map(|(t, v)| vec![t, v]),
@@ -156,7 +156,7 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn tables_and_names_say_what_a_pass_says(bytes in samples()) {
+    fn tables_and_accessors_agree_with_a_loop(bytes in samples()) {
         check(&bytes)?;
     }
 
@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn the_last_message_counts_and_is_not_merged() {
+fn the_last_message_is_not_merged() {
     rt::reader! {
         "Holder": HolderReader, HolderField, HolderTable;
         one { Sample(SampleReader<'a>) sample = 10 as Message; }
@@ -190,7 +190,7 @@ fn text_is_checked_when_asked_for() {
     );
     assert_eq!(std::format!("{text:?}"), r#""a\xffb""#);
     assert!(rt::Text::new(b"hi") == "hi" && text != "hi");
-    // Checked text is passed over or not, as the caller has it.
+    // Text that is not UTF-8 fails its accessor and the table, but no other accessor.
     let bytes = b"\x12\x01\xff\x08\x05";
     assert_eq!(SampleReader::new(bytes).name(), Err(Utf8.at(0)));
     assert_eq!(SampleReader::new(bytes).count(), Ok(Some(5)));

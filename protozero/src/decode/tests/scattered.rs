@@ -1,4 +1,4 @@
-//! Bytes in several slices read as the same bytes in one.
+//! Bytes in several slices read the same as in one slice.
 
 use std::vec::Vec;
 
@@ -9,16 +9,16 @@ use super::super::props;
 use crate::decode::{Pieces, Reader, ScatteredReader, ScatteredValue, Value};
 use crate::error::DecodeErrorKind::{self, *};
 
-/// `bytes`, cut into slices at `cuts`, which may be equal.
-fn cut<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+/// Splits `bytes` at `cuts`, which may be equal.
+fn split_at_all<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<_> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     cuts.extend([0, bytes.len()]);
     cuts.sort_unstable();
     cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
 }
 
-/// The value, glued; and whether it had to be.
-fn glued(value: ScatteredValue<'_, '_>, out: &mut Vec<u8>) -> bool {
+/// Copies the value to `out`, and returns whether it lies in several slices.
+fn copy_if_split(value: ScatteredValue<'_, '_>, out: &mut Vec<u8>) -> bool {
     match value {
         ScatteredValue::Whole(_) => false,
         ScatteredValue::Len(pieces) | ScatteredValue::Group(pieces) => {
@@ -28,8 +28,13 @@ fn glued(value: ScatteredValue<'_, '_>, out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Reads `slices` and `bytes`, which are the same, side by side, and messages in them, too.
-fn same(slices: ScatteredReader<'_, '_>, bytes: &[u8], depth: u32) -> Result<(), TestCaseError> {
+/// Compares the fields of `slices` and `bytes`, which contain the same message, and of the messages
+/// in them.
+fn check_same(
+    slices: ScatteredReader<'_, '_>,
+    bytes: &[u8],
+    depth: u32,
+) -> Result<(), TestCaseError> {
     let (mut slices, mut whole) = (slices, Reader::new(bytes));
     loop {
         let start = whole.position();
@@ -49,7 +54,7 @@ fn same(slices: ScatteredReader<'_, '_>, bytes: &[u8], depth: u32) -> Result<(),
         prop_assert_eq!(got.number, want.number);
         prop_assert!(got.raw == *want.raw);
         let mut copy = Vec::new();
-        let cut = glued(got.value, &mut copy);
+        let cut = copy_if_split(got.value, &mut copy);
         let value = match got.value {
             ScatteredValue::Whole(value) => value,
             ScatteredValue::Len(_) => Value::Len(&copy),
@@ -71,40 +76,40 @@ fn same(slices: ScatteredReader<'_, '_>, bytes: &[u8], depth: u32) -> Result<(),
             (got, want) => prop_assert_eq!(got.err(), want.err()),
         }
         if let (Ok(inner), Ok(body), true) = (got.value.message(), want.value.body(), depth < 4) {
-            same(inner, body, depth + 1)?;
+            check_same(inner, body, depth + 1)?;
         }
     }
 }
 
 proptest! {
     #[test]
-    fn scattered_is_glued(bytes in props::bytes(), cuts in vec(0..200usize, 0..12)) {
-        let slices = cut(&bytes, &cuts);
-        same(ScatteredReader::new(&slices), &bytes, 0)?;
+    fn scattered_fields_equal_contiguous_ones(bytes in props::bytes(), cuts in vec(0..200usize, 0..12)) {
+        let slices = split_at_all(&bytes, &cuts);
+        check_same(ScatteredReader::new(&slices), &bytes, 0)?;
     }
 
     #[test]
-    fn nested_is_glued(inner in props::bytes(), cuts in vec(0..300usize, 0..12)) {
+    fn nested_messages_equal_contiguous_ones(inner in props::bytes(), cuts in vec(0..300usize, 0..12)) {
         let len = [inner.len() as u8 | 0x80, (inner.len() >> 7) as u8];
         let bytes = [&[0x0a][..], &len, &inner, &[0x13, 0x0a], &len, &inner, &[0x14]].concat();
-        let slices = cut(&bytes, &cuts);
-        same(ScatteredReader::new(&slices), &bytes, 0)?;
+        let slices = split_at_all(&bytes, &cuts);
+        check_same(ScatteredReader::new(&slices), &bytes, 0)?;
     }
 
     #[test]
-    fn text_is_glued(text in "[a-zé√𝄞]{0,20}", bad in any::<Option<(u8, u8)>>(), cuts in vec(0..80usize, 0..20)) {
+    fn text_equals_contiguous_text(text in "[a-zé√𝄞]{0,20}", bad in any::<Option<(u8, u8)>>(), cuts in vec(0..80usize, 0..20)) {
         let mut bytes = text.into_bytes();
         if let (Some((at, byte)), false) = (bad, bytes.is_empty()) {
             let at = usize::from(at) % bytes.len();
             bytes[at] = byte;
         }
-        let slices = cut(&bytes, &cuts);
+        let slices = split_at_all(&bytes, &cuts);
         prop_assert_eq!(Pieces::new(&slices).is_utf8(), core::str::from_utf8(&bytes).is_ok());
     }
 
     #[test]
-    fn pieces_are_taken_like_slices(bytes in vec(any::<u8>(), 0..60), cuts in vec(0..80usize, 0..9), takes in vec(0..30usize, 0..9)) {
-        let slices = cut(&bytes, &cuts);
+    fn taking_pieces_equals_splitting_a_slice(bytes in vec(any::<u8>(), 0..60), cuts in vec(0..80usize, 0..9), takes in vec(0..30usize, 0..9)) {
+        let slices = split_at_all(&bytes, &cuts);
         let (mut pieces, mut rest) = (Pieces::new(&slices), &bytes[..]);
         for len in takes {
             let want = rest.split_at_checked(len);
@@ -120,7 +125,7 @@ proptest! {
     }
 }
 
-/// Every cut into three of a message: fields, or the error.
+/// Splits a message into three slices in every way, and checks the number of fields or the error.
 fn check(bytes: &[u8], want: Result<usize, (DecodeErrorKind, usize)>) {
     for a in 0..=bytes.len() {
         for b in a..=bytes.len() {
@@ -140,7 +145,7 @@ fn check(bytes: &[u8], want: Result<usize, (DecodeErrorKind, usize)>) {
 }
 
 #[test]
-fn cut_anywhere() {
+fn split_anywhere() {
     check(
         b"\x08\x05\x1a\x03abc\x10\x80\x01\x1d\x01\x02\x03\x04\x21\x01\x02\x03\x04\x05\x06\x07\x08",
         Ok(5),
@@ -154,7 +159,7 @@ fn cut_anywhere() {
 }
 
 #[test]
-fn what_lies_in_one_slice_is_borrowed_from_it() {
+fn a_field_in_one_slice_is_borrowed() {
     let slices: [&[u8]; 4] = [b"\x1a\x03abc\x1a", b"\x03", b"", b"def\x1a\x02g"];
     let mut reader = ScatteredReader::new(&slices);
     for at in [&slices[0][2..5], &slices[3][..3]] {
@@ -167,8 +172,8 @@ fn what_lies_in_one_slice_is_borrowed_from_it() {
 }
 
 #[test]
-fn nested_deeper_than_anybody_reads() {
-    // Slices of one byte each: what lies in them is walked over once a level, not once a pair of them.
+fn nested_beyond_the_limit() {
+    // With slices of one byte, the cost is linear in their number for each level, not quadratic.
     let bytes = [vec![0x0b; 100], vec![0x0c; 100]].concat();
     let slices: Vec<_> = bytes.chunks(1).collect();
     let mut reader = ScatteredReader::new(&slices);

@@ -1,4 +1,4 @@
-//! Text: what the short cut says is what the standard library says.
+//! The inline UTF-8 check agrees with the standard library.
 
 use std::vec::Vec;
 
@@ -13,7 +13,7 @@ fn check(bytes: &[u8]) {
 
 #[test]
 fn one_bad_byte_anywhere_in_any_length() {
-    // All lengths that are special, and some that are not.
+    // All lengths with a code path of their own, and some others.
     for len in 0..if cfg!(miri) { 34 } else { 70 } {
         let mut bytes = vec![b'a'; len];
         check(&bytes);
