@@ -40,7 +40,7 @@ use crate::decode::{DecodeContext, Field};
 use crate::encode::Scope;
 use crate::error::{DecodeError, WriteError};
 use crate::message::{GROWTH_FREE, GROWTH_MAX};
-use crate::owned::{self, Encode, Encoder, Kind, Packable, Read, ReadRun, encoded};
+use crate::owned::{self, Encode, Encoder, Kind, Packable, Read, ReadPacked, encoded};
 use crate::unknown::UnknownFields;
 use crate::wire::tag;
 
@@ -256,7 +256,7 @@ impl<K: for<'a> Read<'a>> Shape for Repeated<K> {
 
 macro_rules! runs {
     ($($shape:ident $put:ident)*) => {$(
-        impl<K: Packable + ReadRun> Shape for $shape<K> {
+        impl<K: Packable + ReadPacked> Shape for $shape<K> {
             type Value = Vec<<K as Kind>::Owned>;
             type Set = [<K as Kind>::Owned];
 

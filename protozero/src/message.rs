@@ -40,7 +40,7 @@ use crate::decode::DecodeContext;
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
-use crate::owned::{Encode, Merge, count, encoded, frame, merge_all, to_front, to_vec};
+use crate::owned::{Encode, Merge, count, encoded, merge_all, split_delimited, to_front, to_vec};
 
 /// Memory that decoding may allocate for structs of nested messages, in bytes per byte of input.
 ///
@@ -255,7 +255,7 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
     /// # Errors
     /// Those of [`Message::merge`]; `bytes` does not change then.
     fn merge_length_delimited(&mut self, bytes: &mut &[u8]) -> Result<(), DecodeError> {
-        let (body, rest) = frame(bytes)?;
+        let (body, rest) = split_delimited(bytes)?;
         let start = bytes.len() - rest.len() - body.len();
         self.merge(body).map_err(|error| error.kind.at(start + error.offset))?;
         *bytes = rest;

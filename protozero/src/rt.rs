@@ -64,7 +64,7 @@ pub trait Writer<'w>: Sized {
 /// use protozero::{FixedSink, Writer, rt};
 ///
 /// rt::writer! { PolygonWriter, "shape.Polygon";
-///     /// What people call it.
+///     /// Name on the map.
 ///     value name(&str) = 1 as string;
 ///     packed corners(i32) = 2 as packed_sint32;
 ///     message holes(PolygonWriter<'_>) = 3, holes_raw;

@@ -51,9 +51,9 @@ pub(super) fn message(message: &model::Message) -> TokenStream {
     }
     let end = match keeper {
         Some(model::Member { ident, ty, .. }) => {
-            quote_spanned!(span_of(ty)=> __pb::keep(understood, &mut self.#ident, &field))
+            quote_spanned!(span_of(ty)=> __pb::keep_unknown(understood, &mut self.#ident, &field))
         }
-        None => quote!(__pb::forget(understood)),
+        None => quote!(__pb::drop_unknown(understood)),
     };
     quote! {
         use ::protozero::rt::owned as __pb;
@@ -82,7 +82,7 @@ fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> To
         None => quote!(__pb::None),
     };
     quote_spanned! {span_of(ty)=>
-        __pb::merge_keeping::<__pb::Enum::<#ty>>(&mut self.#ident, #unknown, &field)
+        __pb::merge_keeping_unknown::<__pb::Enum::<#ty>>(&mut self.#ident, #unknown, &field)
     }
 }
 

@@ -9,7 +9,7 @@
 /// rt::reader! {
 ///     "shape.Polygon": PolygonReader, PolygonField, PolygonTable;
 ///     one {
-/// Name on the map.
+///         /// Name on the map.
 ///         Name(&'a str) name = 10 as String;
 ///     }
 ///     many {

@@ -1,4 +1,4 @@
-//! The buffer owned messages are encoded into, filled from its end.
+//! The buffer for encoding owned messages. It is filled from its end to its start.
 //!
 //! ```text
 //!   free                                  written so far
@@ -6,19 +6,20 @@
 //!  0                                                          end      first, then length, then tag
 //! ```
 //!
-//! An owned message is complete before its first byte is written, so it can be gone through from its
-//! last field to its first. When a nested message's tag is due, its length is the number of bytes
-//! written since: no second pass over the message, no cached sizes, and always the shortest length.
+//! An owned message is complete before encoding starts, so it can be written from its last field to
+//! its first. When the tag of a nested message is written, its length is the number of bytes
+//! written since its end: one pass, no cached sizes, and every length in its shortest form.
 //!
-//! A buffer that turns out too short costs what is in it; from there on bytes are counted only, and
-//! the message is gone through again with a buffer of just that length. Where the caller's buffer is
-//! to hold the message at its front, it begins, at its end, on the stack, which is warm, and only what
-//! that has no room for goes to the end of the caller's. So memory that is in no cache is met once,
-//! where the message belongs, unless the message is long.
+//! If the buffer is too short, its content is lost. From then on the encoder only counts bytes, and
+//! the caller encodes the message again into a buffer of that length.
+//!
+//! A message for the start of a caller's buffer is first written to a buffer on the stack, which is
+//! in the cache. If that is full, the rest is written to the end of the caller's buffer. A short
+//! message therefore touches the caller's memory only once, at its final place.
 //!
 //! ```text
 //!   stack   |  .  .  [ tail ]          caller's   | .  .  .  .  .  [ head ]
-//!                                  in the end:    | head | tail | .  .  .
+//!                                  at last:       | head | tail | .  .  .
 //! ```
 
 use alloc::vec::Vec;
@@ -30,25 +31,25 @@ use crate::wire::{tag, varint};
 
 use super::Encode;
 
-/// Longest message, string or bytes (protobuf's own limit).
+/// Maximum length of a message, string or bytes (protobuf's limit).
 const BYTES_MAX: usize = i32::MAX as usize;
 
-/// Messages up to this size are encoded on the stack first, in bytes.
+/// Length of the stack buffer for short messages.
 const SCRATCH_LEN: usize = 512;
 
-/// Takes fields from the last to the first.
+/// Writes fields from the last to the first.
 pub struct Encoder<'b> {
-    /// The part of the buffer in front of what is written.
+    /// The unused front part of the buffer.
     free: &'b mut [u8],
-    /// Bytes of the buffer; none once it was too short.
+    /// Length of the buffer; 0 after it was too short.
     capacity: usize,
-    /// Bytes that are not in it: those in the buffer before, and those that were counted only.
-    elsewhere: usize,
-    /// Where to go on when there is no room left.
+    /// Bytes outside of this buffer: in an earlier buffer, or only counted.
+    len_outside: usize,
+    /// The next buffer, for when this one is full.
     next: Option<&'b mut [u8]>,
-    /// Bytes written before that was begun.
+    /// Bytes written before the current buffer began.
     before: usize,
-    /// Messages open around the one being written.
+    /// Number of open messages around the current one.
     depth: u32,
     error: Option<WriteError>,
 }
@@ -58,23 +59,31 @@ impl<'b> Encoder<'b> {
     #[inline]
     pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
         let capacity = buffer.len();
-        Self { free: buffer, capacity, elsewhere: 0, next: None, before: 0, depth: 0, error: None }
+        Self {
+            free: buffer,
+            capacity,
+            len_outside: 0,
+            next: None,
+            before: 0,
+            depth: 0,
+            error: None,
+        }
     }
 
-    /// Bytes written and counted so far.
+    /// Number of bytes written or counted.
     #[inline]
     pub fn written(&self) -> usize {
-        (self.capacity - self.free.len()).saturating_add(self.elsewhere)
+        (self.capacity - self.free.len()).saturating_add(self.len_outside)
     }
 
-    /// Notes an error; the first one is reported.
+    /// Records an error. The first one is kept.
     #[cold]
     #[inline(never)]
     fn fail(&mut self, error: WriteError) {
         self.error.get_or_insert(error);
     }
 
-    /// Bytes of the message, whether or not they fit the buffer.
+    /// The length of the message, even if it did not fit the buffer.
     ///
     /// # Errors
     /// The first error.
@@ -88,7 +97,7 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// Puts `bytes` in front of what was written.
+    /// Writes `bytes` before the written bytes.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         match self.free.len().checked_sub(bytes.len()) {
@@ -97,55 +106,56 @@ impl<'b> Encoder<'b> {
                 into.copy_from_slice(bytes);
                 self.free = free;
             }
-            None => self.raw_beyond(bytes),
+            None => self.raw_in_next(bytes),
         }
     }
 
-    /// As [`Encoder::raw`], where there is no room: in the next buffer, if there is one.
+    /// [`Encoder::raw`] without enough space: continues in the next buffer, if there is one.
     #[cold]
     #[inline(never)]
-    fn raw_beyond(&mut self, bytes: &[u8]) {
+    fn raw_in_next(&mut self, bytes: &[u8]) {
         let Some(next) = self.next.take() else { return self.count(bytes.len()) };
         self.before = self.written();
-        self.elsewhere = self.before;
+        self.len_outside = self.before;
         self.capacity = next.len();
         self.free = next;
         self.raw(bytes);
     }
 
-    /// Counts bytes, and gives up those written: the buffer is too short.
+    /// Counts bytes and drops the written ones: the buffer is too short.
     #[inline(never)]
     fn count(&mut self, len: usize) {
-        self.elsewhere = self.written().saturating_add(len);
+        self.len_outside = self.written().saturating_add(len);
         self.capacity = 0;
         self.free = &mut [];
     }
 
-    /// Puts the low `len` bytes of `word` in front: at most eight, and zeros above them.
+    /// Writes the low `len` bytes of `word`. `len` is at most eight, and the bytes above must be
+    /// zero.
     #[inline(always)]
     fn word(&mut self, word: u64, len: usize) {
-        let Some(rest) = self.free.len().checked_sub(8) else { return self.narrow(word, len) };
+        let Some(rest) = self.free.len().checked_sub(8) else { return self.word_slow(word, len) };
         let free = core::mem::take(&mut self.free);
         if let Some(last) = free[rest..].first_chunk_mut::<8>() {
-            // They are stored to end where the written ones begin; the zeros in front stay free.
+            // The bytes end where the written ones begin; the zeros before them remain free space.
             *last = (word << (64 - 8 * len)).to_le_bytes();
         }
         self.free = &mut free[..rest + 8 - len];
     }
 
-    /// As [`Encoder::word`], where less than eight bytes are free.
+    /// [`Encoder::word`] with less than eight free bytes.
     #[inline(never)]
-    fn narrow(&mut self, word: u64, len: usize) {
+    fn word_slow(&mut self, word: u64, len: usize) {
         self.raw(&word.to_le_bytes()[..len]);
     }
 
-    /// Puts a tag and a varint in front.
+    /// Writes a tag and a varint.
     #[inline(always)]
     fn tagged(&mut self, tag: u32, value: u64) {
         if tag >= 0x80 {
             return self.tagged_long(Encoded::of(tag), value);
         }
-        // Most numbers are small, and so are most values.
+        // Most field numbers and most values are small.
         if value < 0x80 {
             if self.free.len() < 2 {
                 return self.tagged_slow(tag as u8, value);
@@ -159,7 +169,7 @@ impl<'b> Encoder<'b> {
         self.tagged_wide(tag as u8, value);
     }
 
-    /// As [`Encoder::tagged`], with a tag of two bytes or more.
+    /// [`Encoder::tagged`] with a tag of two or more bytes.
     #[inline(never)]
     fn tagged_long(&mut self, tag: Encoded, value: u64) {
         if value < 0x80 {
@@ -169,7 +179,7 @@ impl<'b> Encoder<'b> {
         self.word(tag.bytes, tag.len);
     }
 
-    /// As [`Encoder::tagged`], with a tag of one byte and a value of more.
+    /// [`Encoder::tagged`] with a tag of one byte and a value of two or more.
     #[inline(never)]
     fn tagged_wide(&mut self, tag: u8, value: u64) {
         if value >> 49 == 0 && self.free.len() >= 8 {
@@ -194,7 +204,7 @@ impl<'b> Encoder<'b> {
         let free = core::mem::take(&mut self.free);
         let rest = free.len() - len - 1;
         if let Some(last) = free.last_chunk_mut::<16>() {
-            // As in `word`, in one piece: what was just stored is not looked at again.
+            // One store instead of two, so that it does not read what it just wrote.
             let whole = word << 8 | u128::from(tag);
             *last = (whole << (8 * (15 - len))).to_le_bytes();
         }
@@ -210,14 +220,14 @@ impl<'b> Encoder<'b> {
         self.byte(tag);
     }
 
-    /// Puts a varint in front.
+    /// Writes a varint.
     #[inline(always)]
     pub fn bare_varint(&mut self, value: u64) {
         if value < 0x80 {
             return self.byte(value as u8);
         }
         if value >> 56 != 0 {
-            return self.wide(value);
+            return self.varint_over_eight(value);
         }
         let (word, len) = varint::word(value);
         self.word(word, len);
@@ -230,65 +240,65 @@ impl<'b> Encoder<'b> {
                 *last = byte;
                 self.free = free;
             }
-            None => self.raw_beyond(&[byte]),
+            None => self.raw_in_next(&[byte]),
         }
     }
 
     #[inline(never)]
-    fn wide(&mut self, value: u64) {
+    fn varint_over_eight(&mut self, value: u64) {
         let (word, tail, len) = varint::wide(value);
         self.word(u64::from(tail), len - 8);
         self.word(word, 8);
     }
 
-    /// Puts four bytes in front.
+    /// Writes four bytes.
     #[inline]
     pub fn bare_fixed32(&mut self, value: u32) {
         self.raw(&value.to_le_bytes());
     }
 
-    /// Puts eight bytes in front.
+    /// Writes eight bytes.
     #[inline]
     pub fn bare_fixed64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
     }
 
-    /// Puts a tag in front.
+    /// Writes a tag.
     #[inline]
     pub fn tag(&mut self, number: u32, wire_type: u32) {
         let tag = tag::tag(number, wire_type);
         self.bare_varint(u64::from(tag));
     }
 
-    /// A varint field.
+    /// Writes a varint field.
     #[inline]
     pub fn varint(&mut self, number: u32, value: u64) {
         self.tagged(tag::tag(number, tag::VARINT), value);
     }
 
-    /// A four-byte field.
+    /// Writes a four-byte field.
     #[inline]
     pub fn fixed32(&mut self, number: u32, value: u32) {
         self.bare_fixed32(value);
         self.tag(number, tag::FIXED32);
     }
 
-    /// An eight-byte field.
+    /// Writes an eight-byte field.
     #[inline]
     pub fn fixed64(&mut self, number: u32, value: u64) {
         self.bare_fixed64(value);
         self.tag(number, tag::FIXED64);
     }
 
-    /// A field with a length.
+    /// Writes a field with a length.
     #[inline]
     pub fn field(&mut self, number: u32, bytes: &[u8]) {
         self.raw(bytes);
         self.length(number, bytes.len());
     }
 
-    /// Begins, at its end, a message inside this one; the place to hand to [`Encoder::close`]. None
-    /// if that were too deep for any reader.
+    /// Opens a nested message at its end. Pass the result to [`Encoder::close`]. `None` if no
+    /// decoder accepts this depth.
     #[inline]
     pub fn open(&mut self) -> Option<usize> {
         if self.depth == DEPTH_MAX {
@@ -299,14 +309,14 @@ impl<'b> Encoder<'b> {
         Some(self.written())
     }
 
-    /// Puts length and tag in front of all that was written since `end`.
+    /// Writes the tag and length of the message that ends at `end`.
     #[inline]
     pub fn close(&mut self, number: u32, end: usize) {
         self.depth -= 1;
         self.run(number, end);
     }
 
-    /// As [`Encoder::close`] for what is no message.
+    /// [`Encoder::close`] for a packed field, which is not a message.
     #[inline]
     pub fn run(&mut self, number: u32, end: usize) {
         self.length(number, self.written().saturating_sub(end));
@@ -320,7 +330,7 @@ impl<'b> Encoder<'b> {
         self.tagged(tag::tag(number, tag::LEN), len as u64);
     }
 
-    /// Ends, at its beginning, a group opened by [`Encoder::open`] after its end tag was written.
+    /// Writes the begin tag of a group, which [`Encoder::open`] opened after its end tag.
     #[inline]
     pub fn close_group(&mut self, number: u32) {
         self.depth -= 1;
@@ -328,15 +338,15 @@ impl<'b> Encoder<'b> {
     }
 }
 
-/// Bytes of `message`, errors aside.
+/// Length of the encoded `message`; ignores errors.
 pub(crate) fn count(message: &impl Encode) -> usize {
     let mut out = Encoder::new(&mut []);
     message.encode_fields(&mut out);
     out.written()
 }
 
-/// Encodes `message` and, if `framed`, its length in front, into the end of `buffer`; the bytes that
-/// takes, which may be more than the buffer has.
+/// Encodes `message`, after its length if `framed`, into the end of `buffer`. Returns the encoded
+/// length, which may exceed the buffer.
 ///
 /// # Errors
 /// [`WriteError::TooLong`], [`WriteError::TooDeep`].
@@ -353,10 +363,10 @@ pub(crate) fn fill(
     out.finish()
 }
 
-/// Encodes `message` to the front of `buffer`; its length in bytes.
+/// Encodes `message` to the start of `buffer` and returns its length.
 ///
 /// # Errors
-/// As [`fill`], and [`WriteError::Full`].
+/// Those of [`fill`], and [`WriteError::Full`].
 pub(crate) fn to_front(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, WriteError> {
     let mut scratch = [0; SCRATCH_LEN];
     let mut out = Encoder::new(&mut scratch);
@@ -376,10 +386,10 @@ pub(crate) fn to_front(message: &impl Encode, buffer: &mut [u8]) -> Result<usize
     Ok(len)
 }
 
-/// Hands the encoding of `message` to `then`.
+/// Passes the encoded `message` to `then`.
 ///
 /// # Errors
-/// As [`fill`], and those of `then`.
+/// Those of [`fill`] and of `then`.
 pub(crate) fn encoded<T>(
     message: &impl Encode,
     framed: bool,
@@ -397,10 +407,10 @@ pub(crate) fn encoded<T>(
     }
 }
 
-/// The encoding of `message`, in a vector of just that length.
+/// The encoded `message`, in a vector of exactly its length.
 ///
 /// # Errors
-/// As [`fill`].
+/// Those of [`fill`].
 pub(crate) fn to_vec(message: &impl Encode, framed: bool) -> Result<Vec<u8>, WriteError> {
     let mut scratch = [0; SCRATCH_LEN];
     let len = fill(message, framed, &mut scratch)?;

@@ -1,7 +1,7 @@
-//! Maps: on the wire, repeated messages of a key (1) and a value (2).
+//! Maps: encoded as repeated messages of a key (1) and a value (2).
 //!
-//! Entries are written in the order of their keys, whatever the map: the same map gives the same
-//! bytes. Both key and value are always written, as the C++ library does.
+//! Entries are written in the order of their keys for every map type, so equal maps have equal
+//! bytes. Like the C++ library, the encoder always writes both key and value.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -28,11 +28,11 @@ pub trait Map {
     /// Type of the values.
     type Value;
 
-    /// Adds an entry, or replaces the one of the same key.
+    /// Adds an entry, or replaces the value of an existing key.
     fn insert(&mut self, key: Self::Key, value: Self::Value);
 
-    /// Visits the entries from the last key to the first.
-    fn each_back(&self, visit: impl FnMut(&Self::Key, &Self::Value));
+    /// Visits the entries in descending order of keys.
+    fn for_each_reversed(&self, visit: impl FnMut(&Self::Key, &Self::Value));
 }
 
 impl<K: Ord, V> Map for BTreeMap<K, V> {
@@ -43,7 +43,7 @@ impl<K: Ord, V> Map for BTreeMap<K, V> {
         BTreeMap::insert(self, key, value);
     }
 
-    fn each_back(&self, mut visit: impl FnMut(&K, &V)) {
+    fn for_each_reversed(&self, mut visit: impl FnMut(&K, &V)) {
         for (key, value) in self.iter().rev() {
             visit(key, value);
         }
@@ -63,7 +63,7 @@ where
         std::collections::HashMap::insert(self, key, value);
     }
 
-    fn each_back(&self, mut visit: impl FnMut(&K, &V)) {
+    fn for_each_reversed(&self, mut visit: impl FnMut(&K, &V)) {
         let mut entries: Vec<_> = self.iter().collect();
         entries.sort_unstable_by(|a, b| b.0.cmp(a.0));
         for (key, value) in entries {
@@ -72,13 +72,13 @@ where
     }
 }
 
-/// Writes one field an entry.
+/// Writes one field per entry.
 pub fn put_map<K: Kind, V: Kind>(
     out: &mut Encoder<'_>,
     number: u32,
     map: &impl Map<Key = K::Owned, Value = V::Owned>,
 ) {
-    map.each_back(|key, value| {
+    map.for_each_reversed(|key, value| {
         let Some(end) = out.open() else { return };
         V::put(out, VALUE, value);
         K::put(out, KEY, key);
@@ -86,9 +86,9 @@ pub fn put_map<K: Kind, V: Kind>(
     });
 }
 
-/// Reads one entry. Of a key met twice, in one entry or in two, the last value counts. An entry whose
-/// key or value is none (no UTF-8, an unknown number of a closed enumeration) is not understood as a
-/// whole; a part of a foreign wire type is passed over, like an unknown one.
+/// Reads one entry. The last value of a key counts, within an entry and between entries. If key or
+/// value is invalid (not UTF-8, an unknown number of a closed enumeration), the whole entry is
+/// unknown. A key or value with another wire type is ignored.
 pub fn merge_map<'a, K: Read<'a>, V: Read<'a>>(
     map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
     field: &Field<'a>,
@@ -115,7 +115,7 @@ fn merge_small<'a, K: Read<'a>, V: Read<'a>>(
     Ok(understood)
 }
 
-/// The value is on the heap until it is whole: see [`is_large`].
+/// Decodes the value on the heap: see [`is_large`].
 #[inline(never)]
 fn merge_large<'a, K: Read<'a>, V: Read<'a>>(
     map: &mut impl Map<Key = K::Owned, Value = V::Owned>,
@@ -136,12 +136,12 @@ fn boxed<T: Default>() -> Box<T> {
 }
 
 #[inline(never)]
-#[expect(clippy::boxed_local, reason = "the caller is not to have room for it")]
+#[expect(clippy::boxed_local, reason = "the value must not lie in the stack frame of the caller")]
 fn insert_boxed<M: Map>(map: &mut M, key: M::Key, value: Box<M::Value>) {
     map.insert(key, *value);
 }
 
-/// Reads one entry into its two parts.
+/// Decodes one entry into its key and value.
 #[inline]
 fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
     (key, value): (&mut K::Owned, &mut V::Owned),
@@ -151,7 +151,7 @@ fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
     let Value::Len(body) = field.value else { return Ok(false) };
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
-    let (mut lacks_key, mut lacks_value) = (false, false);
+    let (mut invalid_key, mut invalid_value) = (false, false);
     let mut reader = Reader::new(body);
     loop {
         let start = reader.position();
@@ -159,12 +159,12 @@ fn merge_entry<'a, K: Read<'a>, V: Read<'a>>(
         let Some(part) = next else { break };
         let at = |error: DecodeError| within(field, body, error.kind.at(start + error.offset));
         match part.number {
-            KEY if K::merge(key, &part, context).map_err(at)? => lacks_key = false,
-            KEY => lacks_key |= K::lacks(&part.value),
-            VALUE if V::merge(value, &part, context).map_err(at)? => lacks_value = false,
-            VALUE => lacks_value |= V::lacks(&part.value),
+            KEY if K::merge(key, &part, context).map_err(at)? => invalid_key = false,
+            KEY => invalid_key |= K::is_invalid(&part.value),
+            VALUE if V::merge(value, &part, context).map_err(at)? => invalid_value = false,
+            VALUE => invalid_value |= V::is_invalid(&part.value),
             _ => {}
         }
     }
-    Ok(!(lacks_key || lacks_value))
+    Ok(!(invalid_key || invalid_value))
 }

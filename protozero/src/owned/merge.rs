@@ -1,23 +1,27 @@
-//! Reading a field of a struct, by the way it is held.
+//! Decoding into a member of a struct, by shape: single, optional, repeated, packed, oneof.
 
 use alloc::vec::Vec;
 
-use super::scalar::ReadRun;
+use super::scalar::ReadPacked;
 use super::{Kind, MergeOneof, Read};
 use crate::decode::{DecodeContext, Field};
 use crate::error::DecodeError;
 use crate::unknown::UnknownFields;
 
-/// Values up to this size cost no more than a fair multiple of their encoding, in bytes.
-const FAIR: usize = 64;
+/// Values up to this size need no charge: their size is in proportion to their encoding.
+const UNCHARGED_BYTES_MAX: usize = 64;
 
-/// A message costs memory before it has a single field, charged here.
+/// Charges the memory of a struct, which it takes even without fields.
 #[inline]
 fn charge<K: Kind>(context: DecodeContext<'_>) -> Result<(), DecodeError> {
-    if K::FOOTPRINT > FAIR { context.grow(K::FOOTPRINT).map_err(|kind| kind.at(0)) } else { Ok(()) }
+    if K::FOOTPRINT > UNCHARGED_BYTES_MAX {
+        context.grow(K::FOOTPRINT).map_err(|kind| kind.at(0))
+    } else {
+        Ok(())
+    }
 }
 
-/// Reads a field that is always there.
+/// Decodes into a member that always has a value.
 #[inline]
 pub fn merge_single<'a, K: Read<'a>>(
     slot: &mut K::Owned,
@@ -27,7 +31,7 @@ pub fn merge_single<'a, K: Read<'a>>(
     K::merge(slot, field, context)
 }
 
-/// Reads a field that may be absent.
+/// Decodes into an optional member.
 #[inline]
 pub fn merge_optional<'a, K: Read<'a>>(
     slot: &mut Option<K::Owned>,
@@ -45,7 +49,7 @@ pub fn merge_optional<'a, K: Read<'a>>(
     merged
 }
 
-/// Reads an element that stands alone.
+/// Decodes an unpacked element.
 #[inline]
 pub fn merge_repeated<'a, K: Read<'a>>(
     slot: &mut Vec<K::Owned>,
@@ -57,19 +61,19 @@ pub fn merge_repeated<'a, K: Read<'a>>(
     let Some(last) = slot.last_mut() else { return Ok(false) };
     let merged = K::merge(last, field, context);
     if merged != Ok(true) {
-        // Not `pop`, which would have room for the element here.
+        // `pop` would move the element through the stack.
         slot.truncate(slot.len().saturating_sub(1));
     }
     merged
 }
 
-/// Bytes from which on a value must not lie in the frame of a function that decodes what is in it: a
-/// hundred levels of these would be more than the stack of a thread.
-const LARGE: usize = 256;
+/// Values above this size must not lie in the stack frame of a function that decodes their content:
+/// a hundred levels would exceed the stack of a thread.
+const ON_STACK_BYTES_MAX: usize = 256;
 
-/// Whether values of type `T` are made where they belong, by a call.
+/// Whether values of type `T` must be created in place, in a function of its own.
 pub(super) const fn is_large<T>() -> bool {
-    core::mem::size_of::<T>() > LARGE
+    core::mem::size_of::<T>() > ON_STACK_BYTES_MAX
 }
 
 #[inline]
@@ -82,44 +86,44 @@ fn append_large<T: Default>(slot: &mut Vec<T>) {
     slot.push(T::default());
 }
 
-/// Reads an element or a packed run: both spellings are legal, whichever the schema names.
-pub fn merge_packed<K: ReadRun>(
+/// Decodes an element or a packed field. Both encodings are legal, independent of the schema.
+pub fn merge_packed<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     field: &Field<'_>,
     _: DecodeContext<'_>,
 ) -> Result<bool, DecodeError> {
-    // A run that breaks off leaves nothing of itself behind.
+    // An error removes the elements of this field.
     let before = slot.len();
-    K::merge_run(slot, field.value).map_err(|error| {
+    K::merge_elements(slot, field.value).map_err(|error| {
         slot.truncate(before);
         error.kind.at(0)
     })
 }
 
-/// As [`merge_packed`], for enumerations: what is not a value of a closed one goes to `unknown`.
-pub fn merge_keeping<K: ReadRun>(
+/// [`merge_packed`] for enumerations: invalid numbers of a closed one go to `unknown`.
+pub fn merge_keeping_unknown<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     unknown: Option<&mut UnknownFields>,
     field: &Field<'_>,
 ) -> Result<bool, DecodeError> {
     let before = slot.len();
-    K::merge_keeping(slot, unknown, field).map_err(|error| {
+    K::merge_keeping_unknown(slot, unknown, field).map_err(|error| {
         slot.truncate(before);
         error.kind.at(0)
     })
 }
 
-/// As [`merge_keeping`], for structs that keep what is unknown.
-pub fn merge_known<K: ReadRun>(
+/// [`merge_keeping_unknown`] for structs with unknown fields.
+pub fn merge_known<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     unknown: &mut UnknownFields,
     field: &Field<'_>,
     _: DecodeContext<'_>,
 ) -> Result<bool, DecodeError> {
-    merge_keeping::<K>(slot, Some(unknown), field)
+    merge_keeping_unknown::<K>(slot, Some(unknown), field)
 }
 
-/// Reads a member of a oneof.
+/// Decodes a member of a oneof.
 #[inline]
 pub fn merge_oneof<'a, O: MergeOneof<'a>>(
     slot: &mut Option<O>,
@@ -129,8 +133,8 @@ pub fn merge_oneof<'a, O: MergeOneof<'a>>(
     O::merge_member(slot, field, context)
 }
 
-/// Reads a member of a oneof. `open` finds the value if the slot holds this variant already: a
-/// message is merged into it then; any other member is replaced.
+/// Decodes a member of a oneof. `open` returns the value if `slot` holds this variant already. A
+/// message is merged into it; another value is replaced.
 pub fn merge_variant<'a, K: Read<'a>, O>(
     slot: &mut Option<O>,
     open: impl FnOnce(&mut O) -> Option<&mut K::Owned>,
@@ -150,27 +154,27 @@ pub fn merge_variant<'a, K: Read<'a>, O>(
     Ok(understood)
 }
 
-/// Keeps a field that was not understood.
+/// Keeps `field` if it was not understood.
 #[inline]
-pub fn keep(
+pub fn keep_unknown(
     understood: Result<bool, DecodeError>,
     unknown: &mut UnknownFields,
     field: &Field<'_>,
 ) -> Result<(), DecodeError> {
     if !understood? {
-        keep_slow(unknown, field.raw);
+        keep_unknown_slow(unknown, field.raw);
     }
     Ok(())
 }
 
 #[cold]
 #[inline(never)]
-fn keep_slow(unknown: &mut UnknownFields, raw: &[u8]) {
+fn keep_unknown_slow(unknown: &mut UnknownFields, raw: &[u8]) {
     unknown.push_encoded(raw);
 }
 
-/// Passes over a field that was not understood.
+/// Drops a field that was not understood.
 #[inline]
-pub fn forget(understood: Result<bool, DecodeError>) -> Result<(), DecodeError> {
+pub fn drop_unknown(understood: Result<bool, DecodeError>) -> Result<(), DecodeError> {
     understood.map(drop)
 }

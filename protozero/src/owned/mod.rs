@@ -1,14 +1,16 @@
-//! What the derive macros and generated code call: one function for each way a field may be held, generic over a marker
-//! of its kind. A schema of thousands of fields instantiates one function a kind, not one a field.
+//! The functions that derived and generated code calls: one for each shape of a field, generic over
+//! the kind of its value. A schema of thousands of fields instantiates one function per kind, not
+//! one per field.
 //!
 //! ```text
 //!  put.rs     field of a struct ──▶ Kind::put ──▶ Encoder     back to front, see encoder.rs
 //!  merge.rs   Field of the wire ──▶ Read::merge ──▶ field of a struct
 //!  kinds      scalar.rs  text.rs  nested.rs  map.rs
-//!  owned_macro.rs  the same without a derive: a table of the fields
+//!  owned_macro.rs  generates the calls from a line per field, without a derive
 //! ```
 //!
-//! The `merge_*` functions say whether the field was understood; what was not is kept by the caller.
+//! The `merge_*` functions return whether they understood the field. The caller keeps or drops an
+//! unknown field.
 
 mod encoder;
 mod map;
@@ -31,51 +33,51 @@ pub use encoder::Encoder;
 pub(crate) use encoder::{count, encoded, to_front, to_vec};
 pub use map::{Map, merge_map, put_map};
 pub use merge::{
-    forget, keep, merge_keeping, merge_known, merge_oneof, merge_optional, merge_packed,
-    merge_repeated, merge_single, merge_variant,
+    drop_unknown, keep_unknown, merge_keeping_unknown, merge_known, merge_oneof, merge_optional,
+    merge_packed, merge_repeated, merge_single, merge_variant,
 };
 pub use nested::{Group, Nested};
-pub(crate) use nested::{frame, merge_all};
+pub(crate) use nested::{merge_all, split_delimited};
 pub use put::{
     put, put_implicit, put_member, put_oneof, put_optional, put_packed, put_repeated, put_unknown,
 };
 pub use scalar::{
-    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadRun, Sfixed32,
+    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadPacked, Sfixed32,
     Sfixed64, Sint32, Sint64, Uint32, Uint64,
 };
 pub use text::{
     Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView, Utf8,
 };
 
-/// What merging a field into a struct gives.
+/// Result of decoding a field into a struct.
 pub type Merged = Result<(), DecodeError>;
 
 /// Whether a field was understood.
 pub type Understood = Result<bool, DecodeError>;
 
-/// A struct that can be written.
+/// A struct that can be encoded.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no protobuf message",
+    message = "`{Self}` is not a protobuf message",
     note = "derive `protozero::Message` for it, or `MessageView` if it borrows"
 )]
 pub trait Encode: Sized {
-    /// Bytes a fresh one takes in memory.
+    /// Size of a new value in memory.
     const FOOTPRINT: usize = size_of::<Self>();
 
-    /// Evaluating it checks the oneofs, see [`check_oneof`].
+    /// Evaluating this constant checks the oneofs: see [`check_oneof`].
     const ONEOFS: () = ();
 
     /// Writes all fields, from the last to the first.
     fn encode_fields(&self, out: &mut Encoder<'_>);
 }
 
-/// A struct that takes over fields out of bytes that live for `'a`.
+/// A struct that decodes fields from bytes with lifetime `'a`.
 pub trait Merge<'a>: Sized {
-    /// Takes over one field, as met on the wire.
+    /// Decodes one field.
     ///
     /// # Errors
-    /// [`DecodeError`] if the field holds a malformed message or packed run; its offset counts from
-    /// the beginning of `field.raw`.
+    /// [`DecodeError`] if the field contains a malformed message or packed field. Its offset counts
+    /// from the start of `field.raw`.
     fn merge_field(
         &mut self,
         field: Field<'a>,
@@ -83,25 +85,25 @@ pub trait Merge<'a>: Sized {
     ) -> Result<(), DecodeError>;
 }
 
-/// The members of a oneof, to be written.
+/// The encoder of a oneof.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no oneof",
+    message = "`{Self}` is not a oneof",
     note = "derive `protozero::Oneof` for an enum whose variants hold one value each"
 )]
 pub trait Oneof: Sized {
     /// The field numbers of the members, ascending.
     const NUMBERS: &'static [u32];
 
-    /// Writes the member that is set.
+    /// Writes the current member.
     fn encode_member(&self, out: &mut Encoder<'_>);
 }
 
-/// The members of a oneof, to be read out of bytes that live for `'a`.
+/// The decoder of a oneof, from bytes with lifetime `'a`.
 pub trait MergeOneof<'a>: Oneof {
-    /// Takes one field over; false if it is none of the members.
+    /// Decodes one field; returns false if it is not a member.
     ///
     /// # Errors
-    /// As [`Merge::merge_field`].
+    /// Those of [`Merge::merge_field`].
     fn merge_member(
         slot: &mut Option<Self>,
         field: &Field<'a>,
@@ -109,13 +111,13 @@ pub trait MergeOneof<'a>: Oneof {
     ) -> Result<bool, DecodeError>;
 }
 
-/// Checks, when it compiles, that a struct hands every member of a oneof to its enum: `listed` are
-/// the numbers at the field, ascending. A listed number may lack its member, as when a feature
-/// that is off takes it away: what comes in there is unknown.
+/// Checks at compile time that a struct lists every member of its oneof. `listed` are the numbers
+/// in the attribute of the struct's field, ascending. A listed number may have no member, for
+/// example because a feature is off: then its field is unknown.
 ///
 /// # Panics
-/// If a member's number is not among `listed`: it would be written, and read as another field or
-/// as none.
+/// If `listed` does not contain the number of a member: it would be encoded, but not decoded as
+/// this oneof.
 #[track_caller]
 pub const fn check_oneof<O: Oneof>(listed: &[u32]) {
     let (mut at, mut member) = (0, 0);
@@ -131,39 +133,39 @@ pub const fn check_oneof<O: Oneof>(listed: &[u32]) {
     }
 }
 
-/// How one value of a kind is held and written.
+/// How a value of a kind is stored and encoded.
 pub trait Kind {
     /// The Rust type.
     type Owned: Default;
 
-    /// Bytes a fresh one takes in memory.
+    /// Size of a new value in memory.
     const FOOTPRINT: usize = size_of::<Self::Owned>();
 
     /// Writes one value as field `number`.
     fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Owned);
 }
 
-/// How one value of a kind is read out of bytes that live for `'a`.
+/// How a value of a kind is decoded from bytes with lifetime `'a`.
 pub trait Read<'a>: Kind {
-    /// Takes one value over; false if the field has another wire type, or a value this kind has not.
+    /// Decodes one value; returns false if the field has another wire type or an invalid value.
     ///
     /// # Errors
-    /// As [`Merge::merge_field`].
+    /// Those of [`Merge::merge_field`].
     fn merge(
         slot: &mut Self::Owned,
         field: &Field<'a>,
         context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError>;
 
-    /// Whether [`Read::merge`] refused `value` for what it says, rather than for its wire type.
+    /// Whether [`Read::merge`] refused `value` because of its content, not its wire type.
     #[must_use]
-    fn lacks(_value: &Value<'_>) -> bool {
+    fn is_invalid(_value: &Value<'_>) -> bool {
         false
     }
 }
 
-/// Kinds that may do without presence: a field that holds the default is not written.
+/// Kinds without presence: a field with the default value is not encoded.
 pub trait Implicit: Kind {
-    /// Is this what an absent field reads as?
+    /// Whether `value` equals the value of a missing field.
     fn is_default(value: &Self::Owned) -> bool;
 }

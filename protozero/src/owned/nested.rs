@@ -1,4 +1,4 @@
-//! Messages inside messages: behind a length, or between the two tags of a group.
+//! Nested messages: after a length, or between the two tags of a group.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -9,11 +9,11 @@ use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag;
 
-/// A message behind its length.
+/// A message with a length.
 #[derive(Debug)]
 pub struct Nested<M>(PhantomData<M>);
 
-/// A message in a group.
+/// A message as a group.
 #[derive(Debug)]
 pub struct Group<M>(PhantomData<M>);
 
@@ -64,7 +64,7 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Group<M> {
     }
 }
 
-/// A box is as good as what is in it: recursive messages need one.
+/// Recursive messages need a box.
 impl<M: Encode> Encode for Box<M> {
     const FOOTPRINT: usize = size_of::<Self>() + M::FOOTPRINT;
 
@@ -96,10 +96,10 @@ fn merge_body<'a, M: Merge<'a>>(
     Ok(true)
 }
 
-/// Takes over all fields of `bytes`.
+/// Decodes all fields of `bytes` into `self`.
 ///
 /// # Errors
-/// As [`Merge::merge_field`]; the offset counts from the beginning of `bytes`.
+/// Those of [`Merge::merge_field`]; the offset counts from the start of `bytes`.
 pub(crate) fn merge_all<'a, M: Merge<'a>>(
     slot: &mut M,
     bytes: &'a [u8],
@@ -113,17 +113,17 @@ pub(crate) fn merge_all<'a, M: Merge<'a>>(
     }
 }
 
-/// `error` of the body of `field`, as one of the field.
+/// Converts an `error` in the body of `field` to an error in `field`.
 pub(super) fn within(field: &Field<'_>, body: &[u8], error: DecodeError) -> DecodeError {
     let start = body.as_ptr().addr().saturating_sub(field.raw.as_ptr().addr());
     error.kind.at(start.saturating_add(error.offset))
 }
 
-/// The body behind a length at the front of `bytes`, and what follows it.
+/// Splits `bytes` after a length and that many bytes; returns the body and the rest.
 ///
 /// # Errors
 /// [`DecodeErrorKind::Truncated`] or [`DecodeErrorKind::VarintTooLong`].
-pub(crate) fn frame(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
+pub(crate) fn split_delimited(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
     let mut len = 0u64;
     for (at, &byte) in bytes.iter().enumerate() {
         let shift = 7 * at as u32;

@@ -1,9 +1,10 @@
-//! The owned face of a message, made from a table of its fields: what generated code has in place of
-//! a derive, whose parser of Rust takes longer to build than a schema does.
+//! The macro `owned!`: implements an owned message from one line per field. Generated code uses it
+//! instead of a derive, because building the derive's Rust parser takes longer than building a
+//! schema.
 
-/// Implements [`Message`](crate::Message) for a struct out of a line per field, the last one first: in
-/// that order they are written, so that it is the schema's when they are read. What is not understood
-/// is kept in `unknown_fields`.
+/// Implements [`Message`](crate::Message) for a struct, from one line per field. The last field
+/// comes first, because encoding runs from the last field to the first. Unknown fields are kept in
+/// `unknown_fields`.
 ///
 /// ```
 /// use protozero::{Message, UnknownFields, rt};
@@ -42,9 +43,9 @@
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 ///
-/// A line is `shape field = number as Kind;`, with the kind's type in parentheses where it has one, key
-/// and value of a map, and nothing for a oneof, which has several numbers. Elements of an enumeration
-/// say in front of the number where unknown ones go: `+ unknown_fields`.
+/// A line is `shape field = number as Kind;`. The type of the kind, if it has one, is in
+/// parentheses; a map has two kinds, and a oneof has several numbers and no kind. For a closed
+/// enumeration, `+ unknown_fields` before the number is the place for invalid elements.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __owned {
@@ -86,7 +87,7 @@ macro_rules! __owned {
                     )*
                     _ => $crate::rt::owned::Ok(false),
                 };
-                $crate::rt::owned::keep(understood, &mut self.unknown_fields, &field)
+                $crate::rt::owned::keep_unknown(understood, &mut self.unknown_fields, &field)
             }
         }
 
@@ -94,8 +95,8 @@ macro_rules! __owned {
     };
 }
 
-/// Makes an enum whose variants hold one value each a oneof, out of a line per variant, in the order of
-/// their numbers. See [`__owned`](crate::__owned).
+/// Implements a oneof for an enum whose variants hold one value each, from one line per variant, in
+/// ascending order of numbers. See [`__owned`](crate::__owned).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __oneof {
@@ -111,7 +112,8 @@ macro_rules! __oneof {
 
             #[inline]
             fn encode_member(&self, out: &mut $crate::rt::owned::Encoder<'_>) {
-                // By value: a reference would want an arm where no variant is left.
+                // By value, because a match on a reference must have an arm even if no variant is
+                // left.
                 match *self {
                     $(
                         $(#[$meta])*
@@ -142,7 +144,7 @@ macro_rules! __oneof {
                                 slot,
                                 |old| match old {
                                     Self::$variant(value) => $crate::rt::owned::Some(value),
-                                    #[allow(unreachable_patterns, reason = "there may be no other")]
+                                    #[allow(unreachable_patterns, reason = "an enum may have only one variant")]
                                     _ => $crate::rt::owned::None,
                                 },
                                 Self::$variant,
@@ -158,7 +160,7 @@ macro_rules! __oneof {
     };
 }
 
-/// Says that a message is open to extensions, which are among its `unknown_fields`.
+/// Declares that a message can have extensions, in its `unknown_fields`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __extendable {
@@ -176,7 +178,8 @@ macro_rules! __extendable {
     };
 }
 
-/// The ways a field is held, by the words of [`__owned`](crate::__owned): how each is written and read.
+/// One module per shape in [`__owned`](crate::__owned), with the functions that encode and decode
+/// it.
 macro_rules! shapes {
     ($($(#[$doc:meta])* $shape:ident = $put:ident, $merge:ident;)*) => {$(
         $(#[$doc])*
@@ -187,21 +190,21 @@ macro_rules! shapes {
 }
 
 shapes! {
-    /// Always there, written unless it is the default.
+    /// Always has a value; the default is not encoded.
     implicit = put_implicit, merge_single;
-    /// There or not.
+    /// May be missing.
     optional = put_optional, merge_optional;
-    /// A field an element.
+    /// One field per element.
     repeated = put_repeated, merge_repeated;
-    /// One field for all elements; read alike.
+    /// One packed field for all elements. Decoding accepts both encodings.
     packed = put_packed, merge_packed;
-    /// A field an element, of a kind that others may pack.
+    /// One field per element, of a kind that can be packed. Decoding accepts both encodings.
     unpacked = put_repeated, merge_packed;
-    /// As `packed`.
+    /// `packed`, for enumerations.
     packed_enums = put_packed, merge_known;
-    /// As `unpacked`.
+    /// `unpacked`, for enumerations.
     unpacked_enums = put_repeated, merge_known;
-    /// A field an entry.
+    /// One field per entry.
     map = put_map, merge_map;
     /// The member that is set.
     oneof = put_member, merge_oneof;

@@ -1,4 +1,4 @@
-//! Writing a field of a struct, by the way it is held.
+//! Encoding a member of a struct, by shape: single, optional, repeated, packed, oneof.
 
 use super::scalar::Packable;
 use super::{Encoder, Implicit, Kind, Oneof};
@@ -10,7 +10,7 @@ pub fn put<K: Kind>(out: &mut Encoder<'_>, number: u32, value: &K::Owned) {
     K::put(out, number, value);
 }
 
-/// Writes a value unless it is the default.
+/// Writes a value, unless it is the default.
 #[inline]
 pub fn put_implicit<K: Implicit>(out: &mut Encoder<'_>, number: u32, value: &K::Owned) {
     if !K::is_default(value) {
@@ -18,7 +18,7 @@ pub fn put_implicit<K: Implicit>(out: &mut Encoder<'_>, number: u32, value: &K::
     }
 }
 
-/// Writes a value if there is one.
+/// Writes a value, if there is one.
 #[inline]
 pub fn put_optional<K: Kind>(out: &mut Encoder<'_>, number: u32, value: &Option<K::Owned>) {
     if let Some(value) = value {
@@ -26,14 +26,14 @@ pub fn put_optional<K: Kind>(out: &mut Encoder<'_>, number: u32, value: &Option<
     }
 }
 
-/// Writes one field an element.
+/// Writes one field per element.
 pub fn put_repeated<K: Kind>(out: &mut Encoder<'_>, number: u32, values: &[K::Owned]) {
     for value in values.iter().rev() {
         K::put(out, number, value);
     }
 }
 
-/// Writes one field for all elements, and none for none.
+/// Writes one packed field for all elements; nothing if there are none.
 pub fn put_packed<K: Packable>(out: &mut Encoder<'_>, number: u32, values: &[K::Owned]) {
     if values.is_empty() {
         return;
@@ -45,7 +45,7 @@ pub fn put_packed<K: Packable>(out: &mut Encoder<'_>, number: u32, values: &[K::
     out.run(number, end);
 }
 
-/// Writes the member that is set, if one is.
+/// Writes the current member, if there is one.
 #[inline]
 pub fn put_oneof<O: Oneof>(out: &mut Encoder<'_>, value: &Option<O>) {
     if let Some(value) = value {
@@ -53,13 +53,13 @@ pub fn put_oneof<O: Oneof>(out: &mut Encoder<'_>, value: &Option<O>) {
     }
 }
 
-/// As [`put_oneof`], which needs no number.
+/// [`put_oneof`] with an unused number, for the macro.
 #[inline]
 pub fn put_member<O: Oneof>(out: &mut Encoder<'_>, _: u32, value: &Option<O>) {
     put_oneof(out, value);
 }
 
-/// Writes what was not understood, as it came.
+/// Writes the unknown fields unchanged.
 #[inline]
 pub fn put_unknown(out: &mut Encoder<'_>, fields: &UnknownFields) {
     if !fields.is_empty() {

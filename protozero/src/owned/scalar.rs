@@ -10,30 +10,30 @@ use crate::message::Enumeration;
 use crate::unknown::UnknownFields;
 use crate::wire::zigzag;
 
-/// Kinds of which many may share one field.
+/// Kinds that can be packed.
 pub trait Packable: Kind {
     /// Writes one value without a tag.
     fn put_bare(out: &mut Encoder<'_>, value: &Self::Owned);
 }
 
-/// Kinds that are read in runs.
-pub trait ReadRun: Packable {
-    /// Takes over one value or a packed run of them; false if the field is neither.
-    fn merge_run(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, DecodeError>;
+/// Kinds that are decoded from packed fields.
+pub trait ReadPacked: Packable {
+    /// Decodes one value or a packed field; returns false if `value` is neither.
+    fn merge_elements(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, DecodeError>;
 
-    /// The same of a whole field. Numbers a closed enumeration has not go one by one to `unknown`, as
-    /// protobuf asks; without it they are forgotten.
-    fn merge_keeping(
+    /// Decodes a whole field. Each invalid number of a closed enumeration goes to `unknown`, as
+    /// protobuf requires; without `unknown` it is dropped.
+    fn merge_keeping_unknown(
         into: &mut Vec<Self::Owned>,
         _unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,
     ) -> Result<bool, DecodeError> {
-        Self::merge_run(into, field.value)
+        Self::merge_elements(into, field.value)
     }
 }
 
-/// Runs over the elements of a field that stands alone or is a packed run.
-macro_rules! each {
+/// Runs `$push` for each element of a packed or unpacked field.
+macro_rules! for_each_element {
     (varints, $value:expr, |$v:ident| $push:expr) => {
         match $value.varints() {
             Ok(run) => {
@@ -106,16 +106,16 @@ macro_rules! scalars {
             }
         }
 
-        impl ReadRun for $marker {
-            fn merge_run(into: &mut Vec<$type>, value: Value<'_>) -> Result<bool, DecodeError> {
-                each!($all, value, |$w| into.push($from))
+        impl ReadPacked for $marker {
+            fn merge_elements(into: &mut Vec<$type>, value: Value<'_>) -> Result<bool, DecodeError> {
+                for_each_element!($all, value, |$w| into.push($from))
             }
         }
     )*};
 }
 
-// Signed numbers are widened with their sign: a negative one takes ten bytes. A float is left out
-// only if it is a positive zero: -0.0 is another number.
+// Signed numbers are sign-extended, so a negative one takes ten bytes. Only positive zero is the
+// default of a float: -0.0 is a different value.
 scalars! {
     Int32 i32, int32, varints |w| w as i32, varint, bare_varint |v| i64::from(v) as u64, |v| v == 0;
     Int64 i64, int64, varints |w| w as i64, varint, bare_varint |v| v as u64, |v| v == 0;
@@ -157,7 +157,7 @@ impl<E: Enumeration> Read<'_> for Enum<E> {
         Ok(true)
     }
 
-    fn lacks(value: &Value<'_>) -> bool {
+    fn is_invalid(value: &Value<'_>) -> bool {
         matches!(value, Value::Varint(_))
     }
 }
@@ -176,13 +176,13 @@ impl<E: Enumeration> Packable for Enum<E> {
     }
 }
 
-/// What a closed enumeration has not is passed over.
-impl<E: Enumeration> ReadRun for Enum<E> {
-    fn merge_run(into: &mut Vec<E>, value: Value<'_>) -> Result<bool, DecodeError> {
-        each!(varints, value, |v| into.extend(E::try_from_i32(v as i32)))
+/// Ignores invalid numbers of a closed enumeration.
+impl<E: Enumeration> ReadPacked for Enum<E> {
+    fn merge_elements(into: &mut Vec<E>, value: Value<'_>) -> Result<bool, DecodeError> {
+        for_each_element!(varints, value, |v| into.extend(E::try_from_i32(v as i32)))
     }
 
-    fn merge_keeping(
+    fn merge_keeping_unknown(
         into: &mut Vec<E>,
         unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,
@@ -190,7 +190,7 @@ impl<E: Enumeration> ReadRun for Enum<E> {
         let Ok(run) = field.value.varints() else { return Ok(false) };
         let mut strangers = Vec::new();
         for number in run {
-            // The low 32 bits are the number; what is not a value is kept as it came.
+            // The low 32 bits are the number. An invalid number is kept with all its bits.
             let number = number?;
             match E::try_from_i32(number as i32) {
                 Some(value) => into.push(value),

@@ -1,5 +1,4 @@
-//! Strings and bytes, in whatever type holds them: owned ones are copied out of the input, views
-//! borrow from it.
+//! Strings and bytes. Owned types copy them from the input, views borrow them.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -11,50 +10,50 @@ use super::{Encoder, Implicit, Kind, Read};
 use crate::decode::{DecodeContext, Field, Value};
 use crate::error::{DecodeError, DecodeErrorKind};
 
-/// A type that holds a copy of a `string`.
+/// A type that can hold a copy of a `string`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold a copy of a protobuf string",
     note = "`String`, `Cow<'_, str>` and `Box<str>` can; `&str` can in a struct that derives \
             `MessageView`"
 )]
 pub trait TextValue: AsRef<str> + Default {
-    /// Takes a copy.
+    /// Copies `text`.
     fn set_text(&mut self, text: &str);
 }
 
-/// A type that holds the bytes of a `string` where they lie.
+/// A type that can borrow a `string`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot borrow a protobuf string",
     note = "`&'a str` and `Cow<'a, str>` can, with the lifetime of the struct"
 )]
 pub trait TextBorrow<'a>: AsRef<str> + Default {
-    /// Borrows.
+    /// Borrows `text`.
     fn borrow_text(&mut self, text: &'a str);
 }
 
-/// A type that holds a copy of `bytes`.
+/// A type that can hold a copy of `bytes`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold a copy of protobuf bytes",
     note = "`Vec<u8>`, `Cow<'_, [u8]>`, `Box<[u8]>` and, with the feature `bytes`, `bytes::Bytes` \
             can; `&[u8]` can in a struct that derives `MessageView`"
 )]
 pub trait BytesValue: AsRef<[u8]> + Default {
-    /// Takes a copy.
+    /// Copies `bytes`.
     fn set_bytes(&mut self, bytes: &[u8]);
 }
 
-/// A type that holds `bytes` where they lie.
+/// A type that can borrow `bytes`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot borrow protobuf bytes",
     note = "`&'a [u8]` and `Cow<'a, [u8]>` can, with the lifetime of the struct"
 )]
 pub trait BytesBorrow<'a>: AsRef<[u8]> + Default {
-    /// Borrows.
+    /// Borrows `bytes`.
     fn borrow_bytes(&mut self, bytes: &'a [u8]);
 }
 
 impl TextValue for String {
-    /// Keeps the memory it has.
+    /// Reuses its memory.
     #[inline]
     fn set_text(&mut self, text: &str) {
         self.clear();
@@ -91,7 +90,7 @@ impl<'a> TextBorrow<'a> for &'a str {
 }
 
 impl BytesValue for Vec<u8> {
-    /// Keeps the memory it has.
+    /// Reuses its memory.
     #[inline]
     fn set_bytes(&mut self, bytes: &[u8]) {
         self.clear();
@@ -135,22 +134,22 @@ impl<'a> BytesBorrow<'a> for &'a [u8] {
     }
 }
 
-/// `string`, copied. If `CHECKED`, what is not UTF-8 is an error, else it is not understood.
+/// A copied `string`. Text that is not UTF-8 is an error if `CHECKED`, otherwise an unknown field.
 #[derive(Debug)]
 pub struct Text<T = String, const CHECKED: bool = false>(PhantomData<T>);
 
-/// `string`, copied and checked.
+/// A copied `string` that must be UTF-8.
 pub type Utf8 = Text<String, true>;
 
-/// `string`, borrowed; `CHECKED` as for [`Text`].
+/// A borrowed `string`; `CHECKED` as in [`Text`].
 #[derive(Debug)]
 pub struct TextView<T, const CHECKED: bool = false>(PhantomData<T>);
 
-/// `bytes`, copied.
+/// Copied `bytes`.
 #[derive(Debug)]
 pub struct Bytes<T = Vec<u8>>(PhantomData<T>);
 
-/// `bytes`, borrowed.
+/// Borrowed `bytes`.
 #[derive(Debug)]
 pub struct BytesView<T>(PhantomData<T>);
 
@@ -162,7 +161,7 @@ fn text<'a, const CHECKED: bool>(field: &Field<'a>) -> Result<Option<&'a str>, D
     }
 }
 
-/// What copies and views have in common.
+/// The common parts of copies and views.
 macro_rules! kinds {
     ($($kind:ident $(<$check:ident>)?, $slice:ty;)*) => {$(
         impl<T: AsRef<$slice> + Default $(, const $check: bool)?> Kind for $kind<T $(, $check)?> {
@@ -197,7 +196,7 @@ impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
         Ok(text.map(|text| slot.set_text(text)).is_some())
     }
 
-    fn lacks(value: &Value<'_>) -> bool {
+    fn is_invalid(value: &Value<'_>) -> bool {
         matches!(value, Value::Len(_))
     }
 }
@@ -208,7 +207,7 @@ impl<'a, T: TextBorrow<'a>, const CHECKED: bool> Read<'a> for TextView<T, CHECKE
         Ok(text.map(|text| slot.borrow_text(text)).is_some())
     }
 
-    fn lacks(value: &Value<'_>) -> bool {
+    fn is_invalid(value: &Value<'_>) -> bool {
         matches!(value, Value::Len(_))
     }
 }
