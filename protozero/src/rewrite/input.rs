@@ -1,19 +1,19 @@
-//! Where the message comes from, piece by piece.
+//! The input of the rewriter, in pieces.
 
-use super::scan::{self, Stop};
+use super::scan::{self, Next};
 use crate::encode::Scope;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::{tag, varint};
 
-/// A message in pieces, of which one at a time has to be in memory.
+/// A message in pieces, only one of which must be in memory at a time.
 ///
-/// A `&[u8]` is one, [`Slices`] makes one of several. A file in constant memory is one, too:
-/// `chunk` is then what its buffer holds, refilled when it is empty.
+/// A `&[u8]` is an input, and [`Slices`] combines several. A file can be one in constant memory:
+/// `chunk` returns the content of its buffer, and refills an empty buffer.
 pub trait Input {
-    /// What comes next: the same bytes until some are consumed, empty at the end only.
+    /// The next bytes, the same ones until some are consumed. Empty only at the end.
     fn chunk(&mut self) -> &[u8];
 
-    /// Goes on by `len` bytes, at most those that `chunk` last gave.
+    /// Advances by `len` bytes, at most the length of the last `chunk`.
     fn consume(&mut self, len: usize);
 }
 
@@ -29,7 +29,7 @@ impl Input for &[u8] {
     }
 }
 
-/// Pieces one after the other, of any lengths.
+/// Several slices of any length, one after another.
 #[derive(Clone, Debug)]
 pub struct Slices<'a, I> {
     rest: I,
@@ -37,7 +37,7 @@ pub struct Slices<'a, I> {
 }
 
 impl<'a, I: Iterator> Slices<'a, I> {
-    /// The message that `pieces` are together.
+    /// The message in `pieces`.
     pub fn new(pieces: impl IntoIterator<IntoIter = I>) -> Self {
         Self { rest: pieces.into_iter(), at: &[] }
     }
@@ -61,7 +61,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Input for Slices<'a, I> {
     }
 }
 
-/// A varint as it was, padding included.
+/// A varint with its encoded bytes, which may have padding.
 #[derive(Default)]
 pub(super) struct Varint {
     pub(super) value: u64,
@@ -75,12 +75,12 @@ impl Varint {
     }
 }
 
-/// An input with a position and a bound.
+/// An input with a position and a limit.
 pub(super) struct Source<I> {
     input: I,
-    /// Bytes consumed.
+    /// Number of consumed bytes.
     pub(super) offset: usize,
-    /// Nothing is read past this offset.
+    /// Bytes after this offset are not read.
     pub(super) limit: usize,
 }
 
@@ -89,7 +89,7 @@ impl<I: Input> Source<I> {
         Self { input, offset: 0, limit: usize::MAX }
     }
 
-    /// What comes next, up to the limit.
+    /// The next bytes, up to the limit.
     pub(super) fn chunk(&mut self) -> &[u8] {
         let left = self.limit.saturating_sub(self.offset);
         let chunk = self.input.chunk();
@@ -107,7 +107,7 @@ impl<I: Input> Source<I> {
         Some(byte)
     }
 
-    /// Reads a varint of the field that begins at `at`.
+    /// Reads a varint. `at` is the offset of its field.
     pub(super) fn varint(&mut self, at: usize) -> Result<Varint, DecodeError> {
         let mut varint = Varint::default();
         for (group, place) in varint.bytes.iter_mut().enumerate() {
@@ -123,13 +123,12 @@ impl<I: Input> Source<I> {
     }
 
     /// Reads the tag at `at`, which may lie in several pieces.
-    pub(super) fn tag(&mut self, at: usize) -> Result<(Stop, Varint), DecodeError> {
+    pub(super) fn tag(&mut self, at: usize) -> Result<(Next, Varint), DecodeError> {
         let varint = self.varint(at)?;
-        Ok((scan::stop(varint.value, 0), varint))
+        Ok((scan::classify(varint.value, 0), varint))
     }
 
-    /// Copies the value of a field with neither length nor group; its tag was read, and began at
-    /// `at`.
+    /// Copies a number. Its tag, at offset `at`, was read.
     pub(super) fn copy_scalar(
         &mut self,
         scope: &mut Scope<'_>,
@@ -151,7 +150,7 @@ impl<I: Input> Source<I> {
         self.copy(scope, to, at)
     }
 
-    /// Copies bytes up to offset `to`, of the field that begins at `at`.
+    /// Copies the bytes up to offset `to`. `at` is the offset of the field.
     pub(super) fn copy(
         &mut self,
         scope: &mut Scope<'_>,

@@ -1,22 +1,22 @@
-//! Between groups and lengths: the two framings of a nested message, turned into each other without
-//! a schema, in one pass and constant memory.
+//! Converts nested messages between groups and length-delimited fields, without a schema, in one
+//! pass and constant memory.
 //!
 //! ```text
 //!  group             0b | fields ... | 0c        number 1, begin ... number 1, end
-//!  length-delimited  0a | len | fields ...       number 1, as many bytes
+//!  length-delimited  0a | len | fields ...       number 1, and that many bytes
 //! ```
 //!
-//! A group is the cheaper of the two to write: nothing has to be known beforehand or filled in
-//! later, so it can leave piece by piece. A length is cheaper to read, since a reader can skip the
-//! message or cut it out. [`groups_to_lengths`] lets a writer have the one and a reader the other.
+//! A group is cheaper to write: nothing is needed in advance or filled in later, so its parts can
+//! be sent immediately. A length is cheaper to read, because a reader can skip or extract the
+//! message. With [`groups_to_lengths`], the writer uses groups and the reader gets lengths.
 //!
-//! The input may lie in any number of pieces ([`Input`]); all that is not framing is copied verbatim.
-//! The output goes to whatever sink the scope belongs to, and how the input was cut does not show in it:
-//! the same message gives the same bytes, as long as the sink's ranges are the same. A length of more than
-//! one byte may be padded to four.
+//! The input can have any number of pieces ([`Input`]). Everything except tags and lengths of
+//! nested messages is copied unchanged. The output goes to the sink of the scope and does not
+//! depend on the pieces: equal messages give equal bytes, if the sink's ranges are equal. A length
+//! of more than one byte may be padded to four.
 //!
-//! Nothing an input holds makes this panic, loop or use more than a bounded piece of stack: messages
-//! nest [`DEPTH_MAX`] deep or are an error.
+//! No input can cause a panic, an endless loop or an unlimited use of stack: more than
+//! [`DEPTH_MAX`] levels are an error.
 
 mod input;
 mod scan;
@@ -28,18 +28,17 @@ use crate::encode::Scope;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::{tag, varint};
 use input::{Source, Varint};
-use scan::Stop;
+use scan::Next;
 
 #[cfg(all(test, feature = "alloc"))]
 mod props;
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 
-/// Appends the message in `input` to `scope`, each group as a length-delimited field of the same
-/// number, also those inside groups.
+/// Appends the message in `input` to `scope`, with each group, also an inner one, as a
+/// length-delimited field of the same number.
 ///
-/// What is length-delimited already stays as it is: without a schema nobody knows whether it is a
-/// message.
+/// Length-delimited fields of the input do not change: without a schema, their content is unknown.
 ///
 /// ```
 /// use protozero::{FixedSink, rewrite};
@@ -53,19 +52,20 @@ mod tests;
 /// ```
 ///
 /// # Errors
-/// [`DecodeError`] where `input` is no message: cut short, an end tag without its begin, a group in a
-/// group too deep, and whatever else a [`Reader`](crate::Reader) refuses. The offset is that of the
-/// field, or of a group that never ends. What came before is written by then; the message is to be
-/// thrown away. That the *output* failed is said by the stream, as always.
+/// [`DecodeError`] if `input` is malformed: it is truncated, has an end tag without a begin tag,
+/// has too many levels, or has any other error of a [`Reader`](crate::Reader). The offset is that
+/// of the field, or of the group without an end. The fields before are written; discard the
+/// message. Errors of the output are reported by the stream.
 pub fn groups_to_lengths(input: impl Input, scope: &mut Scope<'_>) -> Result<(), DecodeError> {
     Rewriter::new(input, true, |_: &[u32]| false).run(scope)
 }
 
-/// Appends the message in `input` to `scope`, each nested message as a group of the same number.
+/// Appends the message in `input` to `scope`, with each nested message as a group of the same
+/// number.
 ///
-/// Which length-delimited fields are messages and not strings, bytes or packed runs, `is_message`
-/// says: it gets the field numbers that lead to the field from the outermost message, its own last.
-/// Groups of the input stay groups, and what is inside is looked at, too.
+/// `is_message` decides which length-delimited fields are messages; others are strings, bytes or
+/// packed fields. Its argument is the path of field numbers from the outermost message to the
+/// field. Groups of the input remain groups, and the fields in them are converted.
 ///
 /// ```
 /// use protozero::{FixedSink, rewrite};
@@ -79,7 +79,7 @@ pub fn groups_to_lengths(input: impl Input, scope: &mut Scope<'_>) -> Result<(),
 /// ```
 ///
 /// # Errors
-/// As [`groups_to_lengths`]; also where something `is_message` took for a message is none.
+/// Those of [`groups_to_lengths`]. A field that `is_message` accepts must be a valid message.
 pub fn lengths_to_groups(
     input: impl Input,
     scope: &mut Scope<'_>,
@@ -88,23 +88,23 @@ pub fn lengths_to_groups(
     Rewriter::new(input, false, is_message).run(scope)
 }
 
-/// Where the message being rewritten ends.
+/// The end of the current message.
 #[derive(Clone, Copy)]
 enum End {
-    /// With the input.
+    /// The end of the input.
     Input,
-    /// At the end tag of this number; the group began at that offset.
+    /// The end tag of this number. The second value is the offset of the begin tag.
     Tag(u32, usize),
-    /// At this offset.
+    /// This offset.
     At(usize),
 }
 
 struct Rewriter<I, P> {
     source: Source<I>,
-    /// To lengths, or else to groups.
+    /// Convert to lengths; if false, to groups.
     lengths: bool,
     is_message: P,
-    /// Numbers of the open messages, outermost first; one more for the field at hand.
+    /// Numbers of the open messages, outermost first, and of the current field.
     path: [u32; DEPTH_MAX as usize + 1],
     depth: usize,
 }
@@ -119,9 +119,9 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         self.fields(scope, End::Input)
     }
 
-    /// Rewrites fields up to `end`.
+    /// Rewrites the fields up to `end`.
     fn fields(&mut self, scope: &mut Scope<'_>, end: End) -> Result<(), DecodeError> {
-        // The innermost length bounds everything inside, groups as well.
+        // The innermost length limits all content, groups included.
         let outer = self.source.limit;
         if let End::At(at) = end {
             self.source.limit = at;
@@ -140,31 +140,31 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
                     End::At(_) => Err(DecodeErrorKind::Truncated.at(at)),
                 };
             }
-            let (run, stop) = scan::run(chunk, !self.lengths);
+            let (run, next) = scan::copyable(chunk, !self.lengths);
             scope.piece(chunk.get(..run).unwrap_or_default());
             let is_all = run == chunk.len();
             let at = at + run;
-            self.source.consume(run + stop.tag_len());
+            self.source.consume(run + next.tag_len());
             if is_all {
                 continue;
             }
-            // A tag that lies in several pieces, or whose field does and is copied.
-            let (stop, raw) = match stop {
-                Stop::Cut => self.source.tag(at)?,
-                stop => (stop, Varint::default()),
+            // The tag or the value lies in several pieces.
+            let (next, raw) = match next {
+                Next::Incomplete => self.source.tag(at)?,
+                next => (next, Varint::default()),
             };
-            match stop {
-                Stop::Cut => {}
-                Stop::Bad(kind) => return Err(kind.at(at)),
-                Stop::Begin { number, .. } => self.group(scope, number, at)?,
-                Stop::End { number, .. } => {
+            match next {
+                Next::Incomplete => {}
+                Next::Malformed(kind) => return Err(kind.at(at)),
+                Next::Begin { number, .. } => self.group(scope, number, at)?,
+                Next::End { number, .. } => {
                     return match end {
                         End::Tag(open, _) if open == number => Ok(()),
                         _ => Err(DecodeErrorKind::EndGroup.at(at)),
                     };
                 }
-                Stop::Len { number } => self.len(scope, number, &raw, at)?,
-                Stop::Scalar { wire_type } => {
+                Next::Len { number } => self.len(scope, number, &raw, at)?,
+                Next::Scalar { wire_type } => {
                     scope.piece(raw.as_bytes());
                     self.source.copy_scalar(scope, wire_type, at)?;
                 }
@@ -198,12 +198,12 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         at: usize,
     ) -> Result<(), DecodeError> {
         let len = self.source.varint(at)?;
-        // A length past the end of the input is found out there: where that is, nobody knows yet.
+        // The length of the input is unknown, so only `copy` can detect a length beyond its end.
         let to =
             usize::try_from(len.value).ok().and_then(|len| self.source.offset.checked_add(len));
         let to = to.filter(|to| *to <= self.source.limit);
         let to = to.ok_or(DecodeErrorKind::Truncated.at(at))?;
-        if self.lengths || !self.enters(number) {
+        if self.lengths || !self.asks_is_message(number) {
             scope.piece(tag.as_bytes());
             scope.piece(len.as_bytes());
             return self.source.copy(scope, to, at);
@@ -216,8 +216,8 @@ impl<I: Input, P: FnMut(&[u32]) -> bool> Rewriter<I, P> {
         Ok(())
     }
 
-    /// Is the length-delimited field `number` of the open message a message?
-    fn enters(&mut self, number: u32) -> bool {
+    /// Asks `is_message` about the length-delimited field `number` of the current message.
+    fn asks_is_message(&mut self, number: u32) -> bool {
         let Some(path) = self.path.get_mut(..=self.depth) else { return false };
         if let Some(last) = path.last_mut() {
             *last = number;

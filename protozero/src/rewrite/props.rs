@@ -1,4 +1,4 @@
-//! Against a rewriter that holds everything in memory and goes one field at a time.
+//! Compares with a rewriter that decodes the whole message in memory.
 
 use std::vec::Vec;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::tests::{to_groups, to_lengths};
 use crate::decode::{Reader, Value};
 
-/// Fields of a made-up message.
+/// Fields of a random message.
 #[derive(Clone, Debug)]
 enum Op {
     Raw(Vec<u8>),
@@ -51,7 +51,7 @@ fn encode(ops: &[Op], groups: bool) -> Vec<u8> {
     out
 }
 
-/// Messages have odd numbers, so that a predicate can tell them.
+/// Messages have odd numbers, for `is_message`.
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let number = (0u32..5, 0u32..29).prop_map(|(n, shift)| (n << shift) & ((1 << 28) - 1));
     let raw = prop_oneof![
@@ -64,7 +64,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         raw.prop_map(Op::Raw),
         (number.clone(), vec(any::<u8>(), 0..20))
             .prop_map(|(n, text)| Op::Text(2 * n.max(1), text)),
-        // So that lengths of one byte and of more both come up.
+        // Produces lengths of one and of two bytes.
         (number.clone(), 30usize..200).prop_map(|(n, len)| Op::Text(2 * n.max(1), vec![b'x'; len])),
     ];
     let op = leaf.prop_recursive(5, 40, 5, move |inner| {
@@ -77,8 +77,7 @@ fn is_message(path: &[u32]) -> bool {
     path.iter().all(|number| number % 2 == 1)
 }
 
-/// Lengths as the writer leaves them: 127 at most in one byte, more in four. Canonical for
-/// comparison.
+/// Replaces padded lengths by their shortest form, for comparison.
 fn canonical(bytes: &[u8], depth: usize) -> Vec<u8> {
     let mut reader = Reader::new(bytes);
     let mut out = Vec::new();
@@ -107,15 +106,16 @@ proptest! {
         prop_assert_eq!(to_groups(&got, piece, is_message).unwrap(), &groups[..]);
     }
 
-    /// Any bytes: an error exactly where a reader has one, and the same result in any pieces.
+    /// Random bytes: the rewriter has an error exactly if a reader has one, and the result does not
+    /// depend on the pieces.
     #[test]
     fn any_bytes(bytes in vec(any::<u8>(), 0..60), piece in 1usize..10) {
         compare(&bytes, piece)?;
     }
 
-    /// The same for bytes that nearly are a message.
+    /// The same for messages with one changed byte.
     #[test]
-    fn nearly(ops in ops(), at in any::<prop::sample::Index>(), byte: u8, piece in 1usize..10) {
+    fn almost_valid_messages(ops in ops(), at in any::<prop::sample::Index>(), byte: u8, piece in 1usize..10) {
         let mut bytes = encode(&ops, true);
         if !bytes.is_empty() {
             let at = at.index(bytes.len());
@@ -139,7 +139,7 @@ fn compare(bytes: &[u8], piece: usize) -> Result<(), TestCaseError> {
     prop_assert_eq!(&to_lengths(bytes, piece), &whole);
     let same = to_groups(bytes, piece, |_| false);
     prop_assert_eq!(same.as_ref().map(drop).map_err(|e| e.kind), read);
-    // Only the tags of groups may change: to their canonical form.
+    // Only tags of groups may change, to their shortest form.
     if let Ok(same) = same {
         prop_assert!(same.len() <= bytes.len());
         prop_assert_eq!(to_groups(&same, 7, |_| false).unwrap(), same);

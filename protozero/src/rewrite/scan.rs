@@ -1,18 +1,19 @@
-//! The fast part: how many of the bytes at hand are whole fields that are copied as they are.
+//! The fast part of the rewriter: finds how many bytes of a chunk are complete fields that are
+//! copied unchanged.
 
 use crate::error::DecodeErrorKind;
 use crate::wire::{tag, varint};
 
-/// What ends a run of fields that are copied.
+/// What follows the fields that are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// The bytes end, perhaps in the middle of a field; or a length-delimited one is to be looked at.
-    Cut,
-    /// What follows is no field.
-    Bad(DecodeErrorKind),
-    /// A tag that begins a group.
+pub(super) enum Next {
+    /// An incomplete field, or a length-delimited field that the rewriter must inspect.
+    Incomplete,
+    /// A malformed field.
+    Malformed(DecodeErrorKind),
+    /// The begin tag of a group.
     Begin { number: u32, tag_len: usize },
-    /// A tag that ends one.
+    /// The end tag of a group.
     End { number: u32, tag_len: usize },
     /// The tag of a length-delimited field.
     Len { number: u32 },
@@ -20,8 +21,8 @@ pub(super) enum Stop {
     Scalar { wire_type: u32 },
 }
 
-impl Stop {
-    /// Bytes of the tag, where there is one.
+impl Next {
+    /// Length of a begin or end tag; 0 otherwise.
     pub(super) fn tag_len(self) -> usize {
         match self {
             Self::Begin { tag_len, .. } | Self::End { tag_len, .. } => tag_len,
@@ -30,73 +31,81 @@ impl Stop {
     }
 }
 
-/// What the tag `value` of `tag_len` bytes begins.
-pub(super) fn stop(value: u64, tag_len: usize) -> Stop {
-    let Ok(value) = u32::try_from(value) else { return Stop::Bad(DecodeErrorKind::FieldNumber) };
+/// Classifies the tag `value`, which has `tag_len` bytes.
+pub(super) fn classify(value: u64, tag_len: usize) -> Next {
+    let Ok(value) = u32::try_from(value) else {
+        return Next::Malformed(DecodeErrorKind::FieldNumber);
+    };
     let (number, wire_type) = (value >> 3, value & 7);
     match wire_type {
-        _ if number == 0 => Stop::Bad(DecodeErrorKind::FieldNumber),
-        tag::BEGIN_GROUP => Stop::Begin { number, tag_len },
-        tag::END_GROUP => Stop::End { number, tag_len },
-        tag::LEN => Stop::Len { number },
-        tag::VARINT | tag::FIXED32 | tag::FIXED64 => Stop::Scalar { wire_type },
-        _ => Stop::Bad(DecodeErrorKind::WireType),
+        _ if number == 0 => Next::Malformed(DecodeErrorKind::FieldNumber),
+        tag::BEGIN_GROUP => Next::Begin { number, tag_len },
+        tag::END_GROUP => Next::End { number, tag_len },
+        tag::LEN => Next::Len { number },
+        tag::VARINT | tag::FIXED32 | tag::FIXED64 => Next::Scalar { wire_type },
+        _ => Next::Malformed(DecodeErrorKind::WireType),
     }
 }
 
-/// Length of the longest front of `bytes` that is whole fields to be copied, and what follows it.
-/// Length-delimited fields are copied, too, unless `stop_at_len`.
-pub(super) fn run(bytes: &[u8], stop_at_len: bool) -> (usize, Stop) {
+/// Finds the longest prefix of `bytes` that consists of complete fields to copy; returns its length
+/// and what follows it. Stops at length-delimited fields if `stop_at_len`.
+pub(super) fn copyable(bytes: &[u8], stop_at_len: bool) -> (usize, Next) {
     let mut rest = bytes;
     loop {
         let run = bytes.len() - rest.len();
         let (value, after) = match varint(rest) {
-            Taken::Whole(value, after) => (value, after),
-            Taken::Cut => return (run, Stop::Cut),
-            Taken::TooLong => return (run, Stop::Bad(DecodeErrorKind::VarintTooLong)),
+            ScannedVarint::Complete(value, after) => (value, after),
+            ScannedVarint::Incomplete => return (run, Next::Incomplete),
+            ScannedVarint::TooLong => {
+                return (run, Next::Malformed(DecodeErrorKind::VarintTooLong));
+            }
         };
-        let after = match stop(value, rest.len() - after.len()) {
-            Stop::Scalar { wire_type: tag::FIXED32 } => after.get(4..),
-            Stop::Scalar { wire_type: tag::FIXED64 } => after.get(8..),
-            Stop::Scalar { .. } => match varint(after) {
-                Taken::Whole(_, after) => Some(after),
-                Taken::Cut => None,
-                Taken::TooLong => return (run, Stop::Bad(DecodeErrorKind::VarintTooLong)),
+        let after = match classify(value, rest.len() - after.len()) {
+            Next::Scalar { wire_type: tag::FIXED32 } => after.get(4..),
+            Next::Scalar { wire_type: tag::FIXED64 } => after.get(8..),
+            Next::Scalar { .. } => match varint(after) {
+                ScannedVarint::Complete(_, after) => Some(after),
+                ScannedVarint::Incomplete => None,
+                ScannedVarint::TooLong => {
+                    return (run, Next::Malformed(DecodeErrorKind::VarintTooLong));
+                }
             },
-            Stop::Len { .. } if stop_at_len => return (run, Stop::Cut),
-            Stop::Len { .. } => match varint(after) {
-                Taken::Whole(len, after) => {
+            Next::Len { .. } if stop_at_len => return (run, Next::Incomplete),
+            Next::Len { .. } => match varint(after) {
+                ScannedVarint::Complete(len, after) => {
                     usize::try_from(len).ok().and_then(|len| after.get(len..))
                 }
-                Taken::Cut => None,
-                Taken::TooLong => return (run, Stop::Bad(DecodeErrorKind::VarintTooLong)),
+                ScannedVarint::Incomplete => None,
+                ScannedVarint::TooLong => {
+                    return (run, Next::Malformed(DecodeErrorKind::VarintTooLong));
+                }
             },
-            stop => return (run, stop),
+            next => return (run, next),
         };
         match after {
             Some(after) => rest = after,
-            None => return (run, Stop::Cut),
+            None => return (run, Next::Incomplete),
         }
     }
 }
 
-enum Taken<'a> {
-    Whole(u64, &'a [u8]),
-    Cut,
+enum ScannedVarint<'a> {
+    Complete(u64, &'a [u8]),
+    Incomplete,
     TooLong,
 }
 
 #[inline]
-fn varint(bytes: &[u8]) -> Taken<'_> {
+fn varint(bytes: &[u8]) -> ScannedVarint<'_> {
     if let [byte @ ..0x80, rest @ ..] = bytes {
-        return Taken::Whole(u64::from(*byte), rest);
+        return ScannedVarint::Complete(u64::from(*byte), rest);
     }
     let mut value = 0;
     for (group, byte) in bytes.iter().take(varint::LEN_MAX).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * group);
         if *byte < 0x80 {
-            return Taken::Whole(value, bytes.get(group + 1..).unwrap_or_default());
+            return ScannedVarint::Complete(value, bytes.get(group + 1..).unwrap_or_default());
         }
     }
-    if bytes.len() < varint::LEN_MAX { Taken::Cut } else { Taken::TooLong }
+    if bytes.len() < varint::LEN_MAX { ScannedVarint::Incomplete } else { ScannedVarint::TooLong }
 }

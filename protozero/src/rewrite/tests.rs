@@ -29,7 +29,7 @@ pub(super) fn to_groups(
     Ok(stream.finish().unwrap())
 }
 
-/// Groups on the left, lengths on the right; both ways, in one piece and in many.
+/// Checks both directions, in one piece and in many: groups on the left, lengths on the right.
 fn check(groups: &str, lengths: &str, is_message: fn(&[u32]) -> bool) {
     let (groups, lengths) = (hex(groups), hex(lengths));
     for piece in [1, 2, 3, 7, 1000] {
@@ -43,11 +43,11 @@ fn both_ways() {
     check("", "", |_| true);
     check("0b 0c", "0a 00", |_| true);
     check("08 96 01 0b 08 05 0c 10 07", "08 96 01 0a 02 08 05 10 07", |_| true);
-    // Two levels, a string of which only the path says that it is none.
+    // Two levels. Only the path decides whether a field of number 2 is a message or a string.
     check("0b 13 12 01 78 14 0c 12 01 78", "0a 05 12 03 12 01 78 12 01 78", |path| {
         matches!(path, [1] | [1, 2])
     });
-    // All wire types, and numbers of five-byte tags.
+    // All wire types, and tags of five bytes.
     check(
         "fb ff ff ff 0f 0d 01 02 03 04 11 01 02 03 04 05 06 07 08 fc ff ff ff 0f",
         "fa ff ff ff 0f 0e 0d 01 02 03 04 11 01 02 03 04 05 06 07 08",
@@ -56,8 +56,8 @@ fn both_ways() {
 }
 
 #[test]
-fn padding_is_copied() {
-    // A padded varint, length and tag, however the pieces fall.
+fn padding_of_copied_fields_is_kept() {
+    // A varint, a length and a tag with padding, in pieces of all lengths.
     let input = hex("88 00 85 80 00 12 82 80 00 68 69 0b 92 00 80 00 0c");
     let want = hex("88 00 85 80 00 12 82 80 00 68 69 0a 04 92 00 80 00");
     for piece in 1..20 {
@@ -90,9 +90,10 @@ fn malformed() {
 }
 
 #[test]
-fn what_is_inside_a_length_ends_there() {
+fn a_length_limits_its_content() {
     let message = |path: &[u32]| path == [1];
-    // A field that runs past its message, a group that is not closed in it, an end tag too many.
+    // A field beyond the end of its message, an open group at the end of its message, and an end
+    // tag too many.
     for text in ["0a 02 12 05 68 69 68 69 68", "0a 01 0b 0c", "0a 02 0b 0b 0c 0c", "0a 01 0c"] {
         for piece in [1, 2, 1000] {
             assert!(to_groups(&hex(text), piece, message).is_err(), "{text}");
@@ -120,9 +121,9 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn how_the_input_was_cut_does_not_show() {
-    // Three levels, each with some before, between and behind what is inside: just short of the
-    // longest length of one byte, and beyond.
+fn the_pieces_do_not_change_the_output() {
+    // Three levels, with fields before, between and after the inner messages. Their lengths are
+    // just below and above 128.
     let field = |len: usize| [&[0x12, len as u8][..], &[b'x'; 200][..len]].concat();
     for (before, inside, behind) in [(60, 60, 60), (90, 30, 30), (2, 123, 0), (1, 123, 0)] {
         let (before, inside, behind) = (field(before), field(inside), field(behind));

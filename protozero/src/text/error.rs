@@ -1,4 +1,4 @@
-//! Mistakes of a text, each with the place and the line it is in.
+//! Errors in a text, each with its position and source line.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -6,26 +6,27 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// Mistakes reported at once.
+/// Maximum number of reported errors.
 pub(super) const ERRORS_MAX: usize = 20;
 
-/// Characters of a source line that are shown: a text of one long line must not flood the terminal.
+/// Maximum number of shown characters of a source line, so that a long line does not fill the
+/// terminal.
 const LINE_MAX: usize = 160;
 
-/// One mistake.
+/// One error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextError {
-    /// Line, counted from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// Character in the line, counted from 1; a tab is one.
+    /// Character in the line, from 1. A tab is one character.
     pub column: usize,
     /// What is wrong, and what would be right.
     pub message: String,
     /// The line, or the part of it around `column`.
     shown: String,
-    /// Characters before the caret in `shown`.
+    /// Number of characters before the caret in `shown`.
     before: usize,
-    /// Characters underlined.
+    /// Number of underlined characters.
     width: usize,
 }
 
@@ -39,7 +40,7 @@ impl TextError {
         let chars = |range: Range<usize>| String::from_utf8_lossy(&text[range]).into_owned();
         let before = chars(begin..start).chars().count();
         let width = chars(start..span.end.clamp(start, end)).chars().count().max(1);
-        // A window that keeps the caret inside.
+        // Shows a part of the line that contains the caret.
         let skipped = before.saturating_sub(LINE_MAX / 2);
         let whole = chars(begin..end);
         let shown: String =
@@ -55,12 +56,12 @@ impl TextError {
     }
 }
 
-/// All mistakes of one text.
+/// All errors of one text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextErrors {
-    /// What the text was called.
+    /// Name of the text.
     pub file: String,
-    /// The mistakes, in the order they were found; at least one.
+    /// The errors, in the order of detection; at least one.
     pub errors: Vec<TextError>,
 }
 
@@ -70,7 +71,8 @@ impl TextErrors {
     }
 }
 
-/// Per mistake `file:line:col error: message`, the source line, a line that marks the place.
+/// For each error: `file:line:col error: message`, the source line, and a line that marks the
+/// position.
 impl fmt::Display for TextErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, error) in self.errors.iter().enumerate() {
@@ -79,7 +81,8 @@ impl fmt::Display for TextErrors {
             }
             let TextError { line, column, message, .. } = error;
             writeln!(f, "{}:{line}:{column} error: {message}", self.file)?;
-            // Control characters would garble the terminal; tabs keep the marker below its place.
+            // Control characters would disturb the terminal. Tabs remain, to keep the caret in its
+            // column.
             let visible = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
             writeln!(f, "{}", error.shown.chars().map(visible).collect::<String>())?;
             let pad: String = error
@@ -88,7 +91,7 @@ impl fmt::Display for TextErrors {
                 .take(error.before)
                 .map(|c| if c == '\t' { '\t' } else { ' ' })
                 .collect();
-            // A place past the end of the line, such as the end of the text, has no character.
+            // A position after the end of the line has no character.
             let missing = error.before.saturating_sub(error.shown.chars().count());
             write!(f, "{pad}{}^{}", " ".repeat(missing), "~".repeat(error.width - 1))?;
         }
@@ -98,7 +101,7 @@ impl fmt::Display for TextErrors {
 
 impl core::error::Error for TextErrors {}
 
-/// `bytes` in an error message: cut, and free of control characters.
+/// `bytes` for an error message: shortened, without control characters.
 pub(super) fn quote(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
@@ -109,7 +112,7 @@ pub(super) fn quote(bytes: &[u8]) -> String {
     quoted
 }
 
-/// The one of `names` that `typed` was probably meant to be.
+/// The most similar name, if it is similar enough for a suggestion.
 pub(super) fn nearest<'n>(typed: &[u8], names: impl Iterator<Item = &'n str>) -> Option<String> {
     if typed.len() > 64 {
         return None;
@@ -122,7 +125,7 @@ pub(super) fn nearest<'n>(typed: &[u8], names: impl Iterator<Item = &'n str>) ->
         .map(|(_, name)| name.to_string())
 }
 
-/// Letters to change, add or leave out to get from `a` to `b`; upper case counts as lower.
+/// Number of characters to change, insert or remove to turn `a` into `b`; ignores case.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

@@ -1,23 +1,23 @@
-//! Text to tokens. Bytes, not characters: comments and strings may hold anything.
+//! Splits text into tokens. It reads bytes, because comments and strings may contain any encoding.
 
 use core::ops::Range;
 
-/// What a token is; its bytes are found through its span.
+/// Kind of a token. Its bytes are found through its span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A letter or `_`, then letters, digits and `_`.
     Word,
-    /// A digit, or a point before a digit, and all that belongs to the number.
+    /// A digit, or a point and a digit, and the following characters of the number.
     Number,
     /// A string with its quotes.
     String,
-    /// Any other single byte.
+    /// Any other byte.
     Sign(u8),
-    /// There is nothing more.
+    /// The end of the text.
     End,
 }
 
-/// A piece of the text.
+/// A token and its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -34,20 +34,20 @@ impl Token {
 /// Why there is no next token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LexError {
-    /// The string that begins here has no end.
+    /// The string that begins here has no closing quote.
     OpenString(usize),
 }
 
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// Strings may span lines, as Perfetto's reader allows.
+    /// Strings may contain line breaks, as in Perfetto's parser.
     multiline: bool,
 }
 
 impl<'t> Lexer<'t> {
     pub(super) fn new(text: &'t [u8], multiline: bool) -> Self {
-        // Editors of another system put a byte order mark in front.
+        // Skips a byte order mark, which editors on Windows write.
         let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         Self { text, at, multiline }
     }
@@ -100,7 +100,7 @@ impl<'t> Lexer<'t> {
         Ok(Token { kind, start, end: self.at })
     }
 
-    /// Takes letters, too: `12ab` is one wrong number and not a number and a name.
+    /// Includes letters: `12ab` is one invalid number, not a number and a name.
     fn number(&mut self) {
         let hex = self.peek(0) == Some(b'0') && matches!(self.peek(1), Some(b'x' | b'X'));
         let mut last = 0;
@@ -111,7 +111,7 @@ impl<'t> Lexer<'t> {
         });
     }
 
-    /// Up to the same quote.
+    /// Reads up to the same quote.
     fn string(&mut self, quote: u8) -> Option<()> {
         self.at += 1;
         loop {

@@ -1,16 +1,16 @@
-//! Values as they are written: numbers and escapes.
+//! Parses literals: numbers and escape sequences.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A mistake in a literal: where in it, and what.
-pub(crate) type Mistake = (Range<usize>, String);
+/// An error in a literal: position and message.
+pub(crate) type LiteralError = (Range<usize>, String);
 
-/// An integer without its sign: decimal, `0x` hex, or octal after a zero.
+/// Parses an integer without sign: decimal, `0x` hex, or octal after a zero.
 ///
-/// `Ok(None)` if it is too large for 64 bits, `Err` if it is no integer.
+/// `Ok(None)` if it exceeds 64 bits, `Err` if it is not an integer.
 pub(super) fn integer(text: &[u8]) -> Result<Option<u64>, ()> {
     let (digits, radix) = match text {
         [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
@@ -30,11 +30,11 @@ pub(super) fn integer(text: &[u8]) -> Result<Option<u64>, ()> {
     Ok(value)
 }
 
-/// The decimal digits of a float, with the `f` of C removed; `None` if it is something else, such as
-/// octal: a zero before other digits.
+/// The decimal digits of a float, without an `f` at the end. `None` if it is not a float, for
+/// example octal: a zero before other digits.
 pub(super) fn float(text: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(text).ok()?;
-    // Rust would take `inf` and `nan` here; those are words, not numbers.
+    // Rust's parser would accept `inf` and `nan`, but the lexer reads these as words.
     let number = text.strip_suffix(['f', 'F']).unwrap_or(text);
     let plain =
         number.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
@@ -42,8 +42,8 @@ pub(super) fn float(text: &[u8]) -> Option<&str> {
     (plain && !octal && number.parse::<f64>().is_ok()).then_some(number)
 }
 
-/// What a string literal (quotes included) stands for, appended to `out`.
-pub(crate) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), Mistake> {
+/// Appends the content of a string literal (with its quotes) to `out`.
+pub(crate) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), LiteralError> {
     // The lexer guarantees both quotes.
     let end = literal.len().saturating_sub(1);
     let mut at = 1;
@@ -56,7 +56,7 @@ pub(crate) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), Mistake>
         let start = at;
         let letter = literal[at + 1];
         at += 2;
-        let mistake = |to: usize, message: &str| (start..to, String::from(message));
+        let error = |to: usize, message: &str| (start..to, String::from(message));
         match letter {
             b'n' => out.push(b'\n'),
             b'r' => out.push(b'\r'),
@@ -70,24 +70,24 @@ pub(crate) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), Mistake>
                 at -= 1;
                 let value = digits(&literal[..end], &mut at, 8, 3);
                 let byte = u8::try_from(value.unwrap_or(0))
-                    .map_err(|_| mistake(at, "an octal escape goes up to \\377"))?;
+                    .map_err(|_| error(at, "an octal escape must not exceed \\377"))?;
                 out.push(byte);
             }
             b'x' | b'X' => {
                 let value = digits(&literal[..end], &mut at, 16, 2);
-                let value = value.ok_or_else(|| mistake(at, "\\x needs one or two hex digits"))?;
+                let value = value.ok_or_else(|| error(at, "\\x needs one or two hex digits"))?;
                 out.push(value as u8);
             }
             b'u' | b'U' => {
                 let value = unicode(literal, end, &mut at, letter)
-                    .ok_or_else(|| mistake(at, "\\u needs four hex digits, \\U needs eight"))?;
+                    .ok_or_else(|| error(at, "\\u needs four hex digits, \\U needs eight"))?;
                 let character = char::from_u32(value)
-                    .ok_or_else(|| mistake(at, "this is no Unicode character"))?;
+                    .ok_or_else(|| error(at, "this is not a Unicode character"))?;
                 out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             }
             other => {
                 let other = char::from(other).escape_default();
-                return Err((start..at, format!("`\\{other}` is no escape")));
+                return Err((start..at, format!("`\\{other}` is not an escape sequence")));
             }
         }
     }
@@ -101,7 +101,7 @@ fn unicode(literal: &[u8], end: usize, at: &mut usize, letter: u8) -> Option<u32
     (*at - start == width).then_some(value)
 }
 
-/// Up to `max` digits at `at`; `None` if there is none.
+/// Parses up to `max` digits at `at`; `None` if there is none.
 fn digits(text: &[u8], at: &mut usize, radix: u32, max: usize) -> Option<u32> {
     let mut value = None;
     for _ in 0..max {

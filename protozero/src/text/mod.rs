@@ -1,4 +1,4 @@
-//! Protobuf TextFormat: text to messages and back, over generated descriptors or dynamic ones.
+//! Protobuf's text format: parses and prints messages, with generated or dynamic descriptors.
 //!
 //! ```text
 //!  text ──lexer──▶ tokens ──parser──▶ fields ──scalar──▶ values ──▶ DynamicMessage ──print──▶ text
@@ -6,22 +6,22 @@
 //!                             └──────▶ errors ◀───┘   file:line:col, the line, a caret
 //! ```
 //!
-//! The language is the one of protobuf's own parsers:
+//! The language is that of protobuf's own parsers:
 //!
-//! - `name: value`, `name { ... }`, `name < ... >`, with or without a colon before a message;
-//! - `;` or `,` after a field, `[a, b]` for repeated ones, `#` comments everywhere;
-//! - integers in decimal, hex and octal, floats with exponents, `inf`, `nan`, a trailing `f`;
-//! - strings in either kind of quotes, adjacent ones joined;
+//! - `name: value`, `name { ... }`, `name < ... >`, the colon before a message is optional;
+//! - `;` or `,` after a field, `[a, b]` for repeated fields, `#` comments;
+//! - integers in decimal, hex and octal, floats with exponents, `inf`, `nan`, `f` at the end;
+//! - strings in single or double quotes; adjacent strings are joined;
 //! - enums by name or number, `true`, `false`, `t`, `f`, `1`, `0`;
-//! - maps as lists of entries, groups by the name of their type or their field;
-//! - extensions as `[pkg.name]`, and in an `Any` its content as `[host/pkg.Message] { ... }`.
+//! - maps as lists of entries, groups by the name of their type or field;
+//! - extensions as `[pkg.name]`, and the content of an `Any` as `[host/pkg.Message] { ... }`.
 //!
-//! [`parse`] widens it by what Perfetto's reader takes (`text_to_proto.cc`), so that a config
-//! written for either works: strings over several lines, no colon before a value. Where that reader
-//! silently changes what was written, this one refuses: integers out of range (it wraps them),
-//! fractions for integers (it cuts them), text that is not UTF-8 in a `string`. A leading zero means
-//! octal, as in protobuf; Perfetto's reader takes it as decimal. A singular field given twice is an
-//! error in both, and so are two members of a oneof here.
+//! [`parse`] also accepts what Perfetto's parser accepts (`text_to_proto.cc`), so that configs for
+//! both work: strings over several lines, and no colon before a value. Perfetto's parser silently
+//! changes some values; this one refuses them: integers out of range (it wraps them), fractions for
+//! integers (it truncates them), and a `string` that is not UTF-8. A leading zero means octal, as
+//! in protobuf; Perfetto's parser reads it as decimal. Both refuse a second value for a singular
+//! field. This parser also refuses two members of a oneof.
 
 mod error;
 mod lexer;
@@ -43,16 +43,16 @@ pub use print::{PrintOptions, print, print_bytes, write};
 use crate::descriptor;
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
 
-/// The message whose content text can show.
+/// The message type whose content the text format can show.
 const ANY: &str = "google.protobuf.Any";
 
-/// How to read.
+/// Options for parsing.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// What to call the text in errors.
+    /// Name of the text in errors.
     pub file: &'a str,
-    /// Leave out unknown fields, extensions and enumeration names instead of refusing them. A known
-    /// field of the wrong type is an error all the same.
+    /// Skip unknown fields, extensions and enumeration names instead of refusing them. A known
+    /// field with a wrong type is still an error.
     pub lossy: bool,
 }
 
@@ -62,12 +62,11 @@ impl Default for Options<'_> {
     }
 }
 
-/// Reads one message of the type `descriptor` and returns its encoding: fields by number, repeated
-/// numbers packed where the schema says so.
+/// Parses a message of type `descriptor` and returns it encoded: fields in the order of their
+/// numbers, numbers packed if the schema says so.
 ///
 /// # Errors
-/// All mistakes of meaning found (at most 20), and the first of syntax, after which nothing can be
-/// made out any more.
+/// All errors in values (at most 20), and the first syntax error, which ends the parser.
 pub fn parse(
     descriptor: &'static descriptor::MessageDescriptor,
     text: &[u8],
@@ -80,10 +79,11 @@ pub fn parse(
     })
 }
 
-/// The same language, for a type that is at hand: [`parse`] makes a pool of its descriptor each
-/// time, which takes longer than reading a short text.
+/// [`parse`] for an existing type. `parse` creates a pool of its descriptor for each call, which
+/// takes longer than parsing a short text.
 ///
 /// # Errors
+/// Those of [`parse`].
 /// As [`parse`].
 pub fn parse_message(
     descriptor: &MessageDescriptor,
@@ -94,10 +94,10 @@ pub fn parse_message(
 }
 
 impl DynamicMessage {
-    /// Reads a message of the type `descriptor` from `text`.
+    /// Parses a message of type `descriptor`.
     ///
     /// # Errors
-    /// As [`parse`].
+    /// Those of [`parse`].
     pub fn from_text(
         descriptor: MessageDescriptor,
         text: impl AsRef<[u8]>,
@@ -105,10 +105,10 @@ impl DynamicMessage {
         Self::from_text_with(descriptor, text, &Options::default())
     }
 
-    /// The same, with options.
+    /// Parses a message of type `descriptor`, with options.
     ///
     /// # Errors
-    /// As [`parse`].
+    /// Those of [`parse`].
     pub fn from_text_with(
         descriptor: MessageDescriptor,
         text: impl AsRef<[u8]>,
@@ -117,14 +117,14 @@ impl DynamicMessage {
         parser::parse(descriptor, text.as_ref(), options, parser::Dialect::Protobuf)
     }
 
-    /// This message as text that [`DynamicMessage::from_text`] reads. Unknown fields are left out,
-    /// and [more levels](DynamicMessage) than it reads are shown as `...`.
+    /// Prints this message as text that [`DynamicMessage::from_text`] can parse. Unknown fields are
+    /// left out; messages beyond the [maximum depth](DynamicMessage) are printed as `...`.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.to_text_with(&PrintOptions::default())
     }
 
-    /// This message as text.
+    /// Prints this message as text, with options.
     #[must_use]
     pub fn to_text_with(&self, options: &PrintOptions) -> String {
         print(self, options)

@@ -1,4 +1,4 @@
-//! Tokens to fields of messages.
+//! Builds messages from tokens.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -9,38 +9,38 @@ use core::ops::Range;
 
 use super::error::{ERRORS_MAX, TextError, TextErrors, nearest, quote};
 use super::lexer::{self, LexError, Lexer, Token};
-use super::scalar::{self, Refusal, Scalar, Target};
+use super::scalar::{self, Scalar, Target, ValueError};
 use super::{ANY, Options, literal};
 use crate::decode::limits::DEPTH_MAX;
 use crate::dynamic::schema::{FieldData, Schema, Symbol, Type};
 use crate::dynamic::{DynamicMessage, MessageDescriptor, Pool, Value};
 
-/// Where the readers of this world differ.
+/// The differences between the two text formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Dialect {
-    /// Protobuf's own.
+    /// Protobuf's text format.
     Protobuf,
-    /// Strings may span lines, and a value needs no colon before it.
+    /// Perfetto's: strings may contain line breaks, and the colon before a value is optional.
     Perfetto,
 }
 
-/// Nothing more can be made out: the reason is among the errors.
-struct Stop;
+/// Parsing ends here. `errors` contains the reason.
+struct Aborted;
 
-type Step<T> = Result<T, Stop>;
+type ParseResult<T> = Result<T, Aborted>;
 
-/// What the name of a field stands for.
+/// What a field name refers to.
 enum Key<'s> {
     Field(&'s FieldData),
-    /// Name of the type inside an `Any`, and its index; `None` if that is an error already.
+    /// Name of the type in an `Any`, and its index; `None` after an error.
     Any(String, Option<u32>),
-    /// That is an error already, or allowed.
+    /// An unknown field: reported as an error already, or allowed.
     Unknown,
 }
 
-/// Singular fields and oneofs met in a message, and where.
+/// The singular fields and oneofs of a message that were set, with their positions.
 #[derive(Default)]
-struct Seen<'s> {
+struct SetFields<'s> {
     fields: BTreeMap<u32, usize>,
     oneofs: BTreeMap<u32, (&'s str, usize)>,
 }
@@ -50,7 +50,7 @@ struct Parser<'t, 's> {
     schema: &'s Schema,
     text: &'t [u8],
     lexer: Lexer<'t>,
-    /// The token not taken yet.
+    /// The next token, which is not consumed yet.
     next: Token,
     lossy: bool,
     dialect: Dialect,
@@ -82,7 +82,7 @@ pub(super) fn parse(
     Ok(message)
 }
 
-/// Whether the printer may put this in brackets, so that it is read again.
+/// Whether `url` can be printed in brackets and parsed again.
 pub(super) fn is_url(url: &str) -> bool {
     let mut parts = url.split('/');
     let part = |part: &str| !part.is_empty() && part.bytes().all(is_url_byte);
@@ -94,15 +94,17 @@ fn is_url_byte(byte: u8) -> bool {
 }
 
 impl<'t, 's> Parser<'t, 's> {
-    /// Takes the next token.
-    fn take(&mut self) -> Step<Token> {
+    /// Consumes the next token.
+    fn take(&mut self) -> ParseResult<Token> {
         match self.lexer.next() {
             Ok(token) => Ok(core::mem::replace(&mut self.next, token)),
-            Err(LexError::OpenString(at)) => self.stop(at..at + 1, "this string has no end"),
+            Err(LexError::OpenString(at)) => {
+                self.abort(at..at + 1, "this string has no closing quote")
+            }
         }
     }
 
-    fn take_if(&mut self, sign: u8) -> Step<bool> {
+    fn take_if(&mut self, sign: u8) -> ParseResult<bool> {
         let found = self.next.kind == lexer::Kind::Sign(sign);
         if found {
             self.take()?;
@@ -114,70 +116,70 @@ impl<'t, 's> Parser<'t, 's> {
         &self.text[token.span()]
     }
 
-    /// Notes a mistake after which reading goes on.
-    fn error(&mut self, span: Range<usize>, message: impl Into<String>) -> Step<()> {
+    /// Reports an error and continues.
+    fn error(&mut self, span: Range<usize>, message: impl Into<String>) -> ParseResult<()> {
         self.errors.push(TextError::new(self.text, span, message.into()));
-        if self.errors.len() < ERRORS_MAX { Ok(()) } else { Err(Stop) }
+        if self.errors.len() < ERRORS_MAX { Ok(()) } else { Err(Aborted) }
     }
 
-    /// Notes a mistake after which nothing makes sense.
-    fn stop<T>(&mut self, span: Range<usize>, message: impl Into<String>) -> Step<T> {
+    /// Reports an error and ends parsing.
+    fn abort<T>(&mut self, span: Range<usize>, message: impl Into<String>) -> ParseResult<T> {
         self.errors.push(TextError::new(self.text, span, message.into()));
-        Err(Stop)
+        Err(Aborted)
     }
 
-    fn unexpected<T>(&mut self, expected: &str) -> Step<T> {
+    fn unexpected<T>(&mut self, expected: &str) -> ParseResult<T> {
         let found = match self.next.kind {
             lexer::Kind::End => String::from("the end of the text"),
             _ => format!("`{}`", quote(self.bytes(self.next))),
         };
-        self.stop(self.next.span(), format!("expected {expected}, found {found}"))
+        self.abort(self.next.span(), format!("expected {expected}, found {found}"))
     }
 
-    /// The line a place is in.
+    /// The line number of a position.
     fn line(&self, at: usize) -> usize {
         TextError::new(self.text, at..at, String::new()).line
     }
 
-    /// The fields up to `close` (opened at the given place), or up to the end of the text. Without
-    /// a message to put them into they are read for their syntax only.
+    /// Parses fields up to `close` (with the token that opened the message) or the end of the text.
+    /// Without `into`, checks only the syntax.
     fn message(
         &mut self,
         mut into: Option<&mut DynamicMessage>,
         close: Option<(u8, Token)>,
         depth: u32,
-    ) -> Step<()> {
-        let mut seen = Seen::default();
+    ) -> ParseResult<()> {
+        let mut seen = SetFields::default();
         loop {
             match (self.next.kind, close) {
                 (lexer::Kind::End, None) => return Ok(()),
                 (lexer::Kind::End, Some((sign, open))) => {
-                    let message = format!("no `{}` ends what begins here", char::from(sign));
-                    return self.stop(open.span(), message);
+                    let message = format!("this has no closing `{}`", char::from(sign));
+                    return self.abort(open.span(), message);
                 }
                 (lexer::Kind::Sign(sign), Some((expected, _))) if sign == expected => return Ok(()),
                 (lexer::Kind::Word | lexer::Kind::Sign(b'['), _) => {}
-                // How unknown fields are printed.
+                // The printer writes unknown fields as numbers.
                 (lexer::Kind::Number, _) if self.lossy || into.is_none() => {}
                 (lexer::Kind::Sign(b'}' | b'>'), None) => {
-                    return self.stop(self.next.span(), "this closes nothing");
+                    return self.abort(self.next.span(), "this has no matching opening brace");
                 }
                 _ => return self.unexpected("a field name"),
             }
             let (key, place) = self.key(into.as_deref())?;
-            self.note(&key, place, &mut seen)?;
+            self.check_unique(&key, place, &mut seen)?;
             let colon = self.take_if(b':')?;
             match (key, into.as_deref_mut()) {
                 (Key::Field(field), Some(into)) => {
                     if !colon && !matches!(field.ty, Type::Message(_)) {
-                        self.colon()?;
+                        self.missing_colon()?;
                     }
                     self.values(Some((field, into)), depth)?;
                 }
                 (Key::Any(url, Some(index)), Some(into)) => self.any(into, url, index, depth)?,
                 _ => {
                     if !colon && !matches!(self.next.kind, lexer::Kind::Sign(b'{' | b'<' | b'[')) {
-                        self.colon()?;
+                        self.missing_colon()?;
                     }
                     self.values(None, depth)?;
                 }
@@ -188,16 +190,21 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    /// There is no colon where one belongs.
-    fn colon(&mut self) -> Step<()> {
+    /// Handles a missing colon.
+    fn missing_colon(&mut self) -> ParseResult<()> {
         match self.dialect {
             Dialect::Protobuf => self.unexpected("`:`"),
             Dialect::Perfetto => Ok(()),
         }
     }
 
-    /// Notes what may stand once only.
-    fn note(&mut self, key: &Key<'s>, place: Range<usize>, seen: &mut Seen<'s>) -> Step<()> {
+    /// Reports a second value for a singular field, an `Any` or a oneof.
+    fn check_unique(
+        &mut self,
+        key: &Key<'s>,
+        place: Range<usize>,
+        seen: &mut SetFields<'s>,
+    ) -> ParseResult<()> {
         let field = match key {
             Key::Field(field) if !field.repeated() => *field,
             Key::Any(..) => {
@@ -220,7 +227,7 @@ impl<'t, 's> Parser<'t, 's> {
             let line = self.line(*first);
             let group = &self.schema.message(field.parent).oneofs[oneof as usize].name;
             let message = format!(
-                "`{name}` cannot stand beside `{other}` (line {line}): both are of the oneof `{group}`"
+                "`{name}` cannot be set together with `{other}` (line {line}): both are members of the oneof `{group}`"
             );
             return self.error(place, message);
         }
@@ -228,8 +235,8 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(())
     }
 
-    /// A field name and its place.
-    fn key(&mut self, into: Option<&DynamicMessage>) -> Step<(Key<'s>, Range<usize>)> {
+    /// Parses a field name and returns its position.
+    fn key(&mut self, into: Option<&DynamicMessage>) -> ParseResult<(Key<'s>, Range<usize>)> {
         let first = self.take()?;
         let place = first.span();
         match (first.kind, into) {
@@ -240,7 +247,7 @@ impl<'t, 's> Parser<'t, 's> {
             (lexer::Kind::Word, None) => Ok((Key::Unknown, place)),
             (lexer::Kind::Number, _) => {
                 if !self.bytes(first).iter().all(u8::is_ascii_digit) {
-                    return self.stop(place, "this is no number of a field");
+                    return self.abort(place, "this is not a field number");
                 }
                 Ok((Key::Unknown, place))
             }
@@ -255,10 +262,10 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    fn named(&mut self, message: u32, token: Token) -> Step<Key<'s>> {
+    fn named(&mut self, message: u32, token: Token) -> ParseResult<Key<'s>> {
         let data = self.schema.message(message);
         let name = self.bytes(token);
-        // Words are ASCII: there is no other case.
+        // Words are ASCII, so this never fails.
         let word = core::str::from_utf8(name).unwrap_or_default();
         let is_group = |index: u32| {
             let field = &data.fields[index as usize];
@@ -286,8 +293,8 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(Key::Unknown)
     }
 
-    /// What stands in brackets, of which the first is taken already.
-    fn bracketed(&mut self, open: Token) -> Step<(String, Range<usize>)> {
+    /// Parses a name in brackets. `open` is the opening bracket, which is consumed already.
+    fn bracketed(&mut self, open: Token) -> ParseResult<(String, Range<usize>)> {
         let mut name = String::new();
         loop {
             match self.next.kind {
@@ -309,7 +316,7 @@ impl<'t, 's> Parser<'t, 's> {
         message: &DynamicMessage,
         name: String,
         place: &Range<usize>,
-    ) -> Step<Key<'s>> {
+    ) -> ParseResult<Key<'s>> {
         let (schema, index) = (self.schema, message.descriptor.index);
         let data = schema.message(index);
         if let Some((_, ty)) = name.rsplit_once('/')
@@ -319,13 +326,13 @@ impl<'t, 's> Parser<'t, 's> {
                 return Ok(Key::Any(name, Some(*found)));
             }
             if !self.lossy {
-                self.error(place.clone(), format!("no type `{}` is known", quote(ty.as_bytes())))?;
+                self.error(place.clone(), format!("unknown type `{}`", quote(ty.as_bytes())))?;
             }
             return Ok(Key::Any(name, None));
         }
         let found = match schema.symbols.get(&name) {
             Some(Symbol::Extension(index)) => Some(&schema.extensions[*index as usize]),
-            // In a message set an extension goes by the name of its type.
+            // In a message set, the name of an extension is the name of its type.
             Some(Symbol::Message(ty)) => {
                 data.members.get(ty).map(|index| &schema.extensions[*index as usize])
             }
@@ -347,18 +354,18 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(Key::Unknown)
     }
 
-    /// One value, or a list of them.
+    /// Parses one value or a list.
     fn values(
         &mut self,
         mut to: Option<(&'s FieldData, &mut DynamicMessage)>,
         depth: u32,
-    ) -> Step<()> {
+    ) -> ParseResult<()> {
         let open = self.next;
         if !self.take_if(b'[')? {
             return self.value(to, depth);
         }
         if let Some((field, _)) = to.as_ref().filter(|to| !to.0.repeated()) {
-            let message = format!("`{}` holds one value, it cannot take a list", field.name);
+            let message = format!("`{}` holds one value, not a list", field.name);
             self.error(open.span(), message)?;
         }
         if self.take_if(b']')? {
@@ -375,7 +382,11 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    fn value(&mut self, to: Option<(&'s FieldData, &mut DynamicMessage)>, depth: u32) -> Step<()> {
+    fn value(
+        &mut self,
+        to: Option<(&'s FieldData, &mut DynamicMessage)>,
+        depth: u32,
+    ) -> ParseResult<()> {
         if !matches!(self.next.kind, lexer::Kind::Sign(b'{' | b'<')) {
             return self.scalar(to);
         }
@@ -407,7 +418,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(())
     }
 
-    /// What an entry of a map holds that does not say.
+    /// The key or value of a map entry that does not set it.
     fn zero(&self, entry: u32, number: u32, inner: &DynamicMessage) -> Option<Value> {
         match self.schema.numbered(entry, number)?.ty {
             Type::Message(index) => Some(Value::Message(Box::new(inner.child(index).ok()?))),
@@ -415,12 +426,15 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    fn too_deep(&mut self) -> Step<()> {
-        self.stop(self.next.span(), format!("more than {DEPTH_MAX} messages in each other"))
+    fn too_deep(&mut self) -> ParseResult<()> {
+        self.abort(
+            self.next.span(),
+            format!("messages are nested more than {DEPTH_MAX} levels deep"),
+        )
     }
 
-    /// A message in its braces.
-    fn body(&mut self, into: Option<&mut DynamicMessage>, depth: u32) -> Step<()> {
+    /// Parses a message in braces.
+    fn body(&mut self, into: Option<&mut DynamicMessage>, depth: u32) -> ParseResult<()> {
         if depth >= DEPTH_MAX {
             return self.too_deep();
         }
@@ -435,8 +449,14 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(())
     }
 
-    /// The content of an `Any`.
-    fn any(&mut self, into: &mut DynamicMessage, url: String, index: u32, depth: u32) -> Step<()> {
+    /// Parses the content of an `Any`.
+    fn any(
+        &mut self,
+        into: &mut DynamicMessage,
+        url: String,
+        index: u32,
+        depth: u32,
+    ) -> ParseResult<()> {
         let place = self.next.span();
         let mut inner = DynamicMessage::new(self.pool.message_at(index));
         self.body(Some(&mut inner), depth)?;
@@ -446,11 +466,11 @@ impl<'t, 's> Parser<'t, 's> {
         };
         match into.set(1, url).and_then(|()| into.set(2, bytes)) {
             Ok(()) => Ok(()),
-            Err(_) => self.error(place, "this is not protobuf's own `Any`"),
+            Err(_) => self.error(place, "this type is not protobuf's `Any`"),
         }
     }
 
-    fn scalar(&mut self, to: Option<(&'s FieldData, &mut DynamicMessage)>) -> Step<()> {
+    fn scalar(&mut self, to: Option<(&'s FieldData, &mut DynamicMessage)>) -> ParseResult<()> {
         let start = self.next.start;
         let negative = self.take_if(b'-')?;
         let token = self.next;
@@ -484,8 +504,8 @@ impl<'t, 's> Parser<'t, 's> {
         match scalar::value(Target { schema: self.schema, field }, &scalar) {
             Ok(value) if field.repeated() => into.add(field, value),
             Ok(value) => into.put(field, value),
-            Err(Refusal::UnknownName(_)) if self.lossy => {}
-            Err(Refusal::UnknownName(message) | Refusal::Wrong(message)) => {
+            Err(ValueError::UnknownName(_)) if self.lossy => {}
+            Err(ValueError::UnknownName(message) | ValueError::Wrong(message)) => {
                 self.error(span, message)?;
             }
         }

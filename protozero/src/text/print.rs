@@ -1,13 +1,13 @@
-//! Messages to text.
+//! Prints messages as text.
 //!
 //! ```text
-//!  name: "a"                  fields by number, a repeated one as many times as it has elements
-//!  point {                    messages; groups by the name of their type
+//!  name: "a"                  fields in the order of numbers, one line per element
+//!  point {                    messages; groups with the name of their type
 //!    x: 1
 //!  }
-//!  sizes { key: "k" value: 3 }   maps by key
+//!  sizes { key: "k" value: 3 }   maps in the order of keys
 //!  [pkg.ext]: 5               extensions
-//!  99: 0x00000001             unknown fields, if asked for
+//!  99: 0x00000001             unknown fields, as an option
 //! ```
 
 use alloc::string::String;
@@ -22,17 +22,17 @@ use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor, Value};
 use crate::error::DecodeError;
 use crate::unknown::UnknownFields;
 
-/// How to print.
+/// Options for printing.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintOptions {
-    /// Everything in one line, without an end of line.
+    /// Print everything in one line, without a line break.
     pub single_line: bool,
-    /// Unknown fields by number, after the known ones. What has a length is shown as a message if
-    /// it looks like one. Such text cannot be read again.
+    /// Print unknown fields by number, after the known ones. A field with a length is printed as a
+    /// message if it looks like one. The result cannot be parsed.
     pub unknown_fields: bool,
-    /// What a `google.protobuf.Any` holds, where the pool knows its type.
+    /// Print the content of a `google.protobuf.Any`, if the pool contains its type.
     pub expand_any: bool,
-    /// ASCII only: all other characters of strings as octal escapes.
+    /// Print only ASCII: other characters in strings become octal escapes.
     pub ascii: bool,
 }
 
@@ -42,11 +42,11 @@ impl Default for PrintOptions {
     }
 }
 
-/// `message` as text.
+/// Prints `message`.
 #[must_use]
 pub fn print(message: &DynamicMessage, options: &PrintOptions) -> String {
     let mut text = String::new();
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = write(message, options, &mut text);
     text
 }
@@ -64,12 +64,12 @@ pub fn write<W: Write + ?Sized>(
     Printer { out, options, schema, level: 0, first: true, memory: MEMORY_MAX }.message(message)
 }
 
-/// The message of the generated type `descriptor` encoded in `bytes`, as text.
+/// Prints the encoded message of the generated type `descriptor`.
 ///
-/// Who prints many messages of one type makes a [`Pool`](crate::dynamic::Pool) of it once.
+/// To print many messages of one type, create a [`Pool`](crate::dynamic::Pool) once.
 ///
 /// # Errors
-/// [`DecodeError`] if `bytes` is no such message.
+/// [`DecodeError`] if `bytes` is not a valid message.
 pub fn print_bytes(
     descriptor: &'static descriptor::MessageDescriptor,
     bytes: &[u8],
@@ -78,7 +78,7 @@ pub fn print_bytes(
     Ok(print(&DynamicMessage::decode(MessageDescriptor::from(descriptor), bytes)?, options))
 }
 
-/// Levels of messages guessed out of unknown bytes.
+/// Maximum levels of messages that are guessed from unknown bytes.
 const GUESS_MAX: u32 = 10;
 
 struct Printer<'p, W: ?Sized> {
@@ -86,9 +86,9 @@ struct Printer<'p, W: ?Sized> {
     options: &'p PrintOptions,
     schema: &'p Schema,
     level: u32,
-    /// Nothing stands in the line yet.
+    /// Nothing has been printed in this line or message yet.
     first: bool,
-    /// Bytes of memory for what an `Any` holds, and the ones in it.
+    /// Memory budget for decoding the content of `Any` messages, in bytes.
     memory: usize,
 }
 
@@ -111,7 +111,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         if self.options.single_line { Ok(()) } else { self.out.write_char('\n') }
     }
 
-    /// `name { ... }`, of which the name is written.
+    /// Prints `{ ... }` after the name.
     fn nested(&mut self, inside: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
         self.out.write_str(" {")?;
         self.end()?;
@@ -123,7 +123,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         self.end()
     }
 
-    /// The same of a message that is known, unless it lies deeper than anybody would read.
+    /// Prints a known message, unless it is deeper than parsers accept.
     fn known(&mut self, inside: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
         self.nested(|inner| {
             if inner.level <= DEPTH_MAX {
@@ -199,7 +199,8 @@ impl<W: Write + ?Sized> Printer<'_, W> {
             let name = if data.group_like { short(full_name) } else { &data.name };
             return self.out.write_str(name);
         }
-        // An extension that a member of a message set declares for itself goes by its name.
+        // An extension that a message-set member declares within itself is printed with the name of
+        // that type.
         let own = self.schema.message(data.parent).members.get(&index);
         let own = own.is_some_and(|own| self.schema.extensions[*own as usize].name == data.name);
         write!(self.out, "[{}]", if own { full_name } else { &data.name })
@@ -230,12 +231,13 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         }
     }
 
-    /// The content of an `Any`; false if it has to be shown as it is.
+    /// Prints the content of an `Any`. Returns false if it must be printed as a normal message.
     fn any(&mut self, message: &DynamicMessage) -> Result<bool, fmt::Error> {
         if message.descriptor().full_name() != super::ANY || self.level >= DEPTH_MAX {
             return Ok(false);
         }
-        // Nothing may be lost: only the two fields, and of those the second may be absent.
+        // Nothing may be lost: only an `Any` with these two fields, of which the second may be
+        // absent.
         let url = message.fields.get(&1).and_then(Value::as_str);
         let bytes = match message.fields.get(&2) {
             None => &[],
@@ -256,7 +258,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         if inner.merge_within(bytes, context).is_err() {
             return Ok(false);
         }
-        // So deep that nobody would read it again.
+        // The content is deeper than parsers accept.
         if self.level + 1 + inner.depth() > DEPTH_MAX {
             return Ok(false);
         }
@@ -275,7 +277,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         self.unknown_bytes(fields.as_bytes(), GUESS_MAX)
     }
 
-    /// Fields known to be whole.
+    /// Prints fields that are known to be complete.
     fn unknown_bytes(&mut self, bytes: &[u8], guesses: u32) -> fmt::Result {
         let mut reader = Reader::new(bytes);
         while let Ok(Some(field)) = reader.next_field() {
@@ -306,7 +308,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
     }
 }
 
-/// Bytes that are a message with at least one field. Text seldom is.
+/// Whether `bytes` are a message with at least one field. Text rarely is.
 fn looks_like_message(bytes: &[u8]) -> bool {
     let mut reader = Reader::new(bytes);
     loop {
@@ -318,7 +320,7 @@ fn looks_like_message(bytes: &[u8]) -> bool {
     }
 }
 
-/// The shortest digits that read as the same number, with an exponent where zeros would pile up.
+/// The shortest digits that parse as the same number, with an exponent instead of many zeros.
 fn float<W: Write + ?Sized>(
     out: &mut W,
     magnitude: f64,
@@ -333,7 +335,7 @@ fn float<W: Write + ?Sized>(
     }
 }
 
-/// `bytes` in quotes; what is not printable is escaped as protobuf does it.
+/// Prints `bytes` in quotes, with the escapes of protobuf.
 fn quoted<W: Write + ?Sized>(out: &mut W, bytes: &[u8], ascii: bool) -> fmt::Result {
     out.write_char('"')?;
     for chunk in bytes.utf8_chunks() {

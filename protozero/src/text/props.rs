@@ -1,4 +1,4 @@
-//! Any value survives being written as text; any text is read or refused.
+//! Every value survives printing as text, and every text is parsed or refused.
 
 use std::format;
 use std::string::String;
@@ -10,7 +10,7 @@ use super::tests::node;
 use super::{Options, parse};
 use crate::{Reader, Value};
 
-/// The one field of what `text` means.
+/// Parses `text` and returns its only field.
 fn field(text: &str) -> (u32, Value<'static>) {
     let wire = parse(node(), text.as_bytes(), &Options::default())
         .unwrap_or_else(|errors| panic!("{text}: {errors}"));
@@ -20,8 +20,8 @@ fn field(text: &str) -> (u32, Value<'static>) {
     (field.number, field.value)
 }
 
-/// Pieces of the language in any order: far more of them go deep than of random bytes.
-fn soup() -> impl Strategy<Value = Vec<u8>> {
+/// Random sequences of tokens. They reach deeper into the parser than random bytes.
+fn random_tokens() -> impl Strategy<Value = Vec<u8>> {
     const PIECES: &[&str] = &[
         "u32",
         "child",
@@ -63,7 +63,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-fn no_surprise(text: &[u8]) {
+fn parsing_ends(text: &[u8]) {
     for lossy in [false, true] {
         match parse(node(), text, &Options { file: "f", lossy }) {
             Ok(wire) => {
@@ -118,11 +118,11 @@ proptest! {
 
     #[test]
     fn any_bytes(text: Vec<u8>) {
-        no_surprise(&text);
+        parsing_ends(&text);
     }
 
     #[test]
-    fn any_pieces(text in soup()) {
-        no_surprise(&text);
+    fn any_pieces(text in random_tokens()) {
+        parsing_ends(&text);
     }
 }

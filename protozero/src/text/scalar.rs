@@ -1,4 +1,4 @@
-//! Tokens to values of the type a field has, or the reason why not.
+//! Converts tokens to values of a field's type.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use super::literal;
 use crate::dynamic::Value;
 use crate::dynamic::schema::{EnumData, FieldData, Schema, Type};
 
-/// A value that is not a message, as it is written.
+/// The text of a value that is not a message.
 pub(super) enum Scalar {
     String(Vec<u8>),
     /// Sign and digits.
@@ -19,13 +19,13 @@ pub(super) enum Scalar {
 }
 
 /// Why a value is refused.
-pub(super) enum Refusal {
-    /// An enumeration has no such name: a newer one might.
+pub(super) enum ValueError {
+    /// An enumeration has no value with this name. A newer schema might.
     UnknownName(String),
     Wrong(String),
 }
 
-/// A field whose value is looked at.
+/// The field of a value.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'s> {
     pub(super) schema: &'s Schema,
@@ -47,8 +47,8 @@ const I64: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 const U32: (i128, i128) = (0, u32::MAX as i128);
 const U64: (i128, i128) = (0, u64::MAX as i128);
 
-/// What `scalar` means as a value of `field`.
-pub(super) fn value(field: Target<'_>, scalar: &Scalar) -> Result<Value, Refusal> {
+/// Converts `scalar` to a value of `field`.
+pub(super) fn value(field: Target<'_>, scalar: &Scalar) -> Result<Value, ValueError> {
     Ok(match field.field.ty {
         Type::Int32 | Type::Sint32 | Type::Sfixed32 => {
             Value::I32(integer(field, scalar, I32)? as i32)
@@ -71,8 +71,8 @@ pub(super) fn value(field: Target<'_>, scalar: &Scalar) -> Result<Value, Refusal
         Type::String => {
             let Scalar::String(bytes) = scalar else { return Err(mismatch(field, scalar)) };
             let Ok(text) = core::str::from_utf8(bytes) else {
-                let message = format!("`{}` is a string, and this is not UTF-8", field.name());
-                return Err(Refusal::Wrong(message));
+                let message = format!("`{}` is a string, but the value is not UTF-8", field.name());
+                return Err(ValueError::Wrong(message));
             };
             Value::String(text.into())
         }
@@ -80,11 +80,11 @@ pub(super) fn value(field: Target<'_>, scalar: &Scalar) -> Result<Value, Refusal
     })
 }
 
-/// The value is of another kind than the field.
-fn mismatch(field: Target<'_>, scalar: &Scalar) -> Refusal {
+/// The error for a value of a wrong type.
+fn mismatch(field: Target<'_>, scalar: &Scalar) -> ValueError {
     let name = field.name();
     let (is, found) = (field.is(), shown(scalar));
-    Refusal::Wrong(match field.field.ty {
+    ValueError::Wrong(match field.field.ty {
         Type::Message(_) => format!("`{name}` is a message: write `{name} {{ ... }}`, not {found}"),
         Type::String | Type::Bytes => format!("`{name}` is a {is}: put {found} in quotes"),
         _ => format!("`{name}` is a {is}, {found} is not"),
@@ -100,7 +100,11 @@ fn shown(scalar: &Scalar) -> String {
     }
 }
 
-fn integer(field: Target<'_>, scalar: &Scalar, (min, max): (i128, i128)) -> Result<i128, Refusal> {
+fn integer(
+    field: Target<'_>,
+    scalar: &Scalar,
+    (min, max): (i128, i128),
+) -> Result<i128, ValueError> {
     let Scalar::Number(negative, text) = scalar else { return Err(mismatch(field, scalar)) };
     let magnitude = literal::integer(text).map_err(|()| mismatch(field, scalar))?;
     magnitude
@@ -108,7 +112,7 @@ fn integer(field: Target<'_>, scalar: &Scalar, (min, max): (i128, i128)) -> Resu
         .filter(|value| (min..=max).contains(value))
         .ok_or_else(|| {
             let (shown, is) = (shown(scalar), field.is());
-            Refusal::Wrong(format!("{shown} does not fit a {is}: {min} to {max}"))
+            ValueError::Wrong(format!("{shown} does not fit a {is}: {min} to {max}"))
         })
 }
 
@@ -127,7 +131,7 @@ impl Float for f64 {
     const NAN: Self = f64::NAN;
 }
 
-fn float<F: Float>(field: Target<'_>, scalar: &Scalar) -> Result<F, Refusal> {
+fn float<F: Float>(field: Target<'_>, scalar: &Scalar) -> Result<F, ValueError> {
     let (negative, value) = match scalar {
         Scalar::Number(negative, text) => {
             (*negative, literal::float(text).and_then(|text| text.parse().ok()))
@@ -146,7 +150,7 @@ fn float<F: Float>(field: Target<'_>, scalar: &Scalar) -> Result<F, Refusal> {
     }
 }
 
-fn boolean(field: Target<'_>, scalar: &Scalar) -> Result<bool, Refusal> {
+fn boolean(field: Target<'_>, scalar: &Scalar) -> Result<bool, ValueError> {
     match scalar {
         Scalar::Word(false, word) => match word.as_slice() {
             b"true" | b"True" | b"t" => return Ok(true),
@@ -161,16 +165,16 @@ fn boolean(field: Target<'_>, scalar: &Scalar) -> Result<bool, Refusal> {
         _ => {}
     }
     let (name, found) = (field.name(), shown(scalar));
-    Err(Refusal::Wrong(format!("`{name}` is a bool: write true or false, not {found}")))
+    Err(ValueError::Wrong(format!("`{name}` is a bool: write true or false, not {found}")))
 }
 
-fn enumeration(field: Target<'_>, data: &EnumData, scalar: &Scalar) -> Result<i32, Refusal> {
+fn enumeration(field: Target<'_>, data: &EnumData, scalar: &Scalar) -> Result<i32, ValueError> {
     match scalar {
         Scalar::Number(..) => {
             let number = integer(field, scalar, I32)? as i32;
             if data.closed && data.name_of(number).is_none() {
-                let message = format!("`{number}` is no value of `{}`", data.full_name);
-                return Err(Refusal::UnknownName(message));
+                let message = format!("`{number}` is not a value of `{}`", data.full_name);
+                return Err(ValueError::UnknownName(message));
             }
             Ok(number)
         }
@@ -182,14 +186,14 @@ fn enumeration(field: Target<'_>, data: &EnumData, scalar: &Scalar) -> Result<i3
         }
         Scalar::String(value) => {
             let name = quote(value);
-            Err(Refusal::Wrong(format!("write `{}: {name}` without quotes", field.name())))
+            Err(ValueError::Wrong(format!("write `{}: {name}` without quotes", field.name())))
         }
         Scalar::Word(true, _) => Err(mismatch(field, scalar)),
     }
 }
 
-fn unknown_name(data: &EnumData, word: &[u8]) -> Refusal {
-    let mut message = format!("`{}` is no value of `{}`", quote(word), data.full_name);
+fn unknown_name(data: &EnumData, word: &[u8]) -> ValueError {
+    let mut message = format!("`{}` is not a value of `{}`", quote(word), data.full_name);
     let names = || data.values.iter().map(|value| &*value.0);
     match nearest(word, names()) {
         Some(meant) => message.push_str(&format!(": did you mean `{meant}`?")),
@@ -199,5 +203,5 @@ fn unknown_name(data: &EnumData, word: &[u8]) -> Refusal {
         }
         None => {}
     }
-    Refusal::UnknownName(message)
+    ValueError::UnknownName(message)
 }

@@ -1,4 +1,4 @@
-//! A table of texts: what they mean, or what is wrong with them and where.
+//! Texts with the bytes or the error that they give.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -48,13 +48,13 @@ fn read(text: &[u8], lossy: bool) -> Result<Vec<u8>, String> {
     parse(&NODE, text, &Options { file: "f", lossy }).map_err(|errors| errors.to_string())
 }
 
-/// `text` means `wire`.
+/// `text` is encoded as `wire`.
 #[track_caller]
 fn check(text: &str, wire: &[u8]) {
     assert_eq!(read(text.as_bytes(), false).as_deref(), Ok(wire), "{text}");
 }
 
-/// All of these mean `wire`.
+/// All `texts` are encoded as `wire`.
 #[track_caller]
 fn all(texts: &[&str], wire: &[u8]) {
     for text in texts {
@@ -62,13 +62,13 @@ fn all(texts: &[&str], wire: &[u8]) {
     }
 }
 
-/// `text` is wrong: the whole report.
+/// `text` is refused with exactly this report.
 #[track_caller]
 fn fails(text: &str, report: &str) {
     assert_eq!(read(text.as_bytes(), false), Err(report.to_string()));
 }
 
-/// `text` is wrong with this message.
+/// `text` is refused with this message.
 #[track_caller]
 fn refused(text: &str, message: &str) {
     let report = read(text.as_bytes(), false).expect_err(text);
@@ -119,12 +119,12 @@ fn messages() {
         ],
         b"\x92\x01\x02\x18\x01\x92\x01\0",
     );
-    fails("child {\n  u32: 1\n", "f:1:7 error: no `}` ends what begins here\nchild {\n      ^");
+    fails("child {\n  u32: 1\n", "f:1:7 error: this has no closing `}`\nchild {\n      ^");
     fails(
         "child { u32: 1 >",
         "f:1:16 error: expected a field name, found `>`\nchild { u32: 1 >\n               ^",
     );
-    fails("u32: 1 }", "f:1:8 error: this closes nothing\nu32: 1 }\n       ^");
+    fails("u32: 1 }", "f:1:8 error: this has no matching opening brace\nu32: 1 }\n       ^");
     refused("child: 5", "`child` is a message: write `child { ... }`, not `5`");
     refused("u32 { }", "`u32` is a uint32, not a message");
 }
@@ -135,10 +135,7 @@ fn lists() {
     all(&["numbers: [1, 2, 3]", "numbers [1,2,3]", "numbers: 1 numbers: [2, 3]"], wire);
     all(&["names: ['a' \"b\", 'c']", "names: 'ab' names: 'c'"], b"\xa2\x01\x02ab\xa2\x01\x01c");
     check("numbers: []", b"");
-    fails(
-        "u32: [1]",
-        "f:1:6 error: `u32` holds one value, it cannot take a list\nu32: [1]\n     ^",
-    );
+    fails("u32: [1]", "f:1:6 error: `u32` holds one value, not a list\nu32: [1]\n     ^");
     refused("numbers: [1 2]", "expected `,` or `]`, found `2`");
     refused("numbers: [1,", "expected a value, found the end of the text");
     refused("numbers: [1,]", "expected a value, found `]`");
@@ -213,14 +210,17 @@ fn words() {
     all(&["policy: DISCARD", "policy: 2", "policy: 0x2"], b"\x80\x01\x02");
     all(&["policy: NEGATIVE", "policy: -1"], b"\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
     check("policy: 77", b"\x80\x01\x4d");
-    refused("policy: DISCORD", "`DISCORD` is no value of `test.Policy`: did you mean `DISCARD`?");
+    refused(
+        "policy: DISCORD",
+        "`DISCORD` is not a value of `test.Policy`: did you mean `DISCARD`?",
+    );
     refused(
         "policy: OTHER",
-        "`OTHER` is no value of `test.Policy`; the values are UNSPECIFIED, RING_BUFFER, DISCARD, NEGATIVE",
+        "`OTHER` is not a value of `test.Policy`; the values are UNSPECIFIED, RING_BUFFER, DISCARD, NEGATIVE",
     );
     refused("policy: 'DISCARD'", "write `policy: DISCARD` without quotes");
     refused("policy: 2147483648", "does not fit a test.Policy: -2147483648 to 2147483647");
-    // Names of fields and values are no keywords.
+    // Names of fields and values are not keywords.
     check("name: 'inf' flag: t", b"\x68\x01\x72\x03inf");
 }
 
@@ -243,24 +243,30 @@ fn strings() {
     blob(r#""\x1\x41\xff\X7f!""#, b"\x01A\xff\x7f!");
     blob(r#""\u00e9\U0001f600""#, "é😀".as_bytes());
     check("name: 'é'", "\x72\x02é".as_bytes());
-    fails("blob: 'ab\\q'", "f:1:10 error: `\\q` is no escape\nblob: 'ab\\q'\n         ^~");
-    refused(r"blob: '\400'", "an octal escape goes up to \\377");
+    fails(
+        "blob: 'ab\\q'",
+        "f:1:10 error: `\\q` is not an escape sequence\nblob: 'ab\\q'\n         ^~",
+    );
+    refused(r"blob: '\400'", "an octal escape must not exceed \\377");
     refused(r"blob: '\xg'", "\\x needs one or two hex digits");
     refused(r"blob: '\u12'", "\\u needs four hex digits, \\U needs eight");
-    refused(r"blob: '\ud800'", "this is no Unicode character");
-    refused(r"blob: '\ud83d\ude00'", "this is no Unicode character");
-    refused(r"blob: '\U00110000'", "this is no Unicode character");
-    refused(r"name: '\xff'", "`name` is a string, and this is not UTF-8");
+    refused(r"blob: '\ud800'", "this is not a Unicode character");
+    refused(r"blob: '\ud83d\ude00'", "this is not a Unicode character");
+    refused(r"blob: '\U00110000'", "this is not a Unicode character");
+    refused(r"name: '\xff'", "`name` is a string, but the value is not UTF-8");
     refused("name: 5", "`name` is a string: put `5` in quotes");
     refused("name: abc", "`name` is a string: put `abc` in quotes");
-    fails("name: 'abc\nu32: 1", "f:1:7 error: this string has no end\nname: 'abc\n      ^");
-    refused(r"name: '\", "this string has no end");
-    refused(r"name: '\'", "this string has no end");
-    // Bytes of any kind in strings and comments; text in other encodings is found by its place.
+    fails(
+        "name: 'abc\nu32: 1",
+        "f:1:7 error: this string has no closing quote\nname: 'abc\n      ^",
+    );
+    refused(r"name: '\", "this string has no closing quote");
+    refused(r"name: '\'", "this string has no closing quote");
+    // Strings and comments may contain any bytes. Errors in other encodings have a position.
     assert_eq!(read(b"blob: '\xff\xfe' # \xe9", false).unwrap(), b"\x7a\x02\xff\xfe");
     let latin = read(b"name: 'caf\xe9' x: 1", false).unwrap_err();
     assert!(
-        latin.starts_with("f:1:7 error: `name` is a string, and this is not UTF-8\n"),
+        latin.starts_with("f:1:7 error: `name` is a string, but the value is not UTF-8\n"),
         "{latin}"
     );
 }
@@ -281,7 +287,7 @@ fn unknown_fields() {
 }
 
 #[test]
-fn lossy_drops_what_is_unknown() {
+fn lossy_parsing_skips_unknown_fields() {
     let texts = [
         "nope: 1",
         "nope: 'a' \"b\";",
@@ -298,7 +304,7 @@ fn lossy_drops_what_is_unknown() {
             if text.starts_with("child") { b"\x18\x01\x8a\x01\0" } else { b"\x18\x01" };
         assert_eq!(read(format!("{text} u32: 1").as_bytes(), true).as_deref(), Ok(wire), "{text}");
     }
-    // Types and syntax are errors all the same.
+    // Errors in types and syntax remain errors.
     for text in ["u32: 'a'", "policy: 1.5", "child: 1", "nope: [1", "nope { a 1 ", "u32: 1 u32: 2"]
     {
         assert!(read(text.as_bytes(), true).is_err(), "{text}");
@@ -321,11 +327,11 @@ fn several_errors_at_once() {
         "u32: -1\n\tnope: 'x'\nchild { policy: WHAT u32: 99999999999 }\nname 'ok' }\nu32: 5",
         "f:1:6 error: `-1` does not fit a uint32: 0 to 4294967295\nu32: -1\n     ^~\n\
          f:2:2 error: no field named `nope` in `test.Node`\n\tnope: 'x'\n\t^~~~\n\
-         f:3:17 error: `WHAT` is no value of `test.Policy`; the values are UNSPECIFIED, RING_BUFFER, DISCARD, NEGATIVE\n\
+         f:3:17 error: `WHAT` is not a value of `test.Policy`; the values are UNSPECIFIED, RING_BUFFER, DISCARD, NEGATIVE\n\
          child { policy: WHAT u32: 99999999999 }\n                ^~~~\n\
          f:3:27 error: `99999999999` does not fit a uint32: 0 to 4294967295\n\
          child { policy: WHAT u32: 99999999999 }\n                          ^~~~~~~~~~~\n\
-         f:4:11 error: this closes nothing\nname 'ok' }\n          ^",
+         f:4:11 error: this has no matching opening brace\nname 'ok' }\n          ^",
     );
     let errors = parse(&NODE, "nope: 1\n".repeat(1000).as_bytes(), &Options::default());
     assert_eq!(errors.unwrap_err().errors.len(), 20);
@@ -333,22 +339,22 @@ fn several_errors_at_once() {
 
 #[test]
 fn places() {
-    // Columns count characters; a tab is one and stays one below.
+    // Columns count characters. A tab is one character and is repeated in the line of the caret.
     fails(
         "\tname: 'é' bad: 1",
         "f:1:12 error: no field named `bad` in `test.Node`\n\tname: 'é' bad: 1\n\t          ^~~",
     );
-    // Lines of another system.
+    // Line breaks of Windows.
     fails("u32: 1\r\nbad: 1\r\n", "f:2:1 error: no field named `bad` in `test.Node`\nbad: 1\n^~~");
-    // The end of the text has a place, too.
+    // The end of the text is a position.
     fails("u32:", "f:1:5 error: expected a value, found the end of the text\nu32:\n    ^");
     fails("u32:\n", "f:2:1 error: expected a value, found the end of the text\n\n^");
-    // Long lines are cut to a window around the place.
+    // A long line is shortened to a part around the position.
     let long = format!("{}bad: 1{}", "flags: 1 ".repeat(1000), " ".repeat(1000));
     for error in read(long.as_bytes(), false).unwrap_err().lines() {
         assert!(error.chars().count() <= 160, "{error}");
     }
-    // What would garble a terminal is not shown.
+    // Control characters are replaced.
     let report = read(b"bad\x1b[31m: 1", false).unwrap_err();
     assert!(!report.contains('\x1b'), "{report}");
 }
@@ -358,14 +364,14 @@ fn nesting_is_bounded() {
     let nest = |levels| ["child {".repeat(levels), "}".repeat(levels)].concat();
     assert!(read(nest(100).as_bytes(), false).is_ok());
     let report = read(nest(101).as_bytes(), false).unwrap_err();
-    assert!(report.contains("error: more than 100 messages in each other"), "{report}");
+    assert!(report.contains("error: messages are nested more than 100 levels deep"), "{report}");
     assert!(read(nest(100_000).as_bytes(), true).is_err());
     assert!(read("nope {".repeat(100_000).as_bytes(), true).is_err());
 }
 
 #[test]
 fn output_is_what_decoders_read() {
-    // Lengths over one byte.
+    // Lengths of two bytes.
     let text = format!("child {{ name: '{}' }}", "x".repeat(300));
     let wire = read(text.as_bytes(), false).unwrap();
     assert_eq!(wire[..3], [0x8a, 0x01, 0xaf]);

@@ -142,7 +142,7 @@ fn any_shows_what_is_in_it() {
     ] {
         check(plain, plain);
     }
-    refused("any { [x/e.None] { } }", "1:7 error: no type `e.None` is known");
+    refused("any { [x/e.None] { } }", "1:7 error: unknown type `e.None`");
     refused(
         "any { [x/e.Member] { } value: '' }",
         "1:24 error: `value` is given twice, first in line 1",
@@ -164,7 +164,7 @@ fn oneofs() {
     check("one_number: 5", "one_number: 5");
     refused(
         "one_number: 5\none_child { }",
-        "2:1 error: `one_child` cannot stand beside `one_number` (line 1): both are of the oneof `choice`",
+        "2:1 error: `one_child` cannot be set together with `one_number` (line 1): both are members of the oneof `choice`",
     );
     refused(
         "one_number: 5 one_number: 6",
@@ -182,8 +182,8 @@ fn packed_is_written_packed() {
 #[test]
 fn what_perfetto_takes_and_protobuf_does_not() {
     refused("i32 5", "1:5 error: expected `:`, found `5`");
-    refused("text: 'a\nb'", "1:7 error: this string has no end");
-    refused("color: 5", "1:8 error: `5` is no value of `e.Color`");
+    refused("text: 'a\nb'", "1:7 error: this string has no closing quote");
+    refused("color: 5", "1:8 error: `5` is not a value of `e.Color`");
     refused("gone_not: 1", "1:1 error: no field named `gone_not` in `e.All`");
 }
 
