@@ -1,13 +1,13 @@
-//! A pool out of a set of file descriptors, which may come from anybody.
+//! Builds a pool from a set of file descriptors, which may be untrusted.
 //!
 //! ```text
-//!  declare: all files, outer to inner    names, numbers set aside, enums
-//!  resolve: fields, then extensions      types by name, wherever they are declared
+//!  declare: all files, outer to inner    names, extension ranges, enums
+//!  resolve: fields, then extensions      types by name, in any file
 //!  check:   map entries
 //! ```
 //!
-//! Nesting and memory are bounded by the decoder, full names by their length and by their sum, and
-//! everything else has a fixed cost per element.
+//! The decoder limits nesting and memory. Full names have a limit for each name and for their sum.
+//! All other elements have a fixed cost.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -26,8 +26,8 @@ use super::proto::{
     FileDescriptorSet,
 };
 use super::schema::{
-    Clash, EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, group_like,
-    json_name, short,
+    Duplicate, EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type,
+    is_proto2_group, json_name, short,
 };
 use super::value::Value;
 use crate::decode::DecodeContext;
@@ -35,26 +35,27 @@ use crate::message::{Message as _, growth};
 use crate::text::literal;
 use crate::wire::tag::NUMBER_MAX;
 
-/// Longest full name, bytes: the names of everything inside repeat it.
+/// Maximum length of a full name in bytes. The names of all inner elements repeat it.
 const NAME_MAX: usize = 1024;
 
-/// Bytes of full names that a set may have for each of its own: much in something with a long name
-/// repeats that name, but a schema is larger than all names in it.
+/// Maximum bytes of full names per byte of the set. Many elements in a scope with a long name
+/// repeat that name, but a real schema is larger than its names.
 const NAMES_PER_BYTE: usize = 8;
 
-/// Bytes of full names that any set may have.
+/// Bytes of full names that every set may have.
 const NAMES_FREE: usize = 64 << 10;
 
-/// Most parts of a package: a name is looked up in each of them.
+/// Maximum number of parts of a package name: the name lookup tries each of them.
 const PARTS_MAX: usize = 64;
 
 impl Pool {
-    /// The pool of all files in an encoded `FileDescriptorSet`, as `protoc --descriptor_set_out
-    /// --include_imports` writes it.
+    /// Builds a pool of all files in an encoded `FileDescriptorSet`. `protoc --descriptor_set_out
+    /// --include_imports` writes such a set.
     ///
     /// # Errors
-    /// [`PoolError`] if that is none, or no schema of proto2, proto3 or an edition that is known,
-    /// takes more than a gigabyte of memory, or has full names many times longer than the set.
+    /// [`PoolError`] if the set is malformed, is not a valid schema of proto2, proto3 or a known
+    /// edition, needs more than a gigabyte of memory, or has full names that are many times longer
+    /// than the set.
     pub fn decode(set: &[u8]) -> Result<Self, PoolError> {
         let names = names_max(set.len());
         let memory = Cell::new(growth(set).min(2 * MEMORY_MAX));
@@ -69,7 +70,7 @@ impl Pool {
     }
 }
 
-/// Bytes of full names that a set of `len` bytes may have.
+/// Maximum bytes of full names for a set of `len` bytes.
 pub(super) const fn names_max(len: usize) -> usize {
     len.saturating_mul(NAMES_PER_BYTE).saturating_add(NAMES_FREE)
 }
@@ -79,7 +80,7 @@ fn build(set: &FileDescriptorSet, names_left: usize) -> Result<Pool, PoolError> 
     let mut files: BTreeMap<&str, &FileDescriptorProto> = BTreeMap::new();
     for file in &set.file {
         builder.file = file.name.as_deref().unwrap_or_default();
-        // Sets that were glued together hold common imports twice.
+        // Concatenated sets contain common imports twice.
         match files.insert(builder.file, file) {
             Some(other) if other == file => {}
             Some(_) => return Err(builder.error("", Why::DuplicateFile)),
@@ -105,7 +106,7 @@ fn build(set: &FileDescriptorSet, names_left: usize) -> Result<Pool, PoolError> 
     Ok(Pool(Arc::new(builder.schema)))
 }
 
-/// A message to be filled in; its index is that of its data.
+/// A message whose fields are not resolved yet. Its index is that of its `MessageData`.
 struct MessageWork<'s> {
     file: &'s str,
     proto: &'s DescriptorProto,
@@ -122,9 +123,9 @@ struct ExtensionWork<'s> {
 
 #[derive(Default)]
 struct Builder<'s> {
-    /// The file at hand, for errors.
+    /// The current file, for errors.
     file: &'s str,
-    /// Bytes that may still be spent on full names.
+    /// Bytes that are left for full names.
     names_left: usize,
     schema: Schema,
     messages: Vec<MessageWork<'s>>,
@@ -136,7 +137,7 @@ impl<'s> Builder<'s> {
         PoolError { file: self.file.to_string(), element: element.to_string(), kind }
     }
 
-    /// `scope.name`, checked.
+    /// `scope.name`, with checks.
     fn join(&self, scope: &str, name: Option<&String>) -> Result<String, PoolError> {
         let name = name.map_or("", String::as_str);
         if !is_identifier(name) || scope.len() + 1 + name.len() > NAME_MAX {
@@ -146,7 +147,7 @@ impl<'s> Builder<'s> {
         Ok(if scope.is_empty() { name.to_string() } else { format!("{scope}.{name}") })
     }
 
-    /// Every full name that is kept comes by here; none is kept more than three times.
+    /// Adds a full name and charges its length. Each full name is stored at most three times.
     fn symbol(&mut self, name: &str, symbol: Symbol) -> Result<(), PoolError> {
         let left = self.names_left.checked_sub(name.len());
         self.names_left = left.ok_or_else(|| self.error(name, Why::Names))?;
@@ -181,7 +182,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// Recurses as deep as the decoder went: 100 levels.
+    /// Recursion is limited: the decoder accepts at most 100 levels.
     fn message(
         &mut self,
         scope: &str,
@@ -214,7 +215,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// The numbers for extensions, sorted.
+    /// The number ranges for extensions, sorted.
     fn ranges(&self, name: &str, proto: &DescriptorProto) -> Result<Vec<(u32, u32)>, PoolError> {
         let mut ranges = Vec::new();
         for range in &proto.extension_range {
@@ -258,11 +259,11 @@ impl<'s> Builder<'s> {
             values.push((value_name.into(), value.number.unwrap_or(0)));
         }
         let data = EnumData::new(&name, values, features.closed);
-        if let Some(twice) = data.twice() {
+        if let Some(twice) = data.duplicate_name() {
             return Err(self.error(&format!("{name}.{twice}"), Why::DuplicateName));
         }
         let aliases = options.and_then(|options| options.allow_alias) == Some(true);
-        if let Some(number) = data.alias().filter(|_| !aliases) {
+        if let Some(number) = data.duplicate_number().filter(|_| !aliases) {
             return Err(self.error(&name, Why::DuplicateNumber(number)));
         }
         self.schema.enums.push(data);
@@ -315,12 +316,12 @@ impl<'s> Builder<'s> {
         let field = |at: u32| &self.schema.message(index).fields[at as usize];
         match clash {
             Ok(()) => Ok(()),
-            Err(Clash::Number(at)) => {
+            Err(Duplicate::Number(at)) => {
                 let number = field(at).number.cast_signed();
                 Err(self
                     .error(&format!("{scope}.{}", field(at).name), Why::DuplicateNumber(number)))
             }
-            Err(Clash::Name(at)) => {
+            Err(Duplicate::Name(at)) => {
                 Err(self.error(&format!("{scope}.{}", field(at).name), Why::DuplicateName))
             }
         }
@@ -362,7 +363,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// What fields and extensions have in common.
+    /// The common parts of fields and extensions.
     fn field(
         &self,
         full: &str,
@@ -374,7 +375,7 @@ impl<'s> Builder<'s> {
         let options = proto.options.as_ref();
         let features = outer.with(options.and_then(|options| options.features.as_ref()));
         let signed = proto.number.unwrap_or(0);
-        // The numbers of a message set's extensions are type ids, which have all 31 bits.
+        // Extension numbers of a message set are type ids of 31 bits.
         let max =
             if self.schema.message(parent).message_set { i32::MAX as u32 } else { NUMBER_MAX };
         let number = u32::try_from(signed).ok().filter(|n| (1..=max).contains(n));
@@ -401,7 +402,7 @@ impl<'s> Builder<'s> {
         }
         let like = delimited
             && matches!(ty, Type::Message(index)
-                if group_like(short(full), scope, &self.schema.message(index).full_name));
+                if is_proto2_group(short(full), scope, &self.schema.message(index).full_name));
         let packed = options.and_then(|options| options.packed).unwrap_or(features.packed);
         let json = proto.json_name.as_deref().map_or_else(|| json_name(short(full)), Box::from);
         Ok(FieldData {
@@ -418,12 +419,12 @@ impl<'s> Builder<'s> {
             extension: false,
             oneof: None,
             parent,
-            group_like: like,
+            is_proto2_group: like,
             default: self.default_of(full, proto, ty)?,
         })
     }
 
-    /// The type, and whether it was declared as a group.
+    /// The type, and whether it is declared as a group.
     fn ty(
         &self,
         full: &str,
@@ -463,7 +464,7 @@ impl<'s> Builder<'s> {
         Ok((scalar, false))
     }
 
-    /// A full name begins with a dot; any other is looked up from the inside out.
+    /// A full name begins with a dot. Another name is looked up from the inner to the outer scopes.
     fn resolve(&self, scope: &str, name: &str) -> Option<Symbol> {
         if let Some(full) = name.strip_prefix('.') {
             return self.schema.symbols.get(full).copied();
@@ -499,7 +500,8 @@ impl<'s> Builder<'s> {
             Type::String => Some(Value::String(text.to_string())),
             Type::Bytes => {
                 let mut bytes = Vec::new();
-                // Escapes as in a string of text, which has quotes around it.
+                // The default has the escapes of a string literal in the text format, but no
+                // quotes.
                 let quoted = format!("\"{text}\"");
                 literal::unescape(quoted.as_bytes(), &mut bytes)
                     .is_ok()
@@ -512,7 +514,7 @@ impl<'s> Builder<'s> {
         value.map(Some).ok_or_else(wrong)
     }
 
-    /// A key of a type that keys may have as field 1, a value as field 2, nothing else.
+    /// A valid entry has a key of a legal type as field 1, a value as field 2, and no other fields.
     fn is_entry(&self, data: &MessageData) -> bool {
         let [1, 2] = [0, 1].map(|at: usize| data.fields.get(at).map_or(0, |f| f.number)) else {
             return false;
@@ -528,7 +530,7 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// Removes the oneofs that stand for proto3's `optional`: those without members.
+/// Removes oneofs without members, which proto3 uses for `optional`.
 fn drop_synthetic(oneofs: &mut Vec<OneofData>, fields: &mut [FieldData]) {
     let mut kept = 0;
     oneofs.retain(|oneof| {

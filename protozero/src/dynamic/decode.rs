@@ -1,11 +1,11 @@
-//! Wire bytes to values, with the semantics that protobuf gives each field.
+//! Decodes messages, with protobuf's semantics for each kind of field.
 //!
 //! ```text
-//!  singular    the last one counts; a message met again is merged into the one there is
+//!  singular    the last occurrence counts; messages are merged
 //!  oneof       the last member counts
-//!  repeated    elements in order, packed runs and single ones mixed as they come
+//!  repeated    elements in wire order, packed and unpacked
 //!  map         an entry is a message { key = 1, value = 2 }; the last value of a key counts
-//!  anything else: another wire type, a number that a closed enum lacks, an unknown field: kept
+//!  unknown     not in the schema, another wire type, invalid number of a closed enum: kept
 //! ```
 
 use alloc::boxed::Box;
@@ -23,31 +23,31 @@ use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::zigzag;
 
 impl DynamicMessage {
-    /// The message of type `descriptor` encoded in `bytes`.
+    /// Decodes a message of type `descriptor`.
     ///
-    /// It takes [`MEMORY_MAX`] bytes of memory at the most; [`merge_within`](Self::merge_within) takes
+    /// It takes at most [`MEMORY_MAX`] bytes of memory; [`merge_within`](Self::merge_within) has
     /// another limit.
     ///
     /// # Errors
-    /// [`DecodeError`] if `bytes` is no message, a `string` whose encoding the schema wants checked
-    /// is not UTF-8, messages are nested more than 100 levels deep, or all is larger than that.
+    /// [`DecodeError`] if `bytes` is malformed, a `string` that the schema checks is not UTF-8, the
+    /// message has more than 100 levels, or it exceeds the memory limit.
     pub fn decode(descriptor: MessageDescriptor, bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut message = Self::new(descriptor);
         message.merge(bytes)?;
         Ok(message)
     }
 
-    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
+    /// Merges all fields of `bytes` into `self`, as if the encoded `self` came before them.
     ///
     /// # Errors
-    /// As [`DynamicMessage::decode`]; the fields before the error are merged then.
+    /// Those of [`DynamicMessage::decode`]; the fields before the error are merged.
     pub fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let memory = Cell::new(MEMORY_MAX);
         self.merge_within(bytes, DecodeContext::new().with_growth(&memory))
     }
 
-    /// Takes over all fields of `bytes` within the budget of `context`: levels of messages below this
-    /// one, and bytes of memory that they and their values take.
+    /// Merges all fields of `bytes` into `self` within the budget of `context`: the levels below
+    /// this message, and the memory of messages and values.
     ///
     /// ```
     /// # #[cfg(feature = "dynamic")] {
@@ -71,7 +71,8 @@ impl DynamicMessage {
     /// ```
     ///
     /// # Errors
-    /// As [`DynamicMessage::merge`]; [`DecodeErrorKind::TooLarge`] where memory runs out.
+    /// Those of [`DynamicMessage::merge`]; [`DecodeErrorKind::TooLarge`] if the memory budget is
+    /// used up.
     pub fn merge_within(
         &mut self,
         bytes: &[u8],
@@ -101,7 +102,7 @@ impl DynamicMessage {
         }
     }
 
-    /// Takes over one field; offsets of errors count from its tag.
+    /// Decodes one field. Offsets of errors count from its tag.
     pub(super) fn merge_field(
         &mut self,
         schema: &Schema,
@@ -109,7 +110,7 @@ impl DynamicMessage {
         context: DecodeContext<'_>,
     ) -> Result<(), DecodeError> {
         let before = self.fields.len();
-        let understood = match schema.numbered(self.descriptor.index, field.number) {
+        let understood = match schema.field_by_number(self.descriptor.index, field.number) {
             None => false,
             Some(data) if data.map => self.merge_entry(schema, data, field, context)?,
             Some(data) if matches!(data.ty, Type::Message(_)) => {
@@ -142,24 +143,24 @@ impl DynamicMessage {
         context: DecodeContext<'_>,
     ) -> Result<bool, DecodeError> {
         let Some(body) = body(data, field.value) else { return Ok(false) };
-        let nested = |error: DecodeError| error.kind.at(inset(field, body) + error.offset);
+        let nested = |error: DecodeError| error.kind.at(offset_in(field, body) + error.offset);
         let inner = enter(context)?;
         if data.repeated() {
             let Type::Message(index) = data.ty else { return Ok(false) };
             charge(context, cost::MESSAGE)?;
-            let mut element = self.child(index).map_err(refused)?;
+            let mut element = self.child(index).map_err(too_deep)?;
             element.merge_all(schema, body, inner).map_err(nested)?;
             self.element(data, Value::Message(Box::new(element)), context)?;
         } else {
             if !self.fields.contains_key(&data.number) {
                 charge(context, cost::MESSAGE)?;
             }
-            self.open(data).map_err(refused)?.merge_all(schema, body, inner).map_err(nested)?;
+            self.open(data).map_err(too_deep)?.merge_all(schema, body, inner).map_err(nested)?;
         }
         Ok(true)
     }
 
-    /// Adds an element known to fit, and pays for its room.
+    /// Adds an element that fits the field, and charges its memory.
     fn element(
         &mut self,
         data: &FieldData,
@@ -199,26 +200,27 @@ impl DynamicMessage {
         match data.ty {
             Type::Fixed32 | Type::Sfixed32 | Type::Float => {
                 for bits in field.value.fixed32s().map_err(whole)? {
-                    self.of_run(schema, data, Wire::Fixed32(bits), context)?;
+                    self.merge_packed_element(schema, data, Wire::Fixed32(bits), context)?;
                 }
             }
             Type::Fixed64 | Type::Sfixed64 | Type::Double => {
                 for bits in field.value.fixed64s().map_err(whole)? {
-                    self.of_run(schema, data, Wire::Fixed64(bits), context)?;
+                    self.merge_packed_element(schema, data, Wire::Fixed64(bits), context)?;
                 }
             }
             _ => {
                 for bits in field.value.varints().map_err(whole)? {
-                    let bits = bits.map_err(|e| e.kind.at(inset(field, run) + e.offset))?;
-                    self.of_run(schema, data, Wire::Varint(bits), context)?;
+                    let bits = bits.map_err(|e| e.kind.at(offset_in(field, run) + e.offset))?;
+                    self.merge_packed_element(schema, data, Wire::Varint(bits), context)?;
                 }
             }
         }
         Ok(true)
     }
 
-    /// One element of a packed run. What a closed enum lacks is kept as a field of its own.
-    fn of_run(
+    /// Decodes one element of a packed field. An invalid number of a closed enum is kept as an
+    /// unknown field.
+    fn merge_packed_element(
         &mut self,
         schema: &Schema,
         data: &FieldData,
@@ -245,19 +247,19 @@ impl DynamicMessage {
     ) -> Result<bool, DecodeError> {
         let (Wire::Len(bytes), Some(entry)) = (field.value, data.entry()) else { return Ok(false) };
         let (Some(key_data), Some(value_data)) =
-            (schema.numbered(entry, 1), schema.numbered(entry, 2))
+            (schema.field_by_number(entry, 1), schema.field_by_number(entry, 2))
         else {
             return Ok(false);
         };
-        let offset = inset(field, bytes);
-        // The entry is a message as well, in text and to every decoder.
+        let offset = offset_in(field, bytes);
+        // An entry is a message, so it counts as a level.
         let context = enter(context)?;
         let mut key = Value::zero(schema, key_data.ty);
         let mut value = match value_data.ty {
             Type::Message(index) => {
                 charge(context, cost::MESSAGE)?;
                 let value = self.child(entry).and_then(|entry| entry.child(index));
-                Some(Value::Message(Box::new(value.map_err(refused)?)))
+                Some(Value::Message(Box::new(value.map_err(too_deep)?)))
             }
             ty => Value::zero(schema, ty),
         };
@@ -268,23 +270,23 @@ impl DynamicMessage {
             let next = reader.next_field().map_err(|e| e.kind.at(offset + e.offset))?;
             let Some(part) = next else { break };
             match (part.number, &mut value) {
-                (1, _) if is_of(key_data.ty, part.value) => {
+                (1, _) if has_wire_type_of(key_data.ty, part.value) => {
                     key = scalar(schema, key_data, part.value, context).map_err(at)?;
                 }
                 (2, Some(Value::Message(message))) => {
                     if let Some(body) = body(value_data, part.value) {
-                        let inner = |e: DecodeError| e.kind.at(inset(&part, body) + e.offset);
+                        let inner = |e: DecodeError| e.kind.at(offset_in(&part, body) + e.offset);
                         let context = enter(context).map_err(at)?;
                         message.merge_all(schema, body, context).map_err(|e| at(inner(e)))?;
                     }
                 }
-                (2, _) if is_of(value_data.ty, part.value) => {
+                (2, _) if has_wire_type_of(value_data.ty, part.value) => {
                     value = scalar(schema, value_data, part.value, context).map_err(at)?;
                 }
                 _ => {}
             }
         }
-        // A key or value that is none (not UTF-8, or no number of its enum) makes the entry foreign.
+        // An invalid key or value (not UTF-8, or not in its enum) makes the whole entry unknown.
         let (Some(key), Some(value)) = (key.and_then(Value::into_key), value) else {
             return Ok(false);
         };
@@ -295,17 +297,17 @@ impl DynamicMessage {
     }
 }
 
-/// The only thing that can go wrong where a field of the schema is opened.
-pub(super) fn refused(_: SetError) -> DecodeError {
+/// A field of the schema accepts its own type, so the only possible error is the depth.
+pub(super) fn too_deep(_: SetError) -> DecodeError {
     DecodeErrorKind::TooDeep.at(0)
 }
 
-/// Where `body` begins in `field`.
-pub(super) fn inset(field: &Field<'_>, body: &[u8]) -> usize {
+/// Offset of `body` in `field`.
+pub(super) fn offset_in(field: &Field<'_>, body: &[u8]) -> usize {
     (body.as_ptr() as usize).saturating_sub(field.raw.as_ptr() as usize)
 }
 
-/// The bytes of a message, if it is framed as the schema says.
+/// The body of a message, if its wire type is that of the schema.
 pub(super) fn body<'a>(data: &FieldData, value: Wire<'a>) -> Option<&'a [u8]> {
     match value {
         Wire::Len(body) if !data.delimited => Some(body),
@@ -314,8 +316,8 @@ pub(super) fn body<'a>(data: &FieldData, value: Wire<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Whether a value of type `ty` has the wire type of `value`.
-fn is_of(ty: Type, value: Wire<'_>) -> bool {
+/// Whether values of type `ty` have the wire type of `value`.
+fn has_wire_type_of(ty: Type, value: Wire<'_>) -> bool {
     match ty {
         Type::Fixed32 | Type::Sfixed32 | Type::Float => matches!(value, Wire::Fixed32(_)),
         Type::Fixed64 | Type::Sfixed64 | Type::Double => matches!(value, Wire::Fixed64(_)),
@@ -325,15 +327,15 @@ fn is_of(ty: Type, value: Wire<'_>) -> bool {
     }
 }
 
-/// One value of the type of `data`; `None` if it is of another wire type, no number of a closed
-/// enum, or not UTF-8 where nobody checks.
+/// Decodes one value. `None` if it has another wire type, is not in its closed enum, or is not
+/// UTF-8 in a field that is not checked.
 fn scalar(
     schema: &Schema,
     data: &FieldData,
     wire: Wire<'_>,
     context: DecodeContext<'_>,
 ) -> Result<Option<Value>, DecodeError> {
-    if !is_of(data.ty, wire) {
+    if !has_wire_type_of(data.ty, wire) {
         return Ok(None);
     }
     if let Wire::Len(bytes) = wire {

@@ -1,5 +1,5 @@
-//! Values to wire bytes, from the last byte to the first: by the time a length is written, what it
-//! measures lies behind it. One walk, exact lengths, nothing moved.
+//! Encodes messages from the last byte to the first: a length is written when the bytes that it
+//! counts are already written. One pass, shortest lengths, and no moved bytes.
 
 use alloc::vec::Vec;
 
@@ -11,20 +11,20 @@ use crate::owned::{Encode, Encoder, count, to_vec};
 use crate::wire::{tag, zigzag};
 
 impl DynamicMessage {
-    /// The encoding: fields and extensions by number, maps by key, unknown fields last and as they
-    /// came. The same message gives the same bytes.
+    /// Encodes this message: fields and extensions in the order of numbers, maps in the order of
+    /// keys, unknown fields last and unchanged. Equal messages have equal bytes.
     ///
     /// # Errors
-    /// [`WriteError`] if it has more than 2^31-1 bytes, or more levels than 100, which only
-    /// swapped messages have.
+    /// [`WriteError`] if it has more than 2^31-1 bytes or more than 100 levels. Only `mem::swap`
+    /// can create so many levels.
     pub fn try_encode(&self) -> Result<Vec<u8>, WriteError> {
         to_vec(self, false)
     }
 
-    /// The same, for messages that have an encoding.
+    /// [`DynamicMessage::try_encode`] for messages that can be encoded.
     ///
     /// # Panics
-    /// Where [`DynamicMessage::try_encode`] has an error.
+    /// If [`DynamicMessage::try_encode`] returns an error.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self.try_encode() {
@@ -33,16 +33,16 @@ impl DynamicMessage {
         }
     }
 
-    /// As [`DynamicMessage::encode`], by the name other messages have for it.
+    /// [`DynamicMessage::encode`] under the name that other messages use.
     ///
     /// # Panics
-    /// As [`DynamicMessage::encode`].
+    /// In the same cases as [`DynamicMessage::encode`].
     #[must_use]
     pub fn encode_to_vec(&self) -> Vec<u8> {
         self.encode()
     }
 
-    /// Bytes of the encoding.
+    /// Length of the encoded message in bytes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         count(self)
@@ -52,7 +52,9 @@ impl DynamicMessage {
         out.raw(self.unknown.as_bytes());
         let message_set = schema.message(self.descriptor.index).message_set;
         for (number, value) in self.fields.iter().rev() {
-            let Some(data) = schema.numbered(self.descriptor.index, *number) else { continue };
+            let Some(data) = schema.field_by_number(self.descriptor.index, *number) else {
+                continue;
+            };
             match value {
                 Value::Message(message) if message_set => item(schema, *number, message, out),
                 _ => field(schema, data, value, out),
@@ -93,7 +95,7 @@ fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>
         Value::Map(entries) => {
             let Some(entry) = data.entry() else { return };
             let (Some(key_data), Some(value_data)) =
-                (schema.numbered(entry, 1), schema.numbered(entry, 2))
+                (schema.field_by_number(entry, 1), schema.field_by_number(entry, 2))
             else {
                 return;
             };
@@ -108,7 +110,7 @@ fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>
     }
 }
 
-/// One value with its tag.
+/// Writes one value with its tag.
 fn single(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>) {
     match value {
         Value::Message(message) if data.delimited => {
@@ -133,7 +135,7 @@ fn single(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_
     }
 }
 
-/// A number without its tag; its wire type.
+/// Writes a number without its tag; returns its wire type.
 fn bare(ty: Type, value: &Value, out: &mut Encoder<'_>) -> u32 {
     let bits = match (ty, value) {
         (Type::Sint32, Value::I32(value)) => u64::from(zigzag::encode32(*value)),
@@ -145,7 +147,7 @@ fn bare(ty: Type, value: &Value, out: &mut Encoder<'_>) -> u32 {
         (_, Value::U64(value)) => *value,
         (_, Value::F32(value)) => u64::from(value.to_bits()),
         (_, Value::F64(value)) => value.to_bits(),
-        // Nothing else fits a field of numbers.
+        // A number field contains no other value.
         _ => 0,
     };
     match ty {

@@ -1,14 +1,14 @@
-//! Why a set of descriptors makes no pool.
+//! Errors of sets of file descriptors.
 
 use alloc::string::String;
 use core::fmt;
 
 use crate::error::DecodeError;
 
-/// What is wrong with a set of descriptors, and where.
+/// An error in a set of descriptors, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PoolError {
-    /// The file it is in; empty if the set itself is malformed.
+    /// The file; empty if the set itself is malformed.
     pub file: String,
     /// Full name of the message, field, enum or extension.
     pub element: String,
@@ -16,41 +16,41 @@ pub struct PoolError {
     pub kind: PoolErrorKind,
 }
 
-/// The ways descriptors can fail to be a schema.
+/// What can be wrong with descriptors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PoolErrorKind {
-    /// The bytes are no `FileDescriptorSet`.
+    /// The bytes are not a valid `FileDescriptorSet`.
     Malformed(DecodeError),
-    /// Neither proto2, proto3 nor an edition that is known.
+    /// Neither proto2 nor proto3 nor a known edition.
     Syntax(String),
-    /// Two files of this name differ.
+    /// Two different files have this name.
     DuplicateFile,
-    /// A name that is empty, longer than 1024 bytes with all that it lies in, or no identifier.
+    /// A name that is empty, is not an identifier, or has a full name longer than 1024 bytes.
     Name,
-    /// Full names that are many times longer, in sum, than the set.
+    /// The sum of all full names is many times longer than the set.
     Names,
-    /// Something else has this name.
+    /// Another element has this name.
     DuplicateName,
-    /// Something else has this number.
+    /// Another element has this number.
     DuplicateNumber(i32),
-    /// A number that no field may have: below 1, above 2^29-1, or 19000 to 19999.
+    /// An invalid field number: below 1, above 2^29-1, or 19000 to 19999.
     Number(i32),
-    /// A number that the extended message does not set aside for extensions.
+    /// The extended message does not reserve this number for extensions.
     ExtensionNumber(i32),
-    /// Neither optional, required nor repeated, or a label that does not go with the rest.
+    /// A label that is not optional, required or repeated, or not allowed here.
     Label,
-    /// No type, or a number that stands for none.
+    /// A missing or unknown type.
     Type,
-    /// No such type in the set.
+    /// The set contains no type with this name.
     UnknownType(String),
-    /// That name stands for something of another kind.
+    /// This name belongs to another kind of element.
     WrongType(String),
-    /// A choice that the message does not have.
+    /// The message has no oneof with this index.
     Oneof(i32),
-    /// The message of a map entry that is not one of a key and a value.
+    /// A map entry that does not consist of a key and a value.
     MapEntry,
-    /// A default that is no value of the field.
+    /// A default that is not a value of the field's type.
     Default(String),
     /// An enum without values.
     EmptyEnum,
@@ -59,22 +59,24 @@ pub enum PoolErrorKind {
 impl fmt::Display for PoolErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(error) => write!(f, "no set of file descriptors: {error}"),
-            Self::Syntax(syntax) => write!(f, "syntax `{syntax}` is not known"),
-            Self::DuplicateFile => f.write_str("two different files of this name"),
-            Self::Name => f.write_str("this is no name"),
-            Self::Names => f.write_str("the names are too long in sum"),
-            Self::DuplicateName => f.write_str("this name is taken"),
-            Self::DuplicateNumber(number) => write!(f, "number {number} is taken"),
-            Self::Number(number) => write!(f, "no field may have the number {number}"),
-            Self::ExtensionNumber(number) => write!(f, "number {number} is not for extensions"),
+            Self::Malformed(error) => write!(f, "invalid set of file descriptors: {error}"),
+            Self::Syntax(syntax) => write!(f, "unknown syntax `{syntax}`"),
+            Self::DuplicateFile => f.write_str("two different files have this name"),
+            Self::Name => f.write_str("invalid name"),
+            Self::Names => f.write_str("the sum of all names is too long"),
+            Self::DuplicateName => f.write_str("another element has this name"),
+            Self::DuplicateNumber(number) => write!(f, "another element has the number {number}"),
+            Self::Number(number) => write!(f, "invalid field number {number}"),
+            Self::ExtensionNumber(number) => {
+                write!(f, "number {number} is not reserved for extensions")
+            }
             Self::Label => f.write_str("wrong label"),
             Self::Type => f.write_str("wrong type"),
-            Self::UnknownType(name) => write!(f, "no type `{name}`"),
-            Self::WrongType(name) => write!(f, "`{name}` is of another kind"),
-            Self::Oneof(index) => write!(f, "no oneof of index {index}"),
-            Self::MapEntry => f.write_str("wrong message for a map entry"),
-            Self::Default(text) => write!(f, "default `{text}` does not fit"),
+            Self::UnknownType(name) => write!(f, "unknown type `{name}`"),
+            Self::WrongType(name) => write!(f, "`{name}` is another kind of element"),
+            Self::Oneof(index) => write!(f, "there is no oneof with index {index}"),
+            Self::MapEntry => f.write_str("invalid message for a map entry"),
+            Self::Default(text) => write!(f, "default `{text}` does not fit the type"),
             Self::EmptyEnum => f.write_str("an enum needs a value"),
         }
     }

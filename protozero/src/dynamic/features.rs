@@ -1,11 +1,11 @@
-//! What an edition leaves to the schema's author, and what the older syntaxes fix.
+//! Features that editions let the schema choose, and that proto2 and proto3 fix.
 //!
-//! Each element inherits from the one around it and may override; enums take theirs where they are
-//! declared, not where they are used. Defaults are those of protobuf's `descriptor.proto`.
+//! An element inherits the features of its parent and can override them. The features of an enum
+//! are those at its declaration, not at its use. The defaults are in protobuf's `descriptor.proto`.
 
 use super::proto::{FeatureSet, FileDescriptorProto};
 
-/// Resolved for one element.
+/// The features of one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Features {
     pub(super) implicit: bool,
@@ -30,11 +30,11 @@ const PROTO3: Features =
 
 const EDITION: Features = Features { implicit: false, ..PROTO3 };
 
-/// Editions that change none of this.
+/// Editions with the same features.
 const EDITIONS: [i32; 2] = [1000, 1001];
 
 impl Features {
-    /// Of a file; `None` if its syntax is not known.
+    /// The features of a file; `None` if its syntax is unknown.
     pub(super) fn of_file(file: &FileDescriptorProto) -> Option<Self> {
         let base = match file.syntax.as_deref() {
             None | Some("" | "proto2") => PROTO2,
@@ -45,7 +45,7 @@ impl Features {
         Some(base.with(file.options.as_ref().and_then(|options| options.features.as_ref())))
     }
 
-    /// With what an element inside says itself.
+    /// The features of an inner element, with its own overrides.
     pub(super) fn with(self, own: Option<&FeatureSet>) -> Self {
         let Some(own) = own else { return self };
         let mut all = self;

@@ -1,4 +1,4 @@
-//! A pool out of the descriptors of generated code.
+//! Builds a pool from the descriptors of generated code.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -9,22 +9,23 @@ use alloc::vec::Vec;
 
 use super::pool::{MessageDescriptor, Pool};
 use super::schema::{
-    EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, group_like,
+    EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, is_proto2_group,
     json_name, short,
 };
 use crate::descriptor::{self as fixed, Presence};
 
 impl Pool {
-    /// A pool of `roots` and all that they refer to. Equal names are equal types.
+    /// A pool of `roots` and all types that they use. Types with equal names are the same type.
     #[must_use]
     pub fn from_generated(roots: &[&'static fixed::MessageDescriptor]) -> Self {
         let mut builder = Builder::default();
         for root in roots {
             builder.message(root);
         }
-        // Messages are numbered when they are first named, so all are filled in by one walk.
+        // `fill` adds the messages that a message uses to the end, so this loop reaches all of
+        // them.
         let mut index = 0;
-        while let Some(found) = builder.found.get(index).copied() {
+        while let Some(found) = builder.sources.get(index).copied() {
             builder.fill(index as u32, found);
             index += 1;
         }
@@ -34,7 +35,7 @@ impl Pool {
 
 impl From<&'static fixed::MessageDescriptor> for MessageDescriptor {
     fn from(root: &'static fixed::MessageDescriptor) -> Self {
-        // The root is the first that is named.
+        // The root is the first message.
         Pool::from_generated(&[root]).message_at(0)
     }
 }
@@ -42,22 +43,22 @@ impl From<&'static fixed::MessageDescriptor> for MessageDescriptor {
 #[derive(Default)]
 struct Builder {
     schema: Schema,
-    /// By index; maps have no descriptor of their own.
-    found: Vec<Found>,
+    /// The source of each message, by index. Map entries have no descriptor.
+    sources: Vec<Source>,
     messages: BTreeMap<&'static str, u32>,
     enums: BTreeMap<&'static str, u32>,
 }
 
 #[derive(Clone, Copy)]
-enum Found {
+enum Source {
     Message(&'static fixed::MessageDescriptor),
     Entry(&'static [fixed::Kind; 2], bool),
 }
 
 impl Builder {
-    fn new_message(&mut self, full_name: &str, found: Found) -> u32 {
-        let index = self.found.len() as u32;
-        self.found.push(found);
+    fn new_message(&mut self, full_name: &str, found: Source) -> u32 {
+        let index = self.sources.len() as u32;
+        self.sources.push(found);
         self.schema.messages.push(MessageData::new(full_name));
         self.schema.symbols.insert(String::from(full_name), Symbol::Message(index));
         index
@@ -67,7 +68,7 @@ impl Builder {
         if let Some(index) = self.messages.get(message.name) {
             return *index;
         }
-        let index = self.new_message(message.name, Found::Message(message));
+        let index = self.new_message(message.name, Source::Message(message));
         self.messages.insert(message.name, index);
         index
     }
@@ -100,16 +101,16 @@ impl Builder {
             fixed::Kind::Double => Type::Double,
             fixed::Kind::Bool => Type::Bool,
             fixed::Kind::String => Type::String,
-            // A map of maps cannot be declared.
+            // A schema cannot contain a map of maps.
             fixed::Kind::Bytes | fixed::Kind::Map(_) => Type::Bytes,
             fixed::Kind::Enum(found) => Type::Enum(self.enumeration(found)),
             fixed::Kind::Message(found) => Type::Message(self.message(found())),
         }
     }
 
-    fn fill(&mut self, index: u32, found: Found) {
+    fn fill(&mut self, index: u32, found: Source) {
         match found {
-            Found::Message(message) => {
+            Source::Message(message) => {
                 for field in message.fields {
                     self.field(index, message.name, field);
                 }
@@ -122,17 +123,17 @@ impl Builder {
                     self.extension(index, extension);
                 }
             }
-            Found::Entry(kinds, utf8) => {
+            Source::Entry(kinds, utf8) => {
                 for (at, name) in ["key", "value"].into_iter().enumerate() {
                     let ty = self.ty(kinds[at]);
-                    let mut data = plain(index, name, at as u32 + 1, ty);
+                    let mut data = singular_field(index, name, at as u32 + 1, ty);
                     data.utf8 = utf8;
                     self.schema.messages[index as usize].fields.push(data);
                 }
                 self.schema.messages[index as usize].map_entry = true;
             }
         }
-        // Two fields of one number or name: the generator has none, and the first would be found.
+        // An error would mean two fields with one number or name. The generator prevents that.
         let _ = self.schema.messages[index as usize].index();
     }
 
@@ -140,17 +141,18 @@ impl Builder {
         let mut data = match field.kind {
             fixed::Kind::Map(kinds) => {
                 let name = format!("{scope}.{}Entry", json_name(&format!("_{}", field.name)));
-                let entry = self.new_message(&name, Found::Entry(kinds, field.utf8));
-                let mut data = plain(parent, field.name, field.number, Type::Message(entry));
+                let entry = self.new_message(&name, Source::Entry(kinds, field.utf8));
+                let mut data =
+                    singular_field(parent, field.name, field.number, Type::Message(entry));
                 data.map = true;
                 data
             }
             kind => {
                 let ty = self.ty(kind);
-                plain(parent, field.name, field.number, ty)
+                singular_field(parent, field.name, field.number, ty)
             }
         };
-        self.qualify(&mut data, scope, field);
+        self.set_properties(&mut data, scope, field);
         let message = &mut self.schema.messages[parent as usize];
         if let Some(name) = field.oneof {
             let known = message.oneofs.iter().position(|oneof| *oneof.name == *name);
@@ -166,11 +168,11 @@ impl Builder {
 
     fn extension(&mut self, parent: u32, extension: &fixed::FieldDescriptor) {
         let ty = self.ty(extension.kind);
-        let mut data = plain(parent, extension.name, extension.number, ty);
+        let mut data = singular_field(parent, extension.name, extension.number, ty);
         data.json_name = json_name(short(extension.name));
         data.extension = true;
         let scope = extension.name.rsplit_once('.').map_or("", |(scope, _)| scope);
-        self.qualify(&mut data, scope, extension);
+        self.set_properties(&mut data, scope, extension);
         let index = self.schema.extensions.len() as u32;
         if let Type::Message(ty) = ty
             && *self.schema.message(ty).full_name == *scope
@@ -185,8 +187,8 @@ impl Builder {
         self.schema.extensions.push(data);
     }
 
-    /// What a field is beside its type.
-    fn qualify(&self, data: &mut FieldData, scope: &str, field: &fixed::FieldDescriptor) {
+    /// Sets everything except the type.
+    fn set_properties(&self, data: &mut FieldData, scope: &str, field: &fixed::FieldDescriptor) {
         data.label = match (field.label, field.presence) {
             (fixed::Label::Repeated | fixed::Label::Packed, _) => Label::Repeated,
             (_, Presence::Required) => Label::Required,
@@ -199,14 +201,14 @@ impl Builder {
         data.utf8 = field.utf8;
         data.delimited = field.delimited && message && !data.map;
         if let (true, Type::Message(index)) = (data.delimited, data.ty) {
-            data.group_like =
-                group_like(short(field.name), scope, &self.schema.message(index).full_name);
+            data.is_proto2_group =
+                is_proto2_group(short(field.name), scope, &self.schema.message(index).full_name);
         }
     }
 }
 
 /// A singular field.
-fn plain(parent: u32, name: &str, number: u32, ty: Type) -> FieldData {
+fn singular_field(parent: u32, name: &str, number: u32, ty: Type) -> FieldData {
     FieldData {
         name: name.into(),
         json_name: json_name(name),
@@ -221,7 +223,7 @@ fn plain(parent: u32, name: &str, number: u32, ty: Type) -> FieldData {
         extension: false,
         oneof: None,
         parent,
-        group_like: false,
+        is_proto2_group: false,
         default: None,
     }
 }

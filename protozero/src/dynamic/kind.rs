@@ -1,11 +1,11 @@
-//! The types that fields have.
+//! The types of fields.
 
 use super::pool::{EnumDescriptor, MessageDescriptor};
 
-/// Type of a field. What an enum or message is told by is up to who asks: descriptors, unless said
-/// otherwise.
+/// Type of a field. The parameters represent enums and messages; by default these are their
+/// descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the names say what a schema says")]
+#[allow(missing_docs, reason = "named like the types of a schema")]
 pub enum Kind<E = EnumDescriptor, M = MessageDescriptor> {
     Int32,
     Int64,
@@ -26,16 +26,16 @@ pub enum Kind<E = EnumDescriptor, M = MessageDescriptor> {
     Message(M),
 }
 
-/// In the tables of a pool: by index.
+/// The types in the tables of a pool, where enums and messages are indices.
 pub(crate) type Type = Kind<u32, u32>;
 
 impl<E, M> Kind<E, M> {
-    /// Whether many values may share one length-delimited field.
+    /// Whether fields of this type can be packed.
     pub(crate) fn packable(&self) -> bool {
         !matches!(self, Self::String | Self::Bytes | Self::Message(_))
     }
 
-    /// The same, with enums and messages told otherwise.
+    /// Replaces the representation of enums and messages.
     pub(crate) fn map<F, N>(
         self,
         enumeration: impl FnOnce(E) -> F,

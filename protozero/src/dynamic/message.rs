@@ -1,4 +1,4 @@
-//! A message whose type is known at run time only.
+//! Messages of types that are known only at run time.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,35 +11,36 @@ use super::value::{MapKey, Value};
 use crate::decode::limits::DEPTH_MAX;
 use crate::unknown::UnknownFields;
 
-/// Most levels of messages below a root: what a decoder takes, nobody should be able to surpass.
+/// Maximum levels below a root message, the same as for decoding.
 pub(crate) const LEVEL_MAX: u8 = DEPTH_MAX as u8;
 
-/// A message of a type out of a [`Pool`](super::Pool): a value per field that is present, and what
-/// the type does not know.
+/// A message of a type of a [`Pool`](super::Pool): a value for each field that is set, and the
+/// unknown fields.
 ///
-/// Fields are named by number, by name (an extension by `[its.full.name]`) or by descriptor.
-/// At most 100 messages stand in each other, as in everything that decodes them. Who stacks more by
-/// swapping messages with `mem::swap` can clone, compare and drop them, and ask what is missing;
-/// encoding them is an error, and text shows what lies deeper as `...`, which no parser takes.
-/// Whatever there is, nothing that walks over a message runs out of stack.
+/// Fields are selected by number, by name (an extension by `[its.full.name]`) or by descriptor. A
+/// message has at most 100 levels, as in all decoders. A program can exceed this with `mem::swap`:
+/// such a message can be cloned, compared, dropped and searched for missing fields. Encoding it is
+/// an error, and its text has `...` at the limit, which no parser accepts. No operation overflows
+/// the stack.
 pub struct DynamicMessage {
     pub(crate) descriptor: MessageDescriptor,
-    /// Levels above it, or more if it was taken out of somewhere.
+    /// Number of levels above this message. It may be too high if the message was taken out of
+    /// another.
     pub(crate) level: u8,
-    /// Present fields and known extensions by number. Neither empty lists nor, where absence
-    /// cannot be told from it, zero.
+    /// Set fields and known extensions, by number. Empty lists are not stored, nor zeros of fields
+    /// without presence.
     pub(crate) fields: BTreeMap<u32, Value>,
     pub(crate) unknown: UnknownFields,
-    /// Per oneof, sorted, the number of the member that was set last.
+    /// The last set member of each oneof, as (oneof, number), sorted.
     pub(super) chosen: Vec<(u32, u32)>,
 }
 
-/// How to name a field.
+/// Selects a field.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldKey<'k> {
     /// By its number.
     Number(u32),
-    /// By its name; an extension by its full name in brackets.
+    /// By name; for an extension the full name in brackets.
     Name(&'k str),
     /// By its descriptor.
     Field(&'k FieldDescriptor),
@@ -69,18 +70,18 @@ impl<'k> From<&'k FieldDescriptor> for FieldKey<'k> {
 pub enum SetError {
     /// The message has no such field.
     NoField,
-    /// The field is of another type, holds one value instead of many, or its enum is closed and
-    /// has no such number.
+    /// The value has another type, is one value instead of many or many instead of one, or is not
+    /// in the closed enum.
     WrongType,
-    /// More than 100 messages would stand in each other.
+    /// The message would have more than 100 levels.
     TooDeep,
 }
 
 impl fmt::Display for SetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoField => "no such field",
-            Self::WrongType => "the field takes no such value",
+            Self::NoField => "the message has no such field",
+            Self::WrongType => "the value does not fit the field",
             Self::TooDeep => "messages nested too deeply",
         })
     }
@@ -101,7 +102,7 @@ impl DynamicMessage {
         }
     }
 
-    /// An empty message below this one.
+    /// An empty message one level below this one.
     pub(crate) fn child(&self, index: u32) -> Result<Self, SetError> {
         let level = self.level.checked_add(1).filter(|level| *level <= LEVEL_MAX);
         let level = level.ok_or(SetError::TooDeep)?;
@@ -110,31 +111,31 @@ impl DynamicMessage {
         Ok(child)
     }
 
-    /// Its type.
+    /// The type of the message.
     #[must_use]
     pub fn descriptor(&self) -> &MessageDescriptor {
         &self.descriptor
     }
 
-    /// Fields and extensions that are present, by number.
+    /// The fields and extensions that are set, in the order of numbers.
     pub fn fields(&self) -> impl Iterator<Item = (FieldDescriptor, &Value)> {
         self.fields
             .iter()
             .filter_map(|(number, value)| Some((self.descriptor.field_by_number(*number)?, value)))
     }
 
-    /// What the type does not know, as it came.
+    /// The unknown fields, in encoded form.
     #[must_use]
     pub fn unknown_fields(&self) -> &UnknownFields {
         &self.unknown
     }
 
-    /// The same, to forget or add to it.
+    /// The unknown fields, for changes.
     pub fn unknown_fields_mut(&mut self) -> &mut UnknownFields {
         &mut self.unknown
     }
 
-    /// True if nothing is present, known or not.
+    /// True if there are no fields, neither known nor unknown.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.unknown.is_empty()
@@ -163,42 +164,41 @@ impl DynamicMessage {
         }
     }
 
-    /// The value of a field that is present.
+    /// The value of a field, if it is set.
     #[must_use]
     pub fn get<'k>(&self, key: impl Into<FieldKey<'k>>) -> Option<&Value> {
         self.fields.get(&self.number(key)?)
     }
 
-    /// True if the field is present: set to anything at all, or, where the schema does not tell
-    /// absence from the default, to something else than that.
+    /// True if the field is set. A field without presence is set if it differs from its default.
     #[must_use]
     pub fn has<'k>(&self, key: impl Into<FieldKey<'k>>) -> bool {
         self.get(key).is_some()
     }
 
-    /// Makes the field absent and returns what it held.
+    /// Removes a field and returns its value.
     pub fn clear<'k>(&mut self, key: impl Into<FieldKey<'k>>) -> Option<Value> {
         let number = self.number(key)?;
         self.fields.remove(&number)
     }
 
-    /// Sets a field. Other members of its oneof become absent; so does the field itself if `value`
-    /// is an empty list, or a default that cannot be told from absence.
+    /// Sets a field and removes the other members of its oneof. An empty list, or a default value
+    /// in a field without presence, removes the field.
     ///
     /// # Errors
-    /// [`SetError`] if there is no such field or it does not take such a value.
+    /// [`SetError`] if there is no such field, or the value does not fit it.
     pub fn set<'k>(
         &mut self,
         key: impl Into<FieldKey<'k>>,
         value: impl Into<Value>,
     ) -> Result<(), SetError> {
-        self.change(key, value.into(), accepts, Self::put)
+        self.checked_store(key, value.into(), accepts, Self::put)
     }
 
     /// Adds an element to a repeated field.
     ///
     /// # Errors
-    /// [`SetError`] if there is no such field or it does not take such an element.
+    /// [`SetError`] if there is no such field, or the element does not fit it.
     pub fn push<'k>(
         &mut self,
         key: impl Into<FieldKey<'k>>,
@@ -207,10 +207,10 @@ impl DynamicMessage {
         let element = |schema: &Schema, field: &FieldData, value: &Value| {
             field.repeated() && !field.map && value.fits(schema, field.ty)
         };
-        self.change(key, value.into(), element, Self::add)
+        self.checked_store(key, value.into(), element, Self::add)
     }
 
-    fn change<'k>(
+    fn checked_store<'k>(
         &mut self,
         key: impl Into<FieldKey<'k>>,
         mut value: Value,
@@ -222,15 +222,15 @@ impl DynamicMessage {
         if !fits(&pool.0, field, &value) {
             return Err(SetError::WrongType);
         }
-        adopt(&mut value, self.level)?;
+        set_levels(&mut value, self.level)?;
         store(self, field, value);
         Ok(())
     }
 
-    /// Adds an entry to a map, or replaces it.
+    /// Adds or replaces an entry of a map.
     ///
     /// # Errors
-    /// [`SetError`] if there is no such field or it does not take such a key or value.
+    /// [`SetError`] if there is no such field, or the key or value does not fit it.
     pub fn insert<'k>(
         &mut self,
         key: impl Into<FieldKey<'k>>,
@@ -242,20 +242,20 @@ impl DynamicMessage {
         if !fits_entry(&pool.0, field, &map_key, &value) {
             return Err(SetError::WrongType);
         }
-        // The entry is a message as well.
+        // The entry is a level, too.
         if self.level >= LEVEL_MAX {
             return Err(SetError::TooDeep);
         }
-        adopt(&mut value, self.level + 1)?;
+        set_levels(&mut value, self.level + 1)?;
         self.add_entry(field.number, map_key, value);
         Ok(())
     }
 
-    /// The message in a singular field, made if it is absent.
+    /// The message in a singular field. Adds an empty message if the field is not set.
     ///
     /// # Errors
-    /// [`SetError`] if there is no such field, it holds no single message, or that would lie too
-    /// deep.
+    /// [`SetError`] if there is no such field, it is not a singular message, or the message would
+    /// be too deep.
     pub fn message_mut<'k>(&mut self, key: impl Into<FieldKey<'k>>) -> Result<&mut Self, SetError> {
         let pool = self.descriptor.pool.clone();
         let field = self.find(&pool.0, key)?;
@@ -268,10 +268,10 @@ impl DynamicMessage {
         key: impl Into<FieldKey<'k>>,
     ) -> Result<&'s FieldData, SetError> {
         let number = self.number(key).ok_or(SetError::NoField)?;
-        schema.numbered(self.descriptor.index, number).ok_or(SetError::NoField)
+        schema.field_by_number(self.descriptor.index, number).ok_or(SetError::NoField)
     }
 
-    /// Stores a value known to fit.
+    /// Stores a value that fits the field.
     pub(crate) fn put(&mut self, field: &FieldData, value: Value) {
         self.close_oneof(field);
         if value.is_zero() && (!field.presence || field.repeated()) {
@@ -281,7 +281,7 @@ impl DynamicMessage {
         }
     }
 
-    /// Adds an element known to fit.
+    /// Adds an element that fits the field.
     pub(crate) fn add(&mut self, field: &FieldData, value: Value) {
         let slot = self.fields.entry(field.number).or_insert_with(|| Value::List(Vec::new()));
         if let Value::List(values) = slot {
@@ -289,7 +289,7 @@ impl DynamicMessage {
         }
     }
 
-    /// Adds an entry known to fit; how many there were, if it is one more.
+    /// Adds an entry that fits the field. Returns the previous number of entries if the key is new.
     pub(crate) fn add_entry(&mut self, number: u32, key: MapKey, value: Value) -> Option<usize> {
         let slot = self.fields.entry(number).or_insert_with(|| Value::Map(BTreeMap::new()));
         let Value::Map(entries) = slot else { return None };
@@ -298,7 +298,7 @@ impl DynamicMessage {
         (entries.len() > before).then_some(before)
     }
 
-    /// The message in a singular field, made if it is absent.
+    /// The message in a singular field. Adds an empty message if the field is not set.
     pub(crate) fn open(&mut self, field: &FieldData) -> Result<&mut Self, SetError> {
         let Type::Message(index) = field.ty else { return Err(SetError::WrongType) };
         if field.repeated() {
@@ -315,10 +315,10 @@ impl DynamicMessage {
         }
     }
 
-    /// Makes the members of the oneof of `field` absent, but for `field`.
+    /// Removes the other members of the oneof of `field`.
     fn close_oneof(&mut self, field: &FieldData) {
         let Some(oneof) = field.oneof else { return };
-        // Of the members at most the one set last is present.
+        // Only the last set member can be present.
         match self.chosen.binary_search_by_key(&oneof, |chosen| chosen.0) {
             Ok(at) => {
                 let last = core::mem::replace(&mut self.chosen[at].1, field.number);
@@ -331,8 +331,8 @@ impl DynamicMessage {
     }
 }
 
-/// Counts the levels of the messages in `value`, which comes into a message of `level`.
-fn adopt(value: &mut Value, level: u8) -> Result<(), SetError> {
+/// Sets the levels of all messages in `value`, which becomes part of a message at `level`.
+fn set_levels(value: &mut Value, level: u8) -> Result<(), SetError> {
     let mut todo: Vec<(&mut Value, u8)> = Vec::new();
     todo.push((value, level));
     while let Some((value, level)) = todo.pop() {
@@ -349,7 +349,7 @@ fn adopt(value: &mut Value, level: u8) -> Result<(), SetError> {
                 let nested = values.iter_mut().filter(|v| matches!(v, Value::Message(_)));
                 todo.extend(nested.map(|value| (value, level)));
             }
-            // An entry is a message as well.
+            // An entry is a level, too.
             Value::Map(entries) => {
                 if level >= LEVEL_MAX && !entries.is_empty() {
                     return Err(SetError::TooDeep);
@@ -363,7 +363,7 @@ fn adopt(value: &mut Value, level: u8) -> Result<(), SetError> {
     Ok(())
 }
 
-/// Whether a field may hold this.
+/// Whether `value` fits `field`.
 fn accepts(schema: &Schema, field: &FieldData, value: &Value) -> bool {
     match value {
         Value::Map(entries) => {
@@ -379,12 +379,12 @@ fn accepts(schema: &Schema, field: &FieldData, value: &Value) -> bool {
 
 fn fits_entry(schema: &Schema, field: &FieldData, key: &MapKey, value: &Value) -> bool {
     let Some(entry) = field.entry() else { return false };
-    let part = |number| schema.numbered(entry, number);
+    let part = |number| schema.field_by_number(entry, number);
     let fits = |number, value: &Value| part(number).is_some_and(|p| value.fits(schema, p.ty));
     fits(1, &key.clone().into()) && fits(2, value)
 }
 
-/// In one line of the text format, unknown fields by number.
+/// Prints the text format in one line, with unknown fields.
 impl fmt::Debug for DynamicMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = crate::text::PrintOptions {

@@ -1,4 +1,4 @@
-//! Messages whose types are known at run time only.
+//! Messages of types that are known only at run time.
 //!
 //! ```text
 //!  FileDescriptorSet ──Pool::decode──────────┐
@@ -7,10 +7,10 @@
 //!       wire bytes ◀──decode, encode──▶ DynamicMessage ◀──from_text, to_text──▶ text
 //! ```
 //!
-//! A [`Pool`] holds a schema with everything resolved. A [`DynamicMessage`] holds a [`Value`] per
-//! field that is present; decoding and encoding follow protobuf to the letter, unknown fields,
-//! extensions, groups, closed enums and map entries included. The text format is made of nothing
-//! else, so generated messages are read and printed by way of their descriptors.
+//! A [`Pool`] contains a resolved schema. A [`DynamicMessage`] contains a [`Value`] for each field
+//! that is set. Decoding and encoding follow protobuf exactly, also for unknown fields, extensions,
+//! groups, closed enums and map entries. The text format works on dynamic messages only: generated
+//! messages are parsed and printed through their descriptors.
 //!
 //! ```
 //! # #[cfg(feature = "dynamic")] {

@@ -1,14 +1,14 @@
-//! Paths into a message: `config.buffers[0].size_kb`.
+//! Paths to values in a message: `config.buffers[0].size_kb`.
 
 use super::DynamicMessage;
 use super::value::{MapKey, Value};
 
 impl DynamicMessage {
-    /// The value at `path`, if everything on the way is present.
+    /// The value at `path`; `None` if a part of the path is not set.
     ///
-    /// A path is made of field names with points between them; an extension is `[its.full.name]`.
-    /// Behind a repeated field stands an index, behind a map a key: `names[0]`, `sizes["a"].kb`,
-    /// `by_id[-7]`. In the quotes everything up to the next `"]` is the key.
+    /// A path consists of field names, separated by points. An extension is `[its.full.name]`. A
+    /// repeated field is followed by an index, a map by a key: `names[0]`, `sizes["a"].kb`,
+    /// `by_id[-7]`. A key in quotes ends at the next `"]`.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Value> {
         let mut message = self;
@@ -42,7 +42,7 @@ impl DynamicMessage {
     }
 }
 
-/// `text` as a key of the kind that `other` is.
+/// Parses `text` as a key of the same type as `other`.
 fn key(other: &MapKey, text: &str) -> Option<MapKey> {
     Some(match other {
         MapKey::Bool(_) => MapKey::Bool(text.parse().ok()?),

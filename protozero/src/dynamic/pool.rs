@@ -1,4 +1,4 @@
-//! The pool and the handles it gives out.
+//! The pool of a schema, and its descriptors.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -8,15 +8,16 @@ use super::schema::short;
 use super::schema::{EnumData, FieldAt, FieldData, Label, MessageData, OneofData, Schema, Symbol};
 use super::value::Value;
 
-/// All messages, enums and extensions of a schema. Cheap to clone; handles keep it alive.
+/// All messages, enums and extensions of a schema. Cloning is cheap, and descriptors keep the pool
+/// alive.
 ///
-/// Each pool has types of its own: those of two pools never equal each other, nor do their messages,
-/// even if both were made of one schema.
+/// Types and messages of different pools are never equal, even if both pools are built from one
+/// schema.
 #[derive(Clone)]
 pub struct Pool(pub(crate) Arc<Schema>);
 
 impl Pool {
-    /// The message with this full name (no leading dot).
+    /// The message with this full name (without a leading dot).
     #[must_use]
     pub fn message(&self, full_name: &str) -> Option<MessageDescriptor> {
         match self.0.symbols.get(full_name)? {
@@ -43,7 +44,7 @@ impl Pool {
         }
     }
 
-    /// All messages, nested ones and those of map entries included.
+    /// All messages, including nested messages and map entries.
     pub fn messages(&self) -> impl Iterator<Item = MessageDescriptor> + '_ {
         (0..self.0.messages.len() as u32).map(|index| self.message_at(index))
     }
@@ -57,7 +58,7 @@ impl Pool {
     }
 }
 
-/// How much there is; the schema itself would fill pages.
+/// Shows only the number of elements.
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (messages, enums) = (self.0.messages.len(), self.0.enums.len());
@@ -97,49 +98,49 @@ impl MessageDescriptor {
         self.pool.0.message(self.index)
     }
 
-    /// The pool it belongs to.
+    /// The pool of this message.
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// `pkg.Outer.Inner`.
+    /// Full name, such as `pkg.Outer.Inner`.
     #[must_use]
     pub fn full_name(&self) -> &str {
         &self.data().full_name
     }
 
-    /// `Inner`.
+    /// Last part of the name, such as `Inner`.
     #[must_use]
     pub fn name(&self) -> &str {
         self.data().name()
     }
 
-    /// True for what a map field repeats on the wire.
+    /// True for the entry message of a map field.
     #[must_use]
     pub fn is_map_entry(&self) -> bool {
         self.data().map_entry
     }
 
-    /// Its own fields in order of declaration.
+    /// The fields in order of declaration, without extensions.
     pub fn fields(&self) -> impl Iterator<Item = FieldDescriptor> + '_ {
         (0..self.data().fields.len() as u32)
             .map(|index| self.pool.field_at(FieldAt::Field(self.index, index)))
     }
 
-    /// The extensions the pool knows for it, by number.
+    /// The extensions of this message in the pool, in the order of numbers.
     pub fn extensions(&self) -> impl Iterator<Item = FieldDescriptor> + '_ {
         let found = self.data().extensions.values();
         found.map(|index| self.pool.field_at(FieldAt::Extension(*index)))
     }
 
-    /// Its choices; those that stand for proto3's `optional` are left out.
+    /// The oneofs, without those that proto3 uses for `optional`.
     pub fn oneofs(&self) -> impl Iterator<Item = OneofDescriptor> + '_ {
         (0..self.data().oneofs.len() as u32)
             .map(|oneof| OneofDescriptor { message: self.clone(), oneof })
     }
 
-    /// The field called `name`.
+    /// The field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<FieldDescriptor> {
         let index = self.data().by_name(name)?;
@@ -149,7 +150,7 @@ impl MessageDescriptor {
     /// The field or extension with this number.
     #[must_use]
     pub fn field_by_number(&self, number: u32) -> Option<FieldDescriptor> {
-        self.pool.0.at_number(self.index, number).map(|at| self.pool.field_at(at))
+        self.pool.0.position_by_number(self.index, number).map(|at| self.pool.field_at(at))
     }
 }
 
@@ -167,100 +168,101 @@ impl FieldDescriptor {
         self.pool.0.field(self.at)
     }
 
-    /// Its name; of an extension the last part of the full one.
+    /// Name; for an extension the last part of its full name.
     #[must_use]
     pub fn name(&self) -> &str {
         short(&self.data().name)
     }
 
-    /// Of a field its name, of an extension the full one, as it stands in brackets in text.
+    /// The name in the text format: for an extension its full name, which the text format puts in
+    /// brackets.
     #[must_use]
     pub fn full_name(&self) -> &str {
         &self.data().name
     }
 
-    /// Its name in JSON.
+    /// Name in JSON.
     #[must_use]
     pub fn json_name(&self) -> &str {
         &self.data().json_name
     }
 
-    /// Its number.
+    /// Field number.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.data().number
     }
 
-    /// Its type; of a map the message of an entry.
+    /// Type; for a map the entry message.
     #[must_use]
     pub fn kind(&self) -> Kind {
         let enumeration = |index| EnumDescriptor { pool: self.pool.clone(), index };
         self.data().ty.map(enumeration, |index| self.pool.message_at(index))
     }
 
-    /// The message it is a field of: of an extension the one that is extended.
+    /// The message that contains this field; for an extension the extended message.
     #[must_use]
     pub fn containing_message(&self) -> MessageDescriptor {
         self.pool.message_at(self.data().parent)
     }
 
-    /// The choice it belongs to.
+    /// The oneof of this field.
     #[must_use]
     pub fn containing_oneof(&self) -> Option<OneofDescriptor> {
         let oneof = self.data().oneof?;
         Some(OneofDescriptor { message: self.containing_message(), oneof })
     }
 
-    /// It holds many values; maps do as well.
+    /// True for repeated fields and maps.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.data().repeated()
     }
 
-    /// It is a map.
+    /// True for maps.
     #[must_use]
     pub fn is_map(&self) -> bool {
         self.data().map
     }
 
-    /// It is written as one run.
+    /// True if elements are encoded as one packed field.
     #[must_use]
     pub fn is_packed(&self) -> bool {
         self.data().packed
     }
 
-    /// It is framed by a pair of tags instead of a length: a group.
+    /// True if the message is encoded as a group.
     #[must_use]
     pub fn is_delimited(&self) -> bool {
         self.data().delimited
     }
 
-    /// The schema wants it always there.
+    /// True for required fields.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.data().label == Label::Required
     }
 
-    /// It is an extension.
+    /// True for extensions.
     #[must_use]
     pub fn is_extension(&self) -> bool {
         self.data().extension
     }
 
-    /// Its absence can be told from its default.
+    /// True if a missing field differs from one with the default value.
     #[must_use]
     pub fn has_presence(&self) -> bool {
         self.data().presence
     }
 
-    /// What it reads as when it is absent: `None` for messages.
+    /// The value of a missing field; `None` for messages.
     #[must_use]
     pub fn default_value(&self) -> Option<Value> {
         Value::default_of(&self.pool.0, self.data())
     }
 }
 
-/// A choice of a message.
+/// A oneof of a message.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OneofDescriptor {
     message: MessageDescriptor,
@@ -272,13 +274,13 @@ impl OneofDescriptor {
         &self.message.data().oneofs[self.oneof as usize]
     }
 
-    /// Its name.
+    /// Name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.data().name
     }
 
-    /// Its members in order of declaration.
+    /// The members in order of declaration.
     pub fn fields(&self) -> impl Iterator<Item = FieldDescriptor> + '_ {
         let message = &self.message;
         let at = |index: &u32| FieldAt::Field(message.index, *index);
@@ -306,13 +308,13 @@ impl EnumDescriptor {
         self.pool.0.enumeration(self.index)
     }
 
-    /// `pkg.Outer.Kind`.
+    /// Full name, such as `pkg.Outer.Kind`.
     #[must_use]
     pub fn full_name(&self) -> &str {
         &self.data().full_name
     }
 
-    /// `Kind`.
+    /// Last part of the name, such as `Kind`.
     #[must_use]
     pub fn name(&self) -> &str {
         short(self.full_name())
@@ -323,13 +325,13 @@ impl EnumDescriptor {
         self.data().values.iter().map(|(name, number)| (&**name, *number))
     }
 
-    /// Numbers without a name are no values.
+    /// True if only numbers with a name are valid.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.data().closed
     }
 
-    /// The number called `name`.
+    /// The number with this name.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<i32> {
         self.data().number(name)

@@ -1,7 +1,7 @@
-//! `google/protobuf/descriptor.proto`, as far as it bears on the encoding: a schema as messages.
+//! The parts of `google/protobuf/descriptor.proto` that affect the encoding, as messages.
 //!
-//! Numbers and names are those of protobuf. Enums are plain numbers here: what they mean is checked
-//! where they are used.
+//! Names and numbers are those of protobuf. Enums are plain numbers, which the code that uses them
+//! checks.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -56,7 +56,7 @@ pub(super) struct DescriptorProto {
     pub(super) reserved_name: Vec<String>,
 }
 
-/// Numbers; `end` is past the last.
+/// A range of numbers without its `end`.
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 pub(super) struct Range {
     #[pb(int32, 1)]

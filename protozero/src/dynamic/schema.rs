@@ -1,4 +1,4 @@
-//! The tables behind a [`Pool`](super::Pool): everything resolved, references are indices.
+//! The tables of a [`Pool`](super::Pool). All names are resolved, and references are indices.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::Value;
 pub(crate) use super::kind::Type;
 
-/// What a full name stands for.
+/// The element with a full name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Symbol {
     Message(u32),
@@ -16,7 +16,7 @@ pub(crate) enum Symbol {
     Extension(u32),
 }
 
-/// How often a field may stand.
+/// How often a field may occur.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Label {
     Optional,
@@ -27,29 +27,29 @@ pub(crate) enum Label {
 /// A field or an extension.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldData {
-    /// Of an extension the full name.
+    /// For an extension the full name.
     pub(crate) name: Box<str>,
     pub(crate) json_name: Box<str>,
     pub(crate) number: u32,
     pub(crate) ty: Type,
     pub(crate) label: Label,
-    /// Absence can be told from the default.
+    /// A missing field differs from one with the default value.
     pub(crate) presence: bool,
-    /// Written as one run.
+    /// Elements are encoded as one packed field.
     pub(crate) packed: bool,
-    /// Framed by tags.
+    /// Encoded as a group.
     pub(crate) delimited: bool,
-    /// Must be UTF-8, or the message is malformed.
+    /// Text that is not UTF-8 makes the message malformed.
     pub(crate) utf8: bool,
-    /// A map: its type is the message of an entry.
+    /// A map: its type is the entry message.
     pub(crate) map: bool,
     pub(crate) extension: bool,
-    /// Index into the oneofs of its message.
+    /// Index in the oneofs of its message.
     pub(crate) oneof: Option<u32>,
-    /// Message it is a field of.
+    /// Index of its message.
     pub(crate) parent: u32,
-    /// A group of the old kind, which text calls by the name of its type.
-    pub(crate) group_like: bool,
+    /// A proto2 group, which the text format calls by the name of its type.
+    pub(crate) is_proto2_group: bool,
     pub(crate) default: Option<Value>,
 }
 
@@ -67,7 +67,7 @@ impl FieldData {
     }
 }
 
-/// Members of a choice.
+/// The members of a oneof.
 #[derive(Clone, Debug)]
 pub(crate) struct OneofData {
     pub(crate) name: Box<str>,
@@ -75,10 +75,10 @@ pub(crate) struct OneofData {
     pub(crate) fields: Vec<u32>,
 }
 
-/// Where a field of a message is found.
+/// Position of a field in the tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum FieldAt {
-    /// Message and index in it.
+    /// Index of the message, and of the field in it.
     Field(u32, u32),
     /// Index of the extension.
     Extension(u32),
@@ -88,23 +88,23 @@ pub(crate) enum FieldAt {
 #[derive(Clone, Debug)]
 pub(crate) struct MessageData {
     pub(crate) full_name: Box<str>,
-    /// In order of declaration.
+    /// Fields in order of declaration.
     pub(crate) fields: Vec<FieldData>,
-    /// Numbers with the indices of their fields, sorted.
+    /// Numbers and indices of the fields, sorted.
     by_number: Vec<(u32, u32)>,
-    /// Indices sorted by name.
+    /// Indices of the fields, sorted by name.
     by_name: Vec<u32>,
     pub(crate) oneofs: Vec<OneofData>,
-    /// Numbers to indices of extensions.
+    /// Indices of the extensions, by number.
     pub(crate) extensions: BTreeMap<u32, u32>,
-    /// Of a message set: types to the extensions that they declare for themselves.
+    /// For a message set: the extension that each member type declares in itself, by type.
     pub(crate) members: BTreeMap<u32, u32>,
-    /// Numbers for extensions, sorted; the second is past the end.
+    /// Number ranges for extensions, sorted. The end is not part of a range.
     pub(crate) extension_ranges: Vec<(u32, u32)>,
-    /// Sorted.
+    /// Sorted names.
     pub(crate) reserved_names: Vec<Box<str>>,
     pub(crate) map_entry: bool,
-    /// The ancient framing in which every extension is a group of a number and a message.
+    /// Uses the old encoding in which each extension is a group of a type number and a message.
     pub(crate) message_set: bool,
 }
 
@@ -129,8 +129,8 @@ impl MessageData {
         short(&self.full_name)
     }
 
-    /// Builds the tables; says which field repeats a number or a name.
-    pub(crate) fn index(&mut self) -> Result<(), Clash> {
+    /// Builds the tables; returns a field with a repeated number or name.
+    pub(crate) fn index(&mut self) -> Result<(), Duplicate> {
         let indices = 0..self.fields.len() as u32;
         self.by_number = self.fields.iter().map(|f| f.number).zip(indices.clone()).collect();
         self.by_number.sort_unstable();
@@ -139,16 +139,16 @@ impl MessageData {
         self.by_name = indices.collect();
         self.by_name.sort_unstable_by(|a, b| name(a).cmp(name(b)).then(a.cmp(b)));
         if let Some(pair) = self.by_number.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(Clash::Number(pair[1].1));
+            return Err(Duplicate::Number(pair[1].1));
         }
         match self.by_name.windows(2).find(|pair| name(&pair[0]) == name(&pair[1])) {
-            Some(pair) => Err(Clash::Name(pair[1])),
+            Some(pair) => Err(Duplicate::Name(pair[1])),
             None => Ok(()),
         }
     }
 
     pub(crate) fn by_number(&self, number: u32) -> Option<u32> {
-        // Most messages number their fields without gaps.
+        // Most messages have numbers without gaps.
         let near = (number as usize).wrapping_sub(1);
         if let Some(&(found, index)) = self.by_number.get(near)
             && found == number
@@ -166,8 +166,8 @@ impl MessageData {
     }
 }
 
-/// What two fields of a message share: the index of the later one.
-pub(crate) enum Clash {
+/// What two fields have in common, with the index of the later one.
+pub(crate) enum Duplicate {
     Number(u32),
     Name(u32),
 }
@@ -176,11 +176,11 @@ pub(crate) enum Clash {
 #[derive(Clone, Debug)]
 pub(crate) struct EnumData {
     pub(crate) full_name: Box<str>,
-    /// In order of declaration.
+    /// Names and numbers in order of declaration.
     pub(crate) values: Vec<(Box<str>, i32)>,
     pub(crate) closed: bool,
     by_name: Vec<u32>,
-    /// Of several names of a number the first comes first.
+    /// Indices sorted by number; the first name of a number comes first.
     by_number: Vec<u32>,
 }
 
@@ -195,15 +195,15 @@ impl EnumData {
         Self { full_name, values, closed, by_name, by_number }
     }
 
-    /// The name that stands twice.
-    pub(crate) fn twice(&self) -> Option<&str> {
+    /// A name that occurs twice.
+    pub(crate) fn duplicate_name(&self) -> Option<&str> {
         let name = |index: u32| &*self.values[index as usize].0;
         let pair = self.by_name.windows(2).find(|pair| name(pair[0]) == name(pair[1]))?;
         Some(name(pair[0]))
     }
 
-    /// The number that stands twice.
-    pub(crate) fn alias(&self) -> Option<i32> {
+    /// A number that occurs twice.
+    pub(crate) fn duplicate_number(&self) -> Option<i32> {
         let number = |index: u32| self.values[index as usize].1;
         let pair = self.by_number.windows(2).find(|pair| number(pair[0]) == number(pair[1]))?;
         Some(number(pair[0]))
@@ -222,13 +222,13 @@ impl EnumData {
         (*found == number).then_some(name)
     }
 
-    /// What an absent field reads as.
+    /// The value of a missing field.
     pub(crate) fn default(&self) -> i32 {
         self.values.first().map_or(0, |value| value.1)
     }
 }
 
-/// All that a pool knows.
+/// All elements of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     pub(crate) messages: Vec<MessageData>,
@@ -253,8 +253,8 @@ impl Schema {
         }
     }
 
-    /// The field or extension of `message` with this number.
-    pub(crate) fn at_number(&self, message: u32, number: u32) -> Option<FieldAt> {
+    /// The position of the field or extension of `message` with this number.
+    pub(crate) fn position_by_number(&self, message: u32, number: u32) -> Option<FieldAt> {
         let data = self.message(message);
         if let Some(index) = data.by_number(number) {
             return Some(FieldAt::Field(message, index));
@@ -262,12 +262,12 @@ impl Schema {
         data.extensions.get(&number).map(|index| FieldAt::Extension(*index))
     }
 
-    /// The same, where a field known to exist is looked at.
-    pub(crate) fn numbered(&self, message: u32, number: u32) -> Option<&FieldData> {
-        self.at_number(message, number).map(|at| self.field(at))
+    /// The field or extension of `message` with this number.
+    pub(crate) fn field_by_number(&self, message: u32, number: u32) -> Option<&FieldData> {
+        self.position_by_number(message, number).map(|at| self.field(at))
     }
 
-    /// What a `.proto` calls the type: `uint32`, or a full name.
+    /// The name of the type in a `.proto` file: `uint32`, or a full name.
     pub(crate) fn type_name(&self, ty: Type) -> &str {
         match ty {
             Type::Int32 => "int32",
@@ -291,9 +291,9 @@ impl Schema {
     }
 }
 
-/// Whether a delimited field is what proto2 writes as `group Name = 1 { ... }`: called as its type in
-/// lower case, and that declared beside it.
-pub(crate) fn group_like(field: &str, scope: &str, ty: &str) -> bool {
+/// Whether a delimited field has the form of a proto2 `group Name = 1 { ... }`: its name is that of
+/// its type in lower case, and the type is declared in the same scope.
+pub(crate) fn is_proto2_group(field: &str, scope: &str, ty: &str) -> bool {
     let beside = match ty.rsplit_once('.') {
         Some((outer, _)) => outer == scope,
         None => scope.is_empty(),
@@ -303,7 +303,7 @@ pub(crate) fn group_like(field: &str, scope: &str, ty: &str) -> bool {
         && !field.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// The name of a field in JSON, unless the schema gives another: `a_b` is `aB`.
+/// The default JSON name of a field: `a_b` becomes `aB`.
 pub(crate) fn json_name(name: &str) -> Box<str> {
     let mut json = String::new();
     let mut upper = false;

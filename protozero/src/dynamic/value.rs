@@ -1,4 +1,4 @@
-//! What a field of a dynamic message holds.
+//! The values of fields in dynamic messages.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use super::DynamicMessage;
 use super::schema::{FieldData, Schema, Type};
 
-/// A value. Which variant a field takes follows from its type alone: the narrow integers are
-/// `I32` and `U32` whatever their encoding.
+/// A value. The variant depends only on the type of the field, not on its encoding: all 32-bit
+/// integers are `I32` or `U32`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// `bool`
@@ -36,7 +36,7 @@ pub enum Value {
     Message(Box<DynamicMessage>),
     /// A repeated field.
     List(Vec<Self>),
-    /// A map; sorted, so that the same map is always written alike.
+    /// A map, sorted by key, so that equal maps have equal bytes.
     Map(BTreeMap<MapKey, Self>),
 }
 
@@ -103,7 +103,7 @@ impl Value {
     views! {
         /// A `bool`.
         as_bool -> bool { Self::Bool(value) => *value, }
-        /// Any integer or enum that fits.
+        /// Any integer or enum that fits an `i64`.
         as_i64 -> i64 {
             Self::I32(value) | Self::Enum(value) => i64::from(*value),
             Self::I64(value) => *value,
@@ -136,7 +136,7 @@ impl Value {
         as_map -> &BTreeMap<MapKey, Self> { Self::Map(entries) => entries, }
     }
 
-    /// The key with this value, if it is of a type that keys may have.
+    /// Converts this value to a map key, if its type can be one.
     #[must_use]
     pub fn into_key(self) -> Option<MapKey> {
         Some(match self {
@@ -150,7 +150,7 @@ impl Value {
         })
     }
 
-    /// Zero, nothing, the first value of an enum; `None` for messages.
+    /// The zero value: 0, empty, or the first value of an enum. `None` for messages.
     pub(crate) fn zero(schema: &Schema, ty: Type) -> Option<Self> {
         Some(match ty {
             Type::Int32 | Type::Sint32 | Type::Sfixed32 => Self::I32(0),
@@ -167,7 +167,7 @@ impl Value {
         })
     }
 
-    /// What an absent field reads as.
+    /// The value of a missing field.
     pub(crate) fn default_of(schema: &Schema, field: &FieldData) -> Option<Self> {
         match &field.default {
             _ if field.map => Some(Self::Map(BTreeMap::new())),
@@ -177,7 +177,7 @@ impl Value {
         }
     }
 
-    /// Whether a field without presence leaves this out. A negative zero is another number.
+    /// Whether a field without presence omits this value. Negative zero is not omitted.
     pub(crate) fn is_zero(&self) -> bool {
         match self {
             Self::Bool(value) => !value,
@@ -195,7 +195,7 @@ impl Value {
         }
     }
 
-    /// Whether one value of type `ty` may be this.
+    /// Whether this is a value of type `ty`.
     pub(crate) fn fits(&self, schema: &Schema, ty: Type) -> bool {
         match (self, ty) {
             (Self::I32(_), Type::Int32 | Type::Sint32 | Type::Sfixed32)
@@ -219,13 +219,14 @@ impl Value {
         }
     }
 
-    /// The messages directly in it.
+    /// Calls `each` for the messages directly in this value.
     pub(super) fn for_messages(&mut self, mut each: impl FnMut(&mut DynamicMessage)) {
         match self {
             Self::Message(message) => each(message),
             Self::List(values) => {
                 for value in values {
-                    // Once a list does not hold messages, it holds none.
+                    // All elements of a list have the same type, so the first that is no message
+                    // ends the loop.
                     let Self::Message(message) = value else { return };
                     each(message);
                 }

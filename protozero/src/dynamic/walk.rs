@@ -1,5 +1,5 @@
-//! What goes over a whole message: without recursion, since who swaps messages around can stack more
-//! of them than a thread has stack for.
+//! Operations on a whole tree of messages. They do not recurse, because `mem::swap` can create more
+//! levels than fit the stack.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -13,18 +13,19 @@ use super::value::{MapKey, Value};
 
 impl Clone for DynamicMessage {
     fn clone(&self) -> Self {
-        let mut copy = self.husk();
+        let mut copy = self.empty_copy();
         let mut todo = Vec::from([(self, &mut copy)]);
         while let Some((from, to)) = todo.pop() {
-            to.fields = from.fields.iter().map(|(number, value)| (*number, shell(value))).collect();
+            to.fields =
+                from.fields.iter().map(|(number, value)| (*number, shallow_copy(value))).collect();
             for (from, to) in from.fields.values().zip(to.fields.values_mut()) {
                 match (from, to) {
                     (Value::Message(from), Value::Message(to)) => todo.push((from, to)),
                     (Value::List(from), Value::List(to)) => {
-                        todo.extend(from.iter().zip(to).map_while(both));
+                        todo.extend(from.iter().zip(to).map_while(message_pair));
                     }
                     (Value::Map(from), Value::Map(to)) => {
-                        todo.extend(from.values().zip(to.values_mut()).map_while(both));
+                        todo.extend(from.values().zip(to.values_mut()).map_while(message_pair));
                     }
                     _ => {}
                 }
@@ -34,10 +35,10 @@ impl Clone for DynamicMessage {
     }
 }
 
-/// `value` without what is in the messages in it.
-fn shell(value: &Value) -> Value {
+/// Copies `value`; messages in it are empty.
+fn shallow_copy(value: &Value) -> Value {
     let element = |value: &Value| match value {
-        Value::Message(message) => Value::Message(Box::new(message.husk())),
+        Value::Message(message) => Value::Message(Box::new(message.empty_copy())),
         value => value.clone(),
     };
     match value {
@@ -49,8 +50,8 @@ fn shell(value: &Value) -> Value {
     }
 }
 
-/// Two values that are messages: where one element is none, none is.
-fn both<'a>(
+/// Pairs two messages; `None` if the values are not messages.
+fn message_pair<'a>(
     (from, to): (&'a Value, &'a mut Value),
 ) -> Option<(&'a DynamicMessage, &'a mut DynamicMessage)> {
     match (from, to) {
@@ -67,7 +68,7 @@ impl PartialEq for DynamicMessage {
                 && one.unknown == other.unknown
                 && one.fields.len() == other.fields.len()
                 && one.fields.iter().zip(&other.fields).all(|((number, one), (others, other))| {
-                    number == others && equal(one, other, &mut todo)
+                    number == others && equal_except_messages(one, other, &mut todo)
                 });
             if !same {
                 return false;
@@ -79,8 +80,8 @@ impl PartialEq for DynamicMessage {
 
 type Pairs<'a> = Vec<(&'a DynamicMessage, &'a DynamicMessage)>;
 
-/// Whether two values are the same but for the messages in them, which go to `todo`.
-fn equal<'a>(one: &'a Value, other: &'a Value, todo: &mut Pairs<'a>) -> bool {
+/// Compares two values; pairs of messages in them are added to `todo`.
+fn equal_except_messages<'a>(one: &'a Value, other: &'a Value, todo: &mut Pairs<'a>) -> bool {
     let mut element = |one: &'a Value, other: &'a Value| match (one, other) {
         (Value::Message(one), Value::Message(other)) => {
             todo.push((one, other));
@@ -124,24 +125,24 @@ impl Drop for DynamicMessage {
     }
 }
 
-/// How one gets from a message to one in it.
+/// The way from a message to a message in it.
 #[derive(Clone, Copy)]
-struct Step<'a> {
+struct PathStep<'a> {
     from: &'a DynamicMessage,
     number: u32,
-    place: Place<'a>,
+    place: PathIndex<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum PathIndex<'a> {
     Single,
     Index(usize),
     Key(&'a MapKey),
 }
 
 impl DynamicMessage {
-    /// An empty message in the place of this one.
-    fn husk(&self) -> Self {
+    /// An empty message of the same type and level, with the same unknown fields.
+    fn empty_copy(&self) -> Self {
         Self {
             descriptor: self.descriptor.clone(),
             level: self.level,
@@ -151,7 +152,7 @@ impl DynamicMessage {
         }
     }
 
-    /// Levels of messages in it, those of map entries included: none is 0.
+    /// Number of levels below this message, including map entries; 0 if there are none.
     pub(crate) fn depth(&self) -> u32 {
         let mut deepest = 0;
         let mut todo = Vec::from([(self, 0)]);
@@ -171,39 +172,39 @@ impl DynamicMessage {
         deepest
     }
 
-    /// The first required field that is absent, in this message or one in it: its path, as
-    /// [`DynamicMessage::at`] takes it.
+    /// The path of the first required field that is not set, in this message or one below it.
+    /// [`DynamicMessage::at`] accepts this path.
     #[must_use]
     pub fn missing_required(&self) -> Option<String> {
-        let mut trail: Vec<Step<'_>> = Vec::new();
-        // A message, how many steps lead to the one that it is in, and the last step.
-        let mut todo: Vec<(&Self, usize, Option<Step<'_>>)> = Vec::from([(self, 0, None)]);
+        let mut path: Vec<PathStep<'_>> = Vec::new();
+        // Each item: a message, the length of the path of its parent, and the step from its parent.
+        let mut todo: Vec<(&Self, usize, Option<PathStep<'_>>)> = Vec::from([(self, 0, None)]);
         while let Some((message, steps, last)) = todo.pop() {
-            trail.truncate(steps);
-            trail.extend(last);
+            path.truncate(steps);
+            path.extend(last);
             let missing = message.descriptor.data().fields.iter().find(|field| {
                 field.label == Label::Required && !message.fields.contains_key(&field.number)
             });
             if let Some(field) = missing {
-                let mut path: String = trail.iter().map(|step| step.text() + ".").collect();
+                let mut path: String = path.iter().map(|step| step.text() + ".").collect();
                 path.push_str(&field.name);
                 return Some(path);
             }
             let first = todo.len();
             for (number, value) in &message.fields {
                 value.each_message(|place, inner| {
-                    let step = Step { from: message, number: *number, place };
-                    todo.push((inner, trail.len(), Some(step)));
+                    let step = PathStep { from: message, number: *number, place };
+                    todo.push((inner, path.len(), Some(step)));
                 });
             }
-            // What is pushed first would come last.
+            // The stack returns the last item first.
             todo[first..].reverse();
         }
         None
     }
 }
 
-impl Step<'_> {
+impl PathStep<'_> {
     fn text(&self) -> String {
         let field = self.from.descriptor.field_by_number(self.number);
         let name = match &field {
@@ -212,30 +213,30 @@ impl Step<'_> {
             None => format!("{}", self.number),
         };
         match self.place {
-            Place::Single => name,
-            Place::Index(index) => format!("{name}[{index}]"),
-            Place::Key(MapKey::Bool(key)) => format!("{name}[{key}]"),
-            Place::Key(MapKey::I32(key)) => format!("{name}[{key}]"),
-            Place::Key(MapKey::I64(key)) => format!("{name}[{key}]"),
-            Place::Key(MapKey::U32(key)) => format!("{name}[{key}]"),
-            Place::Key(MapKey::U64(key)) => format!("{name}[{key}]"),
-            Place::Key(MapKey::String(key)) => format!("{name}[\"{key}\"]"),
+            PathIndex::Single => name,
+            PathIndex::Index(index) => format!("{name}[{index}]"),
+            PathIndex::Key(MapKey::Bool(key)) => format!("{name}[{key}]"),
+            PathIndex::Key(MapKey::I32(key)) => format!("{name}[{key}]"),
+            PathIndex::Key(MapKey::I64(key)) => format!("{name}[{key}]"),
+            PathIndex::Key(MapKey::U32(key)) => format!("{name}[{key}]"),
+            PathIndex::Key(MapKey::U64(key)) => format!("{name}[{key}]"),
+            PathIndex::Key(MapKey::String(key)) => format!("{name}[\"{key}\"]"),
         }
     }
 }
 
 impl Value {
-    /// The messages directly in it, and where.
-    fn each_message<'a>(&'a self, mut each: impl FnMut(Place<'a>, &'a DynamicMessage)) {
+    /// Calls `each` for the messages directly in this value, with their places.
+    fn each_message<'a>(&'a self, mut each: impl FnMut(PathIndex<'a>, &'a DynamicMessage)) {
         match self {
-            Self::Message(message) => each(Place::Single, message),
+            Self::Message(message) => each(PathIndex::Single, message),
             Self::List(values) => {
                 let messages = values.iter().map_while(Self::as_message).enumerate();
-                messages.for_each(|(index, message)| each(Place::Index(index), message));
+                messages.for_each(|(index, message)| each(PathIndex::Index(index), message));
             }
             Self::Map(entries) => {
                 let messages = entries.iter().map_while(|(k, v)| Some((k, v.as_message()?)));
-                messages.for_each(|(key, message)| each(Place::Key(key), message));
+                messages.for_each(|(key, message)| each(PathIndex::Key(key), message));
             }
             _ => {}
         }

@@ -273,7 +273,7 @@ impl<'t, 's> Parser<'t, 's> {
                 Type::Message(index) => self.schema.message(index).name(),
                 _ => return false,
             };
-            field.group_like && ty == word
+            field.is_proto2_group && ty == word
         };
         let found = data.by_name(word);
         let found = found
@@ -420,7 +420,7 @@ impl<'t, 's> Parser<'t, 's> {
 
     /// The key or value of a map entry that does not set it.
     fn zero(&self, entry: u32, number: u32, inner: &DynamicMessage) -> Option<Value> {
-        match self.schema.numbered(entry, number)?.ty {
+        match self.schema.field_by_number(entry, number)?.ty {
             Type::Message(index) => Some(Value::Message(Box::new(inner.child(index).ok()?))),
             ty => Value::zero(self.schema, ty),
         }

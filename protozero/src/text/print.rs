@@ -140,7 +140,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
             return Ok(());
         }
         for (number, value) in &message.fields {
-            let Some(data) = self.schema.numbered(message.descriptor.index, *number) else {
+            let Some(data) = self.schema.field_by_number(message.descriptor.index, *number) else {
                 continue;
             };
             match value {
@@ -168,7 +168,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         self.name(data)?;
         self.known(|inner| {
             for (number, value) in [(1, key), (2, value)] {
-                if let Some(part) = schema.numbered(entry, number) {
+                if let Some(part) = schema.field_by_number(entry, number) {
                     inner.field(part, value)?;
                 }
             }
@@ -196,7 +196,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         };
         let full_name = &*self.schema.message(index).full_name;
         if !data.extension {
-            let name = if data.group_like { short(full_name) } else { &data.name };
+            let name = if data.is_proto2_group { short(full_name) } else { &data.name };
             return self.out.write_str(name);
         }
         // An extension that a message-set member declares within itself is printed with the name of

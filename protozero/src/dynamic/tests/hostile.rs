@@ -1,4 +1,4 @@
-//! Sets of descriptors from somebody who means harm.
+//! Malicious sets of descriptors, and malicious messages.
 
 use core::cell::Cell;
 use std::format;
@@ -12,22 +12,22 @@ use crate::text::PrintOptions;
 use crate::{DecodeContext, DecodeErrorKind, WriteError};
 
 #[test]
-fn every_prefix_and_flip_is_a_pool_or_an_error() {
+fn prefixes_and_changed_bytes_give_a_pool_or_an_error() {
     let whole = set(EVERYTHING);
     for len in 0..whole.len() {
-        use_it(&whole[..len]);
+        use_pool(&whole[..len]);
     }
     for at in 0..whole.len() {
         for bit in [0x01, 0x08, 0x80] {
             let mut flipped = whole.clone();
             flipped[at] ^= bit;
-            use_it(&flipped);
+            use_pool(&flipped);
         }
     }
 }
 
-/// A pool that was let in works.
-fn use_it(bytes: &[u8]) {
+/// Uses all of a pool that was accepted.
+fn use_pool(bytes: &[u8]) {
     let Ok(pool) = Pool::decode(bytes) else { return };
     for message in pool.messages() {
         for field in message.fields().chain(message.extensions()) {
@@ -47,7 +47,7 @@ fn use_it(bytes: &[u8]) {
 }
 
 #[test]
-fn long_names_do_not_multiply() {
+fn sum_of_long_names_is_limited() {
     let long = "n".repeat(2000);
     let nested = "nested_type { name: 'x' }";
     let text = format!("file {{ name: 'f' message_type {{ name: '{long}' {nested} }} }}");
@@ -59,7 +59,7 @@ fn long_names_do_not_multiply() {
         inner = format!("nested_type {{ name: '{}' {inner} }}", "n".repeat(50));
     }
     let text = format!("file {{ name: 'f' message_type {{ name: 'M' {inner} }} }}");
-    assert!(try_pool(&text).unwrap_err().to_string().ends_with("this is no name"));
+    assert!(try_pool(&text).unwrap_err().to_string().ends_with("invalid name"));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn names_cost_no_more_than_a_multiple_of_the_set() {
             match Pool::decode(&bytes) {
                 Ok(pool) => {
                     let names: usize = pool.0.symbols.keys().map(String::len).sum();
-                    assert!(names > 1000 * count, "the test is about something");
+                    assert!(names > 1000 * count, "this set has long names");
                     assert!(names <= names_max(bytes.len()), "{count}: {names}");
                 }
                 Err(error) => {
@@ -95,8 +95,8 @@ fn names_cost_no_more_than_a_multiple_of_the_set() {
     assert_eq!(refused, 4);
 }
 
-/// Everything that takes more room in memory than on the wire.
-const GROWING: &str = "file { name: 'f' syntax: 'proto3' message_type { name: 'M'
+/// Every kind of element that is larger in memory than on the wire.
+const GROWS_IN_MEMORY: &str = "file { name: 'f' syntax: 'proto3' message_type { name: 'M'
   field { name: 'm' number: 1 type_name: 'M' }
   field { name: 'ms' number: 2 label: LABEL_REPEATED type_name: 'M' }
   field { name: 'ns' number: 3 label: LABEL_REPEATED type: TYPE_INT32 }
@@ -109,7 +109,7 @@ const GROWING: &str = "file { name: 'f' syntax: 'proto3' message_type { name: 'M
     field { name: 'value' number: 2 type_name: 'M' } }
   oneof_decl { name: 'one' } } }";
 
-/// Bytes of memory that the budget says `wire` takes as a message.
+/// Bytes that decoding `wire` subtracts from the budget.
 fn cost(pool: &Pool, wire: &[u8], memory: usize) -> Result<usize, DecodeErrorKind> {
     let left = Cell::new(memory);
     let mut message = super::new(pool, "M");
@@ -123,7 +123,7 @@ fn cost(pool: &Pool, wire: &[u8], memory: usize) -> Result<usize, DecodeErrorKin
 fn memory_is_bounded_and_counted() {
     use core::mem::size_of;
 
-    let pool = super::pool(GROWING);
+    let pool = super::pool(GROWS_IN_MEMORY);
     let (message, value) = (cost::MESSAGE, size_of::<Value>());
     let run = [&b"\x1a\x90\x4e"[..], &[1; 10_000]].concat();
     let entries: Vec<u8> = (0..=100).flat_map(|key| [0x3a, 2, 8, key]).collect();
@@ -141,7 +141,7 @@ fn memory_is_bounded_and_counted() {
         assert_eq!(self::cost(&pool, &wire, cost), Ok(cost));
         assert_eq!(self::cost(&pool, &wire, cost - 1), Err(DecodeErrorKind::TooLarge));
     }
-    // What is merged into something takes no more; nor does what replaces it, but for new messages.
+    // Merging the same bytes again charges nothing more; only a new message is charged.
     for (wire, each) in [
         (&b"\x0a\0"[..], 0),
         (b"\x32\0", 0),
@@ -155,19 +155,19 @@ fn memory_is_bounded_and_counted() {
 }
 
 #[test]
-fn no_message_takes_gigabytes() {
-    // By the budget 500 bytes each.
-    let pool = super::pool(GROWING);
+fn memory_of_a_message_is_limited() {
+    // Each is charged with 500 bytes.
+    let pool = super::pool(GROWS_IN_MEMORY);
     let wire = b"\x12\x02\x18\x01".repeat(1 << 16);
     let error = DynamicMessage::decode(pool.message("M").unwrap(), &wire).unwrap_err();
     assert_eq!(error.kind, DecodeErrorKind::TooLarge);
-    // For want of room for a message, or for the field in it.
+    // The budget ends at a message, or at the field in it.
     assert_eq!(error.offset % 2, 0);
 }
 
 #[test]
-fn no_set_takes_gigabytes() {
-    // One file with very many empty messages.
+fn memory_of_a_set_is_limited() {
+    // One file with a very large number of empty messages.
     let mut wire = Vec::from(*b"\x0a\x80\x80\x20");
     wire.extend(b"\x22\0".repeat(1 << 18));
     let PoolErrorKind::Malformed(error) = Pool::decode(&wire).unwrap_err().kind else { panic!() };
@@ -176,7 +176,7 @@ fn no_set_takes_gigabytes() {
 
 #[test]
 fn levels_are_counted() {
-    let pool = super::pool(GROWING);
+    let pool = super::pool(GROWS_IN_MEMORY);
     let within = |wire: &[u8], depth: u32| {
         let merged = super::new(&pool, "M").merge_within(wire, DecodeContext::with_depth(depth));
         merged.map_err(|error| error.kind)
@@ -195,10 +195,10 @@ fn levels_are_counted() {
     }
 }
 
-/// No door leads this deep but `mem::swap`.
+/// Only `mem::swap` can create this depth.
 #[test]
-fn whatever_walks_over_swapped_messages_comes_back() {
-    let pool = super::pool(GROWING);
+fn operations_on_swapped_messages_end() {
+    let pool = super::pool(GROWS_IN_MEMORY);
     let stacked = |levels: u32, number: i32| {
         let mut all = super::new(&pool, "M");
         all.push("ns", number).unwrap();
@@ -237,7 +237,7 @@ fn whatever_walks_over_swapped_messages_comes_back() {
         assert!(text.contains("...") && text.len() < 30_000, "{text}");
         assert!(DynamicMessage::from_text(pool.message("M").unwrap(), text.as_str()).is_err());
     }
-    // What may be this deep is whole.
+    // A message within the limit is encoded completely.
     for levels in [50, 73, 74, 75, 76] {
         let most = stacked(levels, 1);
         assert_eq!(most.to_text().contains("..."), most.try_encode().is_err(), "{levels}");
@@ -259,20 +259,20 @@ fn nesting_is_bounded() {
         outer.extend(inner);
         outer
     };
-    // A message in a message, thousands of times; then one that has them, and its file.
+    // A message with thousands of nested messages, in a file.
     let wire = (0..5000).fold(Vec::new(), |wire, _| around(0x1a, wire));
     let wire = around(0x0a, around(0x22, wire));
     assert!(Pool::decode(&wire).is_err());
 }
 
 #[test]
-fn circles_are_fine() {
+fn recursive_types_are_accepted() {
     let text =
         "file { name: 'f' message_type { name: 'A' field { name: 'b' number: 1 type_name: 'B' } }
         message_type { name: 'B' field { name: 'a' number: 1 type_name: 'A' }
           field { name: 'b' number: 2 type_name: 'B' label: LABEL_REPEATED } } }";
-    use_it(&set(text));
-    // An entry that holds a map of itself.
+    use_pool(&set(text));
+    // A map entry that contains a map of itself.
     let text = "file { name: 'f' message_type { name: 'M'
         field { name: 'm' number: 1 type_name: 'E' label: LABEL_REPEATED }
         nested_type { name: 'E' options { map_entry: true }

@@ -1,4 +1,4 @@
-//! Bytes in, values, bytes out.
+//! Decoding, values and encoding.
 
 use std::boxed::Box;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::{EVERYTHING, decode, new, pool, read};
 use crate::dynamic::{DynamicMessage, MapKey, SetError, Value};
 use crate::{DecodeErrorKind, Reader, WriteError};
 
-/// `wire` is decoded to what `text` says, and encoded as `canonical`.
+/// `wire` is decoded to `text`, and encoded as `canonical`.
 #[track_caller]
 fn check_as(name: &str, wire: &[u8], text: &str, canonical: &[u8]) {
     let pool = pool(EVERYTHING);
@@ -18,7 +18,7 @@ fn check_as(name: &str, wire: &[u8], text: &str, canonical: &[u8]) {
     assert_eq!(message.to_text_with(&super::print::LINE), text);
     assert_eq!(message.encode(), canonical, "{text}");
     assert_eq!(message.encoded_len(), canonical.len());
-    // In two halves, at any field.
+    // Decoding the fields before and after any boundary gives the same message.
     let mut reader = Reader::new(wire);
     while reader.next_field().unwrap().is_some() {
         let (first, second) = wire.split_at(reader.position());
@@ -42,15 +42,15 @@ fn scalars() {
         b"\x5d\0\0\xc0\x3f\x68\0\x72\x02hi\x7a\x01\xff",
         r#"float: 1.5 flag: false text: "hi" blob: "\377""#,
     );
-    // Present, though zero.
+    // Zero values of fields with presence are kept.
     check(b"\x10\0", "i64: 0");
-    // The last one counts, and only the bits the type has.
+    // The last value counts, with the bits of its type.
     check_as("e.All", b"\x18\x05\x18\x86\x80\x80\x80\x90\x01", "u32: 6", b"\x18\x06");
     check_as("e.All", b"\x68\xe4\x01", "flag: true", b"\x68\x01");
 }
 
 #[test]
-fn another_wire_type_is_unknown() {
+fn another_wire_type_is_an_unknown_field() {
     check(b"\x0d\x01\0\0\0", "1: 0x00000001");
     check(b"\x72\x02hi\x70\x05", r#"text: "hi" 14: 5"#);
     check(b"\x8b\x01\x8c\x01", "17 { }");
@@ -59,29 +59,29 @@ fn another_wire_type_is_unknown() {
 }
 
 #[test]
-fn enums_that_are_closed() {
+fn closed_enums() {
     check(b"\x80\x01\x07", "color: BLUE");
     check(b"\x80\x01\x05", "16: 5");
     check(b"\x80\x01\x07\x80\x01\x05", "color: BLUE 16: 5");
-    // Of a packed run the unknown ones become fields of their own.
+    // The unknown elements of a packed field become unknown fields.
     check_as(
         "e.All",
         b"\x92\x02\x04\x07\x05\x00\x06",
         "colors: BLUE colors: RED 34: 5 34: 6",
         b"\x92\x02\x02\x07\x00\x90\x02\x05\x90\x02\x06",
     );
-    // Of a map the whole entry.
+    // An unknown value makes a whole map entry unknown.
     check(b"\xca\x02\x05\x0a\x01a\x10\x05", r#"41 { 1: "a" 2: 5 }"#);
 }
 
 #[test]
-fn strings_nobody_checks() {
+fn unchecked_strings() {
     check(b"\x72\x01\xff", r#"14: "\377""#);
     check(b"\x8a\x02\x02ok\x8a\x02\x01\xff", r#"texts: "ok" 33: "\377""#);
 }
 
 #[test]
-fn strings_that_are_checked() {
+fn checked_strings() {
     let pool = pool(
         "file { syntax: 'proto3' message_type { name: 'M'
            field { name: 's' number: 1 type: TYPE_STRING } field { name: 'm' number: 2 type_name: 'M' }
@@ -111,10 +111,10 @@ fn presence() {
     let mut message = decode(&pool, "M", &[&b"\x09"[..], &1f64.to_le_bytes(), b"\x10\0"].concat());
     assert!(message.has("a") && message.has("b"));
     message.merge(b"\x09\0\0\0\0\0\0\0\0").unwrap();
-    assert!(!message.has("a"), "a zero is absence");
+    assert!(!message.has("a"), "zero is not stored");
     assert_eq!(message.encode(), b"\x10\0");
     message.set("a", -0.0).unwrap();
-    assert!(message.has("a"), "a negative zero is a number");
+    assert!(message.has("a"), "negative zero is stored");
 }
 
 #[test]
@@ -168,7 +168,8 @@ fn groups() {
 fn maps() {
     let wire = b"\xca\x02\x05\x0a\x01a\x10\x07\xca\x02\x05\x0a\x01b\x10\x00";
     check(wire, r#"names { key: "a" value: BLUE } names { key: "b" value: RED }"#);
-    // Absent parts are zero, the last value of a key counts, entries are sorted by key.
+    // A missing key or value is zero, the last value of a key counts, and entries are sorted by
+    // key.
     check_as(
         "e.All",
         b"\xca\x02\x02\x10\x07\xca\x02\x03\x0a\x01a\xca\x02\x00",
@@ -224,7 +225,7 @@ fn depth_is_bounded() {
     assert_eq!(error.kind, DecodeErrorKind::TooDeep);
     let groups = |n: usize| [b"\xa3\x02".repeat(n), b"\xa4\x02".repeat(n)].concat();
     assert!(DynamicMessage::decode(all.clone(), &groups(100_000)).is_err());
-    // By hand it is no different.
+    // The same limit applies to setters.
     let mut outer = DynamicMessage::new(all.clone());
     let mut inner = &mut outer;
     for _ in 0..100 {
@@ -297,7 +298,7 @@ fn set_push_insert() {
     assert_eq!(m.set("[e.nothing]", 1), Err(SetError::NoField));
     assert_eq!(m.set(99, 1), Err(SetError::NoField));
     assert_eq!(m.message_mut("i32").err(), Some(SetError::WrongType));
-    // A list may be set as a whole; an empty one is absence.
+    // A list can be set as a whole; an empty one removes the field.
     m.set("numbers", vec![Value::I32(7)]).unwrap();
     assert_eq!(m.at("numbers[0]"), Some(&Value::I32(7)));
     m.set("numbers", Vec::<Value>::new()).unwrap();
@@ -316,7 +317,7 @@ fn set_push_insert() {
 }
 
 #[test]
-fn required_fields_are_asked_for_by_who_wants_them() {
+fn missing_required_fields_are_found_on_request() {
     let pool = pool(
         "file { message_type { name: 'M' field { name: 'a' number: 1 type: TYPE_INT32 label: LABEL_REQUIRED }
            field { name: 'm' number: 2 type_name: 'M' }
@@ -341,7 +342,7 @@ fn required_fields_are_asked_for_by_who_wants_them() {
         let path = path.replace("\\\"", "\"");
         assert_eq!(missing(text).as_deref(), Some(path.as_str()), "{text}");
     }
-    // The rest of the path leads to the message.
+    // The path contains the messages above the field.
     let message = read(&pool, "M", "a: 1 map { key: 'k' value { a: 1 ms { a: 1 } ms { } } }");
     let path = message.missing_required().unwrap();
     assert_eq!(path, "map[\"k\"].ms[1].a");
@@ -350,7 +351,7 @@ fn required_fields_are_asked_for_by_who_wants_them() {
 }
 
 #[test]
-fn debug_is_text() {
+fn debug_prints_the_text_format() {
     let pool = pool(EVERYTHING);
     let message = read(&pool, "e.All", "i32: 1 child { text: 'a' }");
     assert_eq!(format!("{message:?}"), r#"e.All { i32: 1 child { text: "a" } }"#);

@@ -1,4 +1,4 @@
-//! Schemas written as text, messages of them, and what must not become a schema.
+//! Schemas and messages in the text format, and invalid schemas.
 
 mod hostile;
 mod messages;
@@ -13,7 +13,7 @@ use std::vec::Vec;
 use super::{DynamicMessage, Pool, PoolError};
 use crate::text;
 
-/// The `FileDescriptorSet` that `text` describes, encoded.
+/// Encodes the `FileDescriptorSet` in `text`.
 #[track_caller]
 fn set(text: &str) -> Vec<u8> {
     text::parse(&schema::SET, text.as_bytes(), &text::Options::default())
@@ -30,7 +30,7 @@ fn pool(text: &str) -> Pool {
     try_pool(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is wrong with the set.
+/// The error of the set in `text`.
 #[track_caller]
 fn refused(text: &str) -> String {
     try_pool(text).expect_err(text).to_string()
@@ -53,7 +53,7 @@ fn read(pool: &Pool, name: &str, text: &str) -> DynamicMessage {
         .unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// A file with one of everything, in proto2 and with extensions.
+/// A proto2 file with every kind of element, and extensions.
 const EVERYTHING: &str = r#"
 file { name: 'e' package: 'e' syntax: 'proto2'
   message_type { name: 'All'

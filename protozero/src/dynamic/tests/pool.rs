@@ -1,4 +1,4 @@
-//! What sets of descriptors become, and which are refused.
+//! The pools of valid sets, and the errors of invalid ones.
 
 use std::format;
 use std::string::String;
@@ -6,7 +6,7 @@ use std::string::String;
 use super::{EVERYTHING, new, pool, refused};
 use crate::dynamic::{Kind, Pool, Value};
 
-/// A file with the message `M` of these fields and more.
+/// A file with a message `M` of these fields, and others.
 fn message(inside: &str) -> String {
     format!("file {{ name: 'f' message_type {{ name: 'M' {inside} }} }}")
 }
@@ -60,7 +60,7 @@ fn defaults() {
 
 #[test]
 fn syntaxes_and_editions() {
-    // Presence, packed, closed, checked strings, groups.
+    // Presence, packed, closed enum, checked string, group.
     let facts = |head: &str| {
         let text = format!(
             "file {{ name: 'f' {head} message_type {{ name: 'M'
@@ -99,15 +99,15 @@ fn syntaxes_and_editions() {
         [no, no, no, yes, no, yes]
     );
     assert_eq!(features("field_presence: 3"), [yes, yes, yes, no, yes, no]);
-    assert_eq!(refused("file { name: 'f' syntax: 'proto4' }"), "f: syntax `proto4` is not known");
+    assert_eq!(refused("file { name: 'f' syntax: 'proto4' }"), "f: unknown syntax `proto4`");
     assert_eq!(
         refused("file { name: 'f' syntax: 'editions' edition: 7 }"),
-        "f: syntax `editions 7` is not known"
+        "f: unknown syntax `editions 7`"
     );
 }
 
 #[test]
-fn proto3_optional_is_presence_and_no_oneof() {
+fn proto3_optional_has_presence_and_no_oneof() {
     let pool = pool(
         "file { syntax: 'proto3' message_type { name: 'M' oneof_decl { name: 'real' } oneof_decl { name: '_a' }
            field { name: 'a' number: 1 type: TYPE_INT32 oneof_index: 1 proto3_optional: true }
@@ -120,7 +120,7 @@ fn proto3_optional_is_presence_and_no_oneof() {
 }
 
 #[test]
-fn names_are_looked_up_from_the_inside_out() {
+fn names_are_looked_up_from_inner_to_outer_scopes() {
     let pool = pool(
         "file { package: 'a.b' message_type { name: 'M'
            nested_type { name: 'N' field { name: 'x' number: 1 type_name: 'N' } }
@@ -139,11 +139,14 @@ fn names_are_looked_up_from_the_inside_out() {
 }
 
 #[test]
-fn glued_sets_hold_files_twice() {
+fn concatenated_sets_may_repeat_files() {
     let file = message("field { name: 'a' number: 1 type: TYPE_INT32 }");
     let twice = pool(&format!("{file} {file}"));
     assert_eq!(twice.messages().count(), 1);
-    assert_eq!(refused(&format!("{file} {}", message(""))), "f: two different files of this name");
+    assert_eq!(
+        refused(&format!("{file} {}", message(""))),
+        "f: two different files have this name"
+    );
 }
 
 #[test]
@@ -153,64 +156,64 @@ fn wrong_schemas() {
     let number = |number: &str, why: &str| {
         check(&format!("field {{ name: 'a' number: {number} type: TYPE_INT32 }}"), why);
     };
-    number("0", "M.a: no field may have the number 0");
-    number("-1", "M.a: no field may have the number -1");
-    number("19500", "M.a: no field may have the number 19500");
-    number("536870912", "M.a: no field may have the number 536870912");
+    number("0", "M.a: invalid field number 0");
+    number("-1", "M.a: invalid field number -1");
+    number("19500", "M.a: invalid field number 19500");
+    number("536870912", "M.a: invalid field number 536870912");
     let twice = |b: &str| {
         format!("field {{ name: 'a' number: 1 type: TYPE_INT32 }} field {{ {b} type: TYPE_INT32 }}")
     };
-    check(&twice("name: 'b' number: 1"), "M.b: number 1 is taken");
-    check(&twice("name: 'a' number: 2"), "M.a: this name is taken");
+    check(&twice("name: 'b' number: 1"), "M.b: another element has the number 1");
+    check(&twice("name: 'a' number: 2"), "M.a: another element has this name");
     check("field { name: 'a' number: 1 }", "M.a: wrong type");
     check("field { name: 'a' number: 1 type: 99 }", "M.a: wrong type");
-    check("field { name: 'a' number: 1 type_name: 'N' }", "M.a: no type `N`");
+    check("field { name: 'a' number: 1 type_name: 'N' }", "M.a: unknown type `N`");
     check(
         "field { name: 'a' number: 1 type: TYPE_ENUM type_name: 'M' }",
-        "M.a: `M` is of another kind",
+        "M.a: `M` is another kind of element",
     );
     check("field { name: 'a' number: 1 type: TYPE_INT32 label: 9 }", "M.a: wrong label");
-    check("field { name: 'a b' number: 1 type: TYPE_INT32 }", "a b: this is no name");
-    check("field { number: 1 type: TYPE_INT32 }", "this is no name");
+    check("field { name: 'a b' number: 1 type: TYPE_INT32 }", "a b: invalid name");
+    check("field { number: 1 type: TYPE_INT32 }", "invalid name");
     check(
         "field { name: 'a' number: 1 type: TYPE_INT32 oneof_index: 0 }",
-        "M.a: no oneof of index 0",
+        "M.a: there is no oneof with index 0",
     );
     check(
         "field { name: 'a' number: 1 type: TYPE_INT32 oneof_index: -1 }",
-        "M.a: no oneof of index -1",
+        "M.a: there is no oneof with index -1",
     );
     check(
         "field { name: 'a' number: 1 type: TYPE_INT32 default_value: 'x' }",
-        "M.a: default `x` does not fit",
+        "M.a: default `x` does not fit the type",
     );
     check("enum_type { name: 'E' }", "M.E: an enum needs a value");
     check(
         "enum_type { name: 'E' value { name: 'A' } value { name: 'B' } }",
-        "M.E: number 0 is taken",
+        "M.E: another element has the number 0",
     );
     check(
         "enum_type { name: 'E' value { name: 'A' } value { name: 'A' } }",
-        "M.E.A: this name is taken",
+        "M.E.A: another element has this name",
     );
     check(
         "nested_type { name: 'N' } enum_type { name: 'N' value { name: 'A' } }",
-        "M.N: this name is taken",
+        "M.N: another element has this name",
     );
-    check("extension_range { start: 5 end: 5 }", "M: number 5 is not for extensions");
+    check("extension_range { start: 5 end: 5 }", "M: number 5 is not reserved for extensions");
     check(
         "extension_range { start: 5 end: 9 } extension_range { start: 8 end: 10 }",
-        "M: number 8 is taken",
+        "M: another element has the number 8",
     );
     let extension = |more: &str| {
         format!(
             "extension_range {{ start: 5 end: 9 }} extension {{ name: 'x' type: TYPE_INT32 {more} }}"
         )
     };
-    check(&extension("extendee: 'M' number: 9"), "M.x: number 9 is not for extensions");
-    check(&extension("extendee: 'M' number: 4"), "M.x: number 4 is not for extensions");
-    check(&extension("extendee: 'N' number: 5"), "M.x: no type `N`");
-    check(&extension("extendee: 'M.x' number: 5"), "M.x: `M.x` is of another kind");
+    check(&extension("extendee: 'M' number: 9"), "M.x: number 9 is not reserved for extensions");
+    check(&extension("extendee: 'M' number: 4"), "M.x: number 4 is not reserved for extensions");
+    check(&extension("extendee: 'N' number: 5"), "M.x: unknown type `N`");
+    check(&extension("extendee: 'M.x' number: 5"), "M.x: `M.x` is another kind of element");
     check(&extension("extendee: 'M' number: 5 label: LABEL_REQUIRED"), "M.x: wrong label");
     let entry = |fields: &str| {
         format!(
@@ -218,25 +221,25 @@ fn wrong_schemas() {
             nested_type {{ name: 'E' options {{ map_entry: true }} {fields} }}"
         )
     };
-    check(&entry(""), "M.E: wrong message for a map entry");
+    check(&entry(""), "M.E: invalid message for a map entry");
     check(
         &entry(
             "field { name: 'key' number: 1 type: TYPE_FLOAT } field { name: 'value' number: 2 type: TYPE_INT32 }",
         ),
-        "M.E: wrong message for a map entry",
+        "M.E: invalid message for a map entry",
     );
     check(
         "field { name: 'a' number: 1 type_name: 'E' } nested_type { name: 'E' options { map_entry: true } }",
-        "M.a: wrong message for a map entry",
+        "M.a: invalid message for a map entry",
     );
-    assert_eq!(refused("file { name: 'f' package: 'a..b' }"), "f: this is no name");
+    assert_eq!(refused("file { name: 'f' package: 'a..b' }"), "f: invalid name");
     let aliases = "enum_type { name: 'E' value { name: 'A' } value { name: 'B' } options { allow_alias: true } }";
     assert_eq!(pool(&message(aliases)).enumeration("M.E").unwrap().name_of(0), Some("A"));
 }
 
 #[test]
-fn generated_descriptors_are_the_same_thing() {
-    // A pool made of descriptors, printed and read as a set, makes the same pool.
+fn pools_of_generated_descriptors_work() {
+    // `pool` itself parses the schema with a pool of generated descriptors.
     let pool = pool(EVERYTHING);
     let mut message = new(&pool, "e.All");
     message.set("i32", 5).unwrap();

@@ -1,4 +1,4 @@
-//! Messages to text and back.
+//! Printing and parsing messages.
 
 use std::format;
 
@@ -6,11 +6,11 @@ use super::{EVERYTHING, decode, new, pool, read};
 use crate::dynamic::DynamicMessage;
 use crate::text::{Options, PrintOptions};
 
-/// Everything in one line.
+/// Prints in one line.
 pub(super) const LINE: PrintOptions =
     PrintOptions { single_line: true, unknown_fields: true, expand_any: true, ascii: false };
 
-/// `text` is read as a message that is printed as `line`, which means the same.
+/// `text` is printed as `line`, which is parsed as the same message.
 #[track_caller]
 fn check(text: &str, line: &str) {
     let pool = pool(EVERYTHING);
@@ -125,13 +125,13 @@ fn extensions() {
 }
 
 #[test]
-fn any_shows_what_is_in_it() {
+fn content_of_any_is_printed() {
     let line = "any { [type.googleapis.com/e.Member] { n: 5 } }";
     check(line, line);
     check("any: < [ type.googleapis.com / e.Member ] : < n: 5 > >", line);
     check("any { type_url: 'type.googleapis.com/e.Member' value: '\\x08\\x05' }", line);
     check("any { type_url: 'x/e.Member' }", "any { [x/e.Member] { } }");
-    // What cannot be shown stays as it is.
+    // An `Any` that cannot be expanded is printed as a normal message.
     for plain in [
         r#"any { type_url: "type.googleapis.com/e.None" value: "\010\005" }"#,
         r#"any { type_url: "e.Member" value: "\010\005" }"#,
@@ -153,7 +153,7 @@ fn any_shows_what_is_in_it() {
     );
     refused("any { [x/e.Member]: 5 }", "1:21 error: expected `{`, found `5`");
     refused("child { [x/e.Member] { } }", "1:9 error: unknown extension `[x/e.Member]`");
-    // One in another.
+    // An `Any` in an `Any`.
     let pool = pool(EVERYTHING);
     let nested = "any { [a/e.All] { any { [a/e.Member] { n: 1 } } } }";
     assert_eq!(read(&pool, "e.All", nested).to_text_with(&LINE), nested);
@@ -180,7 +180,7 @@ fn packed_is_written_packed() {
 }
 
 #[test]
-fn what_perfetto_takes_and_protobuf_does_not() {
+fn perfetto_syntax_is_refused() {
     refused("i32 5", "1:5 error: expected `:`, found `5`");
     refused("text: 'a\nb'", "1:7 error: this string has no closing quote");
     refused("color: 5", "1:8 error: `5` is not a value of `e.Color`");
@@ -188,7 +188,7 @@ fn what_perfetto_takes_and_protobuf_does_not() {
 }
 
 #[test]
-fn reserved_names_are_passed_over() {
+fn reserved_names_are_skipped() {
     check("gone: 5 i32: 1 gone { x: [1, 2] }", "i32: 1");
 }
 
@@ -199,7 +199,7 @@ fn numbers_of_unknown_fields() {
     let message = decode(&pool, "e.All", wire);
     let line = "1023: 150 1023: 0x0000000000000001 1023 { 1 { 1: 5 } } 1023 { 1023: 0x00000007 }";
     assert_eq!(message.to_text_with(&LINE), line);
-    assert_eq!(message.to_text(), "", "they are shown to who asks");
+    assert_eq!(message.to_text(), "", "unknown fields are printed only as an option");
     let lossy = Options { lossy: true, ..Options::default() };
     let all = pool.message("e.All").unwrap();
     let read = DynamicMessage::from_text_with(all.clone(), line, &lossy).unwrap();
@@ -208,7 +208,7 @@ fn numbers_of_unknown_fields() {
 }
 
 #[test]
-fn deep_any_is_shown_as_bytes_in_the_end() {
+fn a_deep_any_is_printed_as_bytes() {
     let pool = pool(EVERYTHING);
     let mut inner = new(&pool, "e.All");
     for _ in 0..400 {

@@ -1,4 +1,4 @@
-//! Any message survives being encoded, printed and read; any bytes are decoded or refused.
+//! Every message survives encoding, printing and parsing; random bytes are decoded or refused.
 
 use std::string::String;
 use std::vec::Vec;
@@ -10,7 +10,8 @@ use crate::dynamic::{DynamicMessage, FieldDescriptor, Kind, MapKey, Pool, Value}
 use crate::text::PrintOptions;
 use crate::wire::varint;
 
-/// Bytes that are a message more often than chance has it: fields that exist, of types that fit.
+/// Random fields with numbers and types of the schema, which are valid more often than random
+/// bytes.
 fn wire(depth: u32) -> BoxedStrategy<Vec<u8>> {
     let numbers = prop::sample::select(
         &[
@@ -52,7 +53,7 @@ fn wire(depth: u32) -> BoxedStrategy<Vec<u8>> {
     prop::collection::vec(one, 0..6).prop_map(|fields| fields.concat()).boxed()
 }
 
-/// A value of each field, out of a stream of random numbers.
+/// Sets each field to a value from a stream of random numbers.
 fn fill(message: &mut DynamicMessage, random: &mut impl FnMut() -> u64, depth: u32) {
     let descriptor = message.descriptor().clone();
     let fields: Vec<FieldDescriptor> = descriptor.fields().chain(descriptor.extensions()).collect();
@@ -97,7 +98,7 @@ fn value(
         Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Value::I64(bits as i64),
         Kind::Uint32 | Kind::Fixed32 => Value::U32(bits as u32),
         Kind::Uint64 | Kind::Fixed64 => Value::U64(bits),
-        // Numbers only: what is none does not equal itself.
+        // No NaN, because it is not equal to itself.
         Kind::Float => Value::F32(Some(f32::from_bits(bits as u32)).filter(|f| !f.is_nan())?),
         Kind::Double => Value::F64(Some(f64::from_bits(bits)).filter(|f| !f.is_nan())?),
         Kind::Bool => Value::Bool(bits & 1 == 1),
@@ -110,7 +111,7 @@ fn value(
         Kind::Message(_) if depth == 0 => return None,
         Kind::Message(inner) => {
             let mut nested = DynamicMessage::new(inner);
-            // An `Any` of random bytes is shown as it is, or in another encoding.
+            // An `Any` of random bytes can be printed in two forms.
             if nested.descriptor().name() != "Any" {
                 fill(&mut nested, random, depth - 1);
             }
@@ -153,15 +154,15 @@ proptest! {
     fn any_wire(wire in wire(3)) {
         let pool = pool(EVERYTHING);
         let Ok(message) = DynamicMessage::decode(all(&pool), &wire) else { return Ok(()) };
-        // Once encoded it is canonical: decoding gives the same bytes. (Bytes and not values are
-        // compared: there may be numbers that do not equal themselves.)
+        // The first encoding is canonical: decoding and encoding it gives the same bytes. This
+        // compares bytes, because a message with a NaN is not equal to itself.
         let canonical = message.encode();
         let again = DynamicMessage::decode(all(&pool), &canonical).unwrap();
         prop_assert_eq!(again.encode(), canonical);
         let _ = message.to_text_with(&super::print::LINE);
-        // But for unknown fields, and payloads of NaN, text is as good.
+        // Text keeps everything except unknown fields and payloads of NaN.
         let mut known = message;
-        forget(&mut known);
+        remove_unknown(&mut known);
         let options = PrintOptions { expand_any: false, ..PrintOptions::default() };
         let text = known.to_text_with(&options);
         let read = DynamicMessage::from_text(all(&pool), &text).unwrap();
@@ -172,7 +173,7 @@ proptest! {
     fn any_bytes(wire: Vec<u8>, cut: prop::sample::Index) {
         let pool = pool(EVERYTHING);
         let whole = DynamicMessage::decode(all(&pool), &wire);
-        // Merging field by field is the same as decoding at once.
+        // Merging field by field is equal to decoding at once.
         if let Ok(whole) = whole {
             let mut reader = crate::Reader::new(&wire);
             let (mut ends, mut merged) = (std::vec![0], DynamicMessage::new(all(&pool)));
@@ -187,10 +188,10 @@ proptest! {
     }
 }
 
-/// Drops unknown fields everywhere.
-fn forget(message: &mut DynamicMessage) {
+/// Removes all unknown fields, also in nested messages.
+fn remove_unknown(message: &mut DynamicMessage) {
     message.unknown_fields_mut().clear();
     for value in message.fields.values_mut() {
-        value.for_messages(forget);
+        value.for_messages(remove_unknown);
     }
 }

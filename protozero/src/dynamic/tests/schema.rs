@@ -1,4 +1,5 @@
-//! `descriptor.proto` as a generated descriptor would have it, so that schemas can be text.
+//! A hand-written generated descriptor of `descriptor.proto`, so that tests can write schemas as
+//! text.
 
 use crate::descriptor::{
     EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, message as message_type, optional,
@@ -129,9 +130,8 @@ messages! {
     }
 }
 
-/// The root has nobody who refers to it.
 #[test]
-fn this_schema_holds_together() {
+fn the_schema_is_complete() {
     let pool = crate::dynamic::Pool::from_generated(&[set()]);
     assert_eq!(pool.messages().count(), 13);
     assert_eq!(pool.message("google.protobuf.FileDescriptorProto").unwrap().fields().count(), 8);
