@@ -1,15 +1,16 @@
-//! Encoding and decoding of six payloads.
+//! Encoding and decoding of six messages.
 //!
 //! ```text
 //! cargo bench -p protozero --bench wire                    ns per message, median of 21 samples
 //! target/release/deps/wire-* best                          best of many short samples: for a busy machine
-//! target/release/deps/wire-* loop encode packet 2000       that many messages, for callgrind
+//! target/release/deps/wire-* loop encode packet 2000       this number of messages, for callgrind
 //! ```
 //!
-//! `simple` is four integers and a string, `nested` four of them inside each other, `packet` a track
-//! event with two debug annotations, `commit` a CommitDataRequest of 20 chunks and 5 patches: what the
-//! rivals were measured with. `five` is four varints, a double and 32 bytes of string,
-//! `five-nested` the same at the root and in each of three levels below.
+//! `simple` is four integers and a string, `nested` is four of them inside each other, `packet` is
+//! a track event with two debug annotations, and `commit` is a CommitDataRequest of 20 chunks and 5
+//! patches. The benchmarks of other libraries use the same messages. `five` is four varints, a
+//! double and a string of 32 bytes; `five-nested` has the same at the root and in each of three
+//! levels below.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -24,13 +25,14 @@ mod tables;
 use messages::*;
 
 const PAYLOADS: [&str; 6] = ["simple", "nested", "packet", "commit", "five", "five-nested"];
-/// Decoding is field by field, or by a table.
+/// Decoding reads field by field, or a table.
 const OPS: [&str; 3] = ["encode", "decode", "table"];
 const SAMPLES: usize = 21;
 const BEST_COUNT: u32 = 200;
 const SAMPLE_NS: u128 = 4_000_000;
 
-/// What is encoded; read through `black_box`, so that nothing is known when it is compiled.
+/// The values to encode. They are read through `black_box`, so that the compiler does not know
+/// them.
 struct Input {
     int32: i32,
     uint32: u32,
@@ -137,8 +139,8 @@ fn commit(m: &mut CommitDataRequestWriter<'_>, i: &Input) {
     m.flush_request_id(4242);
 }
 
-/// A function of its own per payload, called by address: as a program has them, and as the rivals are
-/// measured.
+/// One function per message, called through its address: as in a program, and as in the benchmarks
+/// of other libraries.
 type Encode = fn(&Input, &mut [u8]) -> usize;
 
 macro_rules! encoder {
@@ -167,10 +169,10 @@ fn decode(payload: usize, bytes: &[u8]) -> u64 {
         2 => sums::packet(TracePacketReader::new(bytes)),
         _ => sums::commit(CommitDataRequestReader::new(bytes)),
     }
-    .expect("what was just encoded")
+    .expect("a valid message")
 }
 
-/// The same sums, by tables.
+/// The same sums, read from tables.
 #[inline(never)]
 fn table(payload: usize, bytes: &[u8]) -> u64 {
     match payload {
@@ -178,7 +180,7 @@ fn table(payload: usize, bytes: &[u8]) -> u64 {
         2 => tables::packet(TracePacketReader::new(bytes)),
         _ => tables::commit(CommitDataRequestReader::new(bytes)),
     }
-    .expect("what was just encoded")
+    .expect("a valid message")
 }
 
 /// Runs one operation `iterations` times.
@@ -189,7 +191,7 @@ fn run(op: &str, payload: usize, iterations: u64) {
         let encode = black_box(ENCODERS[payload]);
         for _ in 0..iterations {
             let len = encode(black_box(&input), black_box(&mut buffer));
-            assert_ne!(black_box(len), 0, "the buffer is large enough");
+            assert_ne!(black_box(len), 0, "the buffer is too small");
         }
     } else {
         let len = ENCODERS[payload](&input, &mut buffer);
@@ -215,7 +217,8 @@ fn median_ns(op: &str, payload: usize) -> f64 {
     samples[SAMPLES / 2]
 }
 
-/// Encoding: the best of many samples of some microseconds, of which a few are not disturbed.
+/// Encoding: the best of many samples of a few microseconds, some of which run without
+/// interruption.
 fn best_ns(payload: usize) -> f64 {
     let input = Input::new();
     let mut buffer = vec![0; 2048];
@@ -235,7 +238,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        // As `cargo test --benches` calls it: once each, to see that they work.
+        // `cargo test --benches` runs each operation once.
         [] => (0..PAYLOADS.len()).for_each(|p| OPS.iter().for_each(|op| run(op, p, 1))),
         ["best"] => {
             for (payload, name) in PAYLOADS.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Writers and readers of the benchmark's messages, spelled out by hand in exactly the shape the
-//! code generator gives them. Field numbers and types are those of the real messages; `EveryField`
-//! is that of protozero's own benchmark.
+//! Hand-written writers and readers of the benchmark's messages, in the form that the code
+//! generator emits. Field numbers and types are those of the real messages; `EveryField` is that of
+//! C++ protozero's own benchmark.
 #![allow(dead_code)]
 
 use protozero::rt;

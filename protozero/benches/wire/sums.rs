@@ -1,4 +1,4 @@
-//! Reads every field of a payload and adds it all up, so that nothing can be left out.
+//! Reads every field of a message and adds the values, so that the compiler can remove nothing.
 
 use protozero::DecodeError;
 

@@ -1,4 +1,4 @@
-//! The sums once more, each message as a table.
+//! The same sums, read from tables.
 
 use protozero::DecodeError;
 

@@ -1,4 +1,4 @@
-//! Owned messages through the derive macros: bytes in, struct, bytes out.
+//! Owned messages through the derive macros: decoding and encoding.
 
 use protozero::{DecodeContext, DecodeErrorKind, Enumeration, Message, Oneof, UnknownFields};
 
@@ -122,7 +122,7 @@ struct Tree {
 }
 
 #[derive(Clone, PartialEq, Debug, Oneof)]
-#[allow(clippy::large_enum_variant, reason = "the unboxed form is what is tested")]
+#[allow(clippy::large_enum_variant, reason = "this tests the unboxed form")]
 enum Extra {
     #[pb(string, 4)]
     Label(String),
@@ -132,7 +132,7 @@ enum Extra {
     Subtree(Box<Tree>),
 }
 
-/// A oneof of one variant: no other pattern is left for the macro to fall back to.
+/// A oneof of one variant: the derived code must not need a second pattern.
 #[derive(Clone, PartialEq, Debug, Oneof)]
 enum Single {
     #[pb(uint32, 1)]
@@ -150,7 +150,7 @@ struct Generic<M: Message> {
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 struct Empty;
 
-/// Decoding gives `message`; encoding gives the same bytes again.
+/// Decodes `bytes` to `message`, and encodes it to the same bytes.
 #[track_caller]
 pub(crate) fn check<M: Message>(bytes: &[u8], message: M) {
     assert_eq!(M::decode(bytes).as_ref(), Ok(&message));
@@ -193,7 +193,7 @@ fn every_scalar() {
             unknown_fields: UnknownFields::new(),
         },
     );
-    // Presence: a zero that was set is written, an absent one is not.
+    // A zero in a field with presence is written, a missing field is not.
     check(
         b"\x18\0\x72\0",
         Scalars { uint32: Some(0), string: Some("".into()), ..Scalars::default() },
@@ -225,7 +225,8 @@ fn lists() {
 
 #[test]
 fn packed_and_unpacked_are_the_same() {
-    // Field 1 is declared packed, field 2 is not; both come the other way round, mixed.
+    // Field 1 is packed in the schema and field 2 is not. The input has both encodings, in the
+    // opposite order.
     decodes(
         b"\x08\x01\x0a\x02\x02\x03\x08\x04\x12\x02\x07\x08\x10\x09\x1d\x01\0\0\0\x1a\0",
         Lists {
@@ -258,7 +259,8 @@ fn implicit_presence() {
 
 #[test]
 fn merging() {
-    // Scalars: the last one. Messages: field by field. A oneof: the last member, merged if the same.
+    // The last scalar counts, messages are merged, and the last member of a oneof counts; equal
+    // members that are messages are merged.
     decodes(
         b"\x08\x01\x12\x02\x08\x05\x12\x04\x12\x02\x08\x06\x08\x02",
         Tree {
@@ -306,13 +308,14 @@ fn generic_structs_and_single_variants() {
 
 #[test]
 fn unknown_fields_survive() {
-    // Numbers 100 to 103 of every wire type, among known fields; the known come first.
+    // Unknown fields 100 to 103 of every wire type, between known fields. Encoding writes the known
+    // fields first.
     let unknown = b"\xa0\x06\x81\0\xa9\x06\x01\x02\x03\x04\x05\x06\x07\x08\xb2\x06\x03abc\xbd\x06\x01\x02\x03\x04";
     let mut bytes = unknown.to_vec();
     bytes.extend_from_slice(b"\x08\x05");
     let tree = Tree::decode(&bytes).unwrap();
     assert_eq!(tree.value, Some(5));
-    assert_eq!(tree.unknown_fields.as_bytes(), unknown, "over-long varint kept as it came");
+    assert_eq!(tree.unknown_fields.as_bytes(), unknown, "the padded varint does not change");
     assert_eq!(tree.unknown_fields.iter().count(), 4);
     assert_eq!(tree.encode_to_vec(), [b"\x08\x05", &unknown[..]].concat());
     assert_eq!(
@@ -322,9 +325,9 @@ fn unknown_fields_survive() {
 }
 
 #[test]
-fn foreign_wire_types_and_bad_text_are_kept() {
+fn wrong_wire_types_and_bad_text_are_unknown_fields() {
     for bytes in [
-        &b"\x0a\x01\x05"[..], // value as a run
+        &b"\x0a\x01\x05"[..], // value as a packed field
         b"\x10\x05",          // left as a number
         b"\x22\x02\xff\xfe",  // label that is not UTF-8
         b"\x20\x05",          // label as a number
@@ -333,7 +336,7 @@ fn foreign_wire_types_and_bad_text_are_kept() {
         assert_eq!(tree.unknown_fields.as_bytes(), bytes);
         check(bytes, Tree { unknown_fields: tree.unknown_fields.clone(), ..Tree::default() });
     }
-    // A member that is not understood leaves the one that was.
+    // A member with an invalid value does not replace the previous member.
     let tree = Tree::decode(b"\x22\x01x\x28\x05").unwrap();
     assert_eq!(tree.extra, Some(Extra::Label("x".into())));
 }
@@ -342,7 +345,7 @@ fn foreign_wire_types_and_bad_text_are_kept() {
 fn errors_say_where() {
     fails::<Tree>(b"\x08", DecodeErrorKind::Truncated, 0);
     fails::<Tree>(b"\x08\x01\x12\x05\x08", DecodeErrorKind::Truncated, 2);
-    // Inside left, inside right: the group at byte 8.
+    // In `inside`, field `left` and then field `right`: the error is in the group at byte 8.
     fails::<Tree>(b"\x08\x01\x12\x06\x1a\x04\x08\x01\x0b\x00", DecodeErrorKind::FieldNumber, 8);
     fails::<Lists>(b"\x10\x01\x1a\x03\0\0\0", DecodeErrorKind::PackedLength, 2);
     fails::<Lists>(b"\x10\x01\x0a\x02\x01\x80", DecodeErrorKind::Truncated, 2);
@@ -389,7 +392,7 @@ fn memory_is_bounded() {
     }
     #[derive(Clone, PartialEq, Debug, Default)]
     struct Pad([[u64; 32]; 16]);
-    // By hand: a struct may be as fat as it likes.
+    // Implemented by hand, with a large struct.
     impl protozero::rt::owned::Oneof for Pad {
         const NUMBERS: &'static [u32] = &[2];
         fn encode_member(&self, _: &mut protozero::rt::owned::Encoder<'_>) {}
@@ -410,7 +413,7 @@ fn memory_is_bounded() {
     }
     let bytes = b"\x0a\0".repeat(100_000);
     assert_eq!(Big::decode(&bytes).map_err(|e| e.kind), Err(DecodeErrorKind::TooMuchMemory));
-    // Wide messages of which little is set are honest.
+    // Large messages with few fields are accepted.
     assert_eq!(Big::decode(&b"\x0a\0".repeat(5000)).unwrap().all.len(), 5000);
     let mut trusted = Big::default();
     trusted.merge_within(&bytes, DecodeContext::new()).unwrap();

@@ -1,4 +1,4 @@
-//! The ways out of an owned message, their limits, and extensions.
+//! All ways to encode an owned message, their limits, and extensions.
 
 use protozero::extension::{Enum, Int32, Nested, Packed, Repeated, Single, Sint64, Text, Unpacked};
 use protozero::{
@@ -32,7 +32,7 @@ fn chain(levels: usize, group: bool) -> Node {
     node
 }
 
-/// Longer than any buffer on the way: lengths of one to three bytes.
+/// A message longer than every internal buffer, with lengths of one to three bytes.
 fn long() -> Node {
     let names = (0..300).map(|n| "x".repeat(n)).collect();
     let inner = Node { value: Some(u32::MAX), names, ..Node::default() };
@@ -51,7 +51,7 @@ fn every_way_gives_the_same_bytes() {
         let mut appended = b"before".to_vec();
         node.encode(&mut appended).unwrap();
         assert_eq!(appended, [b"before", &bytes[..]].concat());
-        // A buffer of just the length, and one a byte shorter.
+        // A buffer of exactly the length, and one byte less.
         let mut exact = vec![0; bytes.len()];
         assert_eq!(node.encode_to_slice(&mut exact), Ok(bytes.len()));
         assert_eq!(exact, bytes);
@@ -62,7 +62,7 @@ fn every_way_gives_the_same_bytes() {
             let short = node.encode_to_slice(&mut exact[..capacity]);
             assert_eq!(short, Err(WriteError::Full { capacity }));
         }
-        // Into an open message, and as a root message of a stream.
+        // Encodes into an open message, and as a root message of a stream.
         let mut stream = HeapSink::stream();
         node.encode_into(&mut stream.root()).unwrap();
         assert_eq!(stream.finish().as_ref(), Ok(&bytes));
@@ -76,9 +76,9 @@ fn every_way_gives_the_same_bytes() {
     assert_eq!(full, Err(WriteError::Full { capacity: 4 }));
 }
 
-/// However much of it is put together elsewhere, and in whatever room.
+/// The result does not depend on the size of the buffer.
 #[test]
-fn a_slice_is_filled_from_its_front() {
+fn encoding_to_a_slice_begins_at_its_front() {
     for len in (0..40).chain(440..560).chain([4000]) {
         let names = vec!["y".repeat(len % 37), "x".repeat(len)];
         let node = Node { value: Some(len as u32), names, ..chain(2, len % 2 == 0) };
@@ -133,7 +133,7 @@ fn what_is_written_can_be_read() {
         let mut untouched = b"x".to_vec();
         assert_eq!(deeper.encode(&mut untouched), error.map(drop));
         assert_eq!(untouched, b"x");
-        // Dropping it at once would recurse as deep as it goes.
+        // Takes the message apart in a loop, because its drop would recurse.
         while let Some(next) = deeper.next.take().or(deeper.group.take()) {
             deeper = *next;
         }
@@ -190,7 +190,8 @@ fn extensions() {
 
 #[test]
 fn extensions_follow_the_rules_of_fields() {
-    // The last of singular ones, a message merged, packed and lone alike, strangers passed over.
+    // The last singular value counts, messages are merged, packed and unpacked are equivalent, and
+    // other fields are ignored.
     let node = Node::decode(
         b"\xa0\x06\x01\xa0\x06\x02\xaa\x06\x02\x08\x01\xaa\x06\x02\x12\0\xb8\x06\x01\xba\x06\x01\x02\
           \xc2\x06\x02\x01\x09\xa5\x06\0\0\0\0",
@@ -202,7 +203,7 @@ fn extensions_follow_the_rules_of_fields() {
     assert_eq!(node.extension(&LONE), Ok(vec![Closed::One]));
     let broken = Node::decode(b"\xaa\x06\x01\x08").unwrap();
     assert_eq!(broken.extension(&NODE), Err(DecodeErrorKind::Truncated.at(3)));
-    // In writers and out of readers.
+    // Extensions in writers and readers.
     let mut stream = HeapSink::stream();
     NUMBER.append(&mut stream.root(), &7).unwrap();
     let bytes = stream.finish().unwrap();

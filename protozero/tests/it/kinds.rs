@@ -1,4 +1,4 @@
-//! What structs can hold beyond scalars and lists: maps, groups, closed enumerations, borrowed text.
+//! Maps, groups, closed enumerations and borrowed text in structs.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -60,8 +60,9 @@ fn enumerations_by_derive() {
 }
 
 #[test]
-fn closed_enumerations_keep_strangers_aside() {
-    // Alone, in a list, in a run (one by one), in a map (the entry), in a oneof.
+fn invalid_numbers_of_closed_enumerations_are_unknown_fields() {
+    // A singular field, an unpacked element, elements of a packed field (one by one), a map entry
+    // (as a whole), a oneof.
     for (bytes, kept) in [
         (&b"\x08\x01"[..], &b"\x08\x01"[..]),
         (b"\x10\x05\x10\x02", b"\x10\x02"),
@@ -76,7 +77,7 @@ fn closed_enumerations_keep_strangers_aside() {
     let car = Car::decode(b"\x10\x05\x10\x02\x1a\x04\x00\x02\x05\x03").unwrap();
     assert_eq!(car.gears, [Gear::First]);
     assert_eq!(car.packed, [Gear::Neutral, Gear::First]);
-    // A stranger does not unset the member that was met before it.
+    // An invalid number does not remove the previous member.
     let car = Car::decode(b"\x28\x05\x28\x01").unwrap();
     assert_eq!(car.pick, Some(Pick::Gear(Gear::First)));
     check(b"\x38\x09", Car { level: Level(9), ..Car::default() });
@@ -110,18 +111,18 @@ fn maps() {
     );
     let one =
         |key: &str, value| Maps { counts: [(key.to_owned(), value)].into(), ..Maps::default() };
-    // Absent halves are defaults, the order of halves is free, the last of equals counts, and what
-    // else stands in an entry is nobody's.
+    // A missing key or value is the default, their order does not matter, the last one counts, and
+    // other fields in an entry are ignored.
     decodes(b"\x0a\0", one("", 0));
     decodes(b"\x0a\x03\x0a\x01a", one("a", 0));
     decodes(b"\x0a\x05\x10\x07\x0a\x01a", one("a", 7));
     decodes(b"\x0a\x05\x0a\x01a\x10\x01\x0a\x05\x0a\x01a\x10\x02", one("a", 2));
     decodes(b"\x0a\x0a\x0a\x01b\x10\x01\x0a\x01a\x10\x02", one("a", 2));
     decodes(b"\x0a\x07\x18\x05\x0a\x01a\x10\x02", one("a", 2));
-    // So is a half of a foreign wire type.
+    // A key or value with another wire type is ignored.
     decodes(b"\x0a\x04\x08\x05\x10\x02", one("", 2));
     decodes(b"\x0a\x05\x0a\x01a\x12\0", one("a", 0));
-    // A message met twice within an entry is merged.
+    // Two messages within one entry are merged.
     decodes(
         b"\x12\x10\x12\x07\x0a\x05\x0a\x01a\x10\x01\x12\x05\x0a\x03\x0a\x01b",
         Maps {
@@ -133,7 +134,8 @@ fn maps() {
             ..Maps::default()
         },
     );
-    // No text for a key, no entry at all: kept; where text is checked, an error.
+    // A key that is not UTF-8, and a field that is not an entry, are unknown fields. With a UTF-8
+    // check, the first is an error.
     for bytes in [&b"\x0a\x03\x0a\x01\xff"[..], b"\x08\x01"] {
         assert_eq!(Maps::decode(bytes).unwrap().unknown_fields.as_bytes(), bytes);
     }
@@ -152,7 +154,7 @@ fn a_closed_enumeration_knows_the_last_value_of_an_entry() {
 }
 
 #[test]
-fn maps_do_not_hide_depth() {
+fn levels_of_maps_count() {
     let mut bytes = Vec::new();
     for _ in 0..60 {
         let mut entry = vec![0x12, bytes.len() as u8];
@@ -166,7 +168,7 @@ fn maps_do_not_hide_depth() {
         }
         bytes.extend_from_slice(&entry);
     }
-    // Sixty maps are 120 messages.
+    // Sixty maps are 120 levels.
     assert_eq!(Maps::decode(&bytes).map_err(|e| e.kind), Err(DecodeErrorKind::TooDeep));
 }
 
@@ -198,7 +200,7 @@ fn groups() {
             ..Groups::default()
         },
     );
-    // Met again: merged. Behind a length it is another field, and kept.
+    // A second group is merged. A field with a length is an unknown field.
     decodes(
         b"\x13\x08\x02\x14\x13\x1b\x1c\x14",
         Groups {
@@ -268,7 +270,7 @@ fn texts_defaults_and_what_is_required() {
             ..Texts::default()
         },
     );
-    // What is required and absent is the default.
+    // A missing required field has the default value.
     decodes(b"", Texts::default());
     fails::<Texts>(b"\x38\0\x0a\x01\xff", DecodeErrorKind::Utf8, 2);
     fails::<Texts>(b"\x38\0\x12\x02\xc3\x28", DecodeErrorKind::Utf8, 2);
@@ -324,7 +326,7 @@ fn views_borrow() {
     assert_eq!((view.copied.as_str(), view.unknown_fields.as_bytes()), ("d", &b"\xa0\x06\x01"[..]));
     assert_eq!(view.encode_to_vec(), bytes);
     assert_eq!(view.encoded_len(), bytes.len());
-    // Merging goes on in other bytes that live as long.
+    // The view can merge other bytes with the same lifetime.
     let mut view = view;
     view.merge(b"\x0a\x05later").unwrap();
     assert_eq!((view.text, view.blob), ("later", Some(&b"\xff"[..])));

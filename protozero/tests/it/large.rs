@@ -1,4 +1,4 @@
-//! Large messages, as deep as they may be, on a small stack.
+//! Large messages with the maximum depth, on a small stack.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ struct Large {
     map: BTreeMap<i32, Large>,
 }
 
-/// A message of field `number`, `levels` of them in each other.
+/// A message with `levels` nested messages of field `number`.
 fn nested(number: u8, levels: usize) -> Vec<u8> {
     let around = |number: u8, body: Vec<u8>| {
         let mut all = vec![number << 3 | 2];

@@ -1,4 +1,4 @@
-//! The public face of protozero, as its users see it.
+//! Tests of protozero's public API.
 #![allow(missing_docs)]
 
 #[cfg(feature = "derive")]

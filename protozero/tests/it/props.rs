@@ -1,4 +1,4 @@
-//! Properties of owned messages over arbitrary values and arbitrary bytes.
+//! Properties of owned messages with random values and random bytes.
 
 use std::collections::BTreeMap;
 
@@ -99,8 +99,8 @@ fn all() -> impl Strategy<Value = All> {
     })
 }
 
-/// Bytes that are often nearly a message.
-fn hostile() -> impl Strategy<Value = Vec<u8>> {
+/// Random bytes that are often almost a message.
+fn almost_messages() -> impl Strategy<Value = Vec<u8>> {
     (all(), vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)).prop_map(|(all, changes)| {
         let mut bytes = all.encode_to_vec();
         for (at, byte) in changes {
@@ -123,9 +123,10 @@ proptest! {
         prop_assert_eq!(again.encode_to_vec(), bytes);
     }
 
-    /// Merging two encodings is decoding them glued: the definition of merging.
+    /// Merging two encoded messages is equal to decoding their concatenation. This is protobuf's
+    /// definition of merging.
     #[test]
-    fn merging_is_gluing(first in all(), second in all()) {
+    fn merging_equals_decoding_the_concatenation(first in all(), second in all()) {
         let (a, b) = (first.encode_to_vec(), second.encode_to_vec());
         let mut merged = first;
         merged.merge(&b).unwrap();
@@ -133,19 +134,19 @@ proptest! {
         prop_assert_eq!(merged, glued);
     }
 
-    /// Whatever comes: no panic, and what was understood survives a round trip.
+    /// Random bytes never cause a panic, and the decoded fields survive a round trip.
     #[test]
-    fn hostile_bytes(bytes in prop_oneof![hostile(), vec(any::<u8>(), 0..64)]) {
+    fn random_bytes(bytes in prop_oneof![almost_messages(), vec(any::<u8>(), 0..64)]) {
         let decoded = All::decode(&bytes);
         let Ok(all) = decoded else { return Ok(()) };
         let again = All::decode(&all.encode_to_vec()).unwrap();
-        // NaN is not equal to itself; its bytes are.
+        // Compares bytes, because NaN is not equal to itself.
         prop_assert_eq!(again.encode_to_vec(), all.encode_to_vec());
     }
 
-    /// A struct that knows nothing keeps everything, byte for byte.
+    /// A struct without fields keeps all fields unchanged.
     #[test]
-    fn strangers_are_kept_verbatim(bytes in hostile()) {
+    fn unknown_fields_are_kept_unchanged(bytes in almost_messages()) {
         #[derive(Clone, PartialEq, Debug, Default, Message)]
         struct Nothing {
             #[pb(unknown)]

@@ -1,4 +1,4 @@
-//! The C runtime calls `main`; without std nobody asks for libc.
+//! Links libc: the C runtime calls `main`, and without std no other crate links libc.
 fn main() {
     println!("cargo:rustc-link-lib=c");
 }

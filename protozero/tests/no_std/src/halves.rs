@@ -1,4 +1,4 @@
-//! A sink of one's own: two halves of a buffer, for each message anew.
+//! A custom sink with two ranges: each message gets both halves of a buffer.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -6,17 +6,17 @@ use core::ptr::NonNull;
 use protozero::encode::SwapSink;
 use protozero::{OpenSlots, Range, Sink, Slot, WriteError};
 
-/// Of a message that does not fit the first half the rest goes to the second.
+/// The part of a message that does not fit the first half goes to the second.
 pub struct Halves<'b> {
     ranges: [(NonNull<u8>, usize); 2],
     in_second: bool,
-    /// Lengths that were open when the first was full.
+    /// Number of open lengths when the first half was full.
     pub open: usize,
     memory: PhantomData<&'b mut [u8]>,
 }
 
 impl<'b> Halves<'b> {
-    /// The halves of `memory`.
+    /// A sink of the two halves of `memory`.
     pub fn new(memory: &'b mut [u8]) -> Self {
         let half = memory.len() / 2;
         let (first, second) = memory.split_at_mut_checked(half).unwrap_or_default();
@@ -26,9 +26,10 @@ impl<'b> Halves<'b> {
 }
 
 // SAFETY:
-// - valid and unshared: both ranges are parts of a buffer borrowed mutably for `'b`, apart from each
-//   other, and no reference to it is kept;
-// - the second is handed out once within a message, the first with each, when the stream has left both;
+// - valid and unshared: both ranges are disjoint parts of a buffer that is borrowed mutably for
+//   `'b`, and no reference to it is kept;
+// - within a message the second range is handed out once; each message gets the first again, after
+//   the stream has left both;
 // - thread: not `Send`.
 unsafe impl Sink for Halves<'_> {
     fn next_range(&mut self, _: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
@@ -54,5 +55,5 @@ unsafe impl Sink for Halves<'_> {
 }
 
 // SAFETY:
-// - each root begins with a range, and what the stream used is not looked at.
+// - each root begins with a new range, and the sink does not read the bytes of the stream.
 unsafe impl SwapSink for Halves<'_> {}

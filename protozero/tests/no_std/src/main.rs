@@ -1,5 +1,5 @@
-//! Writer and reader in a program without std and without an allocator, linked by hand: it runs on
-//! the bare C entry point, and its exit code is 0 if what is read is what was written.
+//! Writers and readers in a program without std and without an allocator. It starts at the C entry
+//! point, and its exit code is 0 if it reads what it wrote.
 #![no_std]
 #![no_main]
 
@@ -15,7 +15,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Stands in for libc's unwinder hook, which `core` was built to mention.
+/// Replaces libc's unwinder function, which the precompiled `core` refers to.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
@@ -24,7 +24,7 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
     check(argc as u64).err().unwrap_or(0)
 }
 
-/// The number of the first thing that is wrong.
+/// Returns the number of the first failed check.
 fn check(number: u64) -> Result<(), i32> {
     let values = Values { number: number + 299, text: "text", bytes: b"\x08\x01" };
     let (mut a, mut b) = ([0; 1024], [MaybeUninit::uninit(); 1024]);
@@ -39,7 +39,7 @@ fn check(number: u64) -> Result<(), i32> {
         return Err(5);
     }
     let (front, back) = uninit.split_at(100);
-    // Strings are entered as messages, too, which they need not be.
+    // The reader also enters strings as messages, and they are not valid messages.
     let limited = read::limited(uninit).err().map(|error| error.kind);
     let too_deep = limited == Some(DecodeErrorKind::TooDeep);
     if read::scattered(&[front, back]).is_err() || too_deep {
@@ -55,7 +55,7 @@ fn check(number: u64) -> Result<(), i32> {
     write::window(&mut window, values).map_err(|_| 8)?;
     let mut space = [0; 2048];
     match write::rewritten(uninit, &mut space) {
-        // The way back gives the groups again.
+        // Rewriting back returns the groups.
         Ok(len) if len >= 2 * uninit.len() - 4 => Ok(()),
         _ => Err(9),
     }

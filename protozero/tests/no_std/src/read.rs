@@ -1,4 +1,4 @@
-//! Reading, with and without a schema, in one piece and in several.
+//! Reading, with and without a schema, in one slice and in several.
 
 use core::cell::Cell;
 
@@ -8,17 +8,17 @@ use protozero::{CallError, DecodeContext, DecodeError, Enumeration, Reader, Valu
 
 use crate::kinds::{Colour, KindsField, KindsReader};
 
-/// A sum over all that is read, so that nothing of it is in vain.
+/// A sum over all values, so that the compiler cannot remove a read.
 pub type Sum = u64;
 
 fn text(text: &[u8]) -> Sum {
     text.iter().fold(0, |sum: Sum, byte| sum.wrapping_add(Sum::from(*byte)))
 }
 
-/// Without a schema: everything that could be a message is entered, `depth` levels deep.
+/// Reads without a schema. Enters every field that could be a message, `depth` levels deep.
 ///
 /// # Errors
-/// It is no message.
+/// The input is not a valid message.
 pub fn fields(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
     let mut sum: Sum = 0;
     let mut reader = Reader::new(bytes);
@@ -46,10 +46,10 @@ pub fn fields(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
     Ok(sum)
 }
 
-/// By the generated reader.
+/// Reads with the generated reader.
 ///
 /// # Errors
-/// It is no message.
+/// The input is not a valid message.
 pub fn kinds(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
     let mut sum: Sum = 0;
     for field in KindsReader::new(bytes) {
@@ -75,10 +75,10 @@ pub fn kinds(bytes: &[u8], depth: u32) -> Result<Sum, DecodeError> {
     Ok(sum)
 }
 
-/// By name, and by the generated table.
+/// Reads with accessors and with the generated table.
 ///
 /// # Errors
-/// It is no message.
+/// The input is not a valid message.
 pub fn table(bytes: &[u8]) -> Result<Sum, DecodeError> {
     let reader = KindsReader::new(bytes);
     let table = reader.table()?;
@@ -102,10 +102,10 @@ pub fn table(bytes: &[u8]) -> Result<Sum, DecodeError> {
     Ok(sum.wrapping_add(reader.this()?.map_or(0, Sum::from)))
 }
 
-/// Within limits.
+/// Reads with limits.
 ///
 /// # Errors
-/// It is no message, or too much of one.
+/// The input is not a valid message, or exceeds the limits.
 pub fn limited(bytes: &[u8]) -> Result<Sum, DecodeError> {
     let budget = Limits { fields_max: 1000, ..Limits::default() }.budget();
     let mut reader = budget.reader(bytes)?;
@@ -119,10 +119,10 @@ pub fn limited(bytes: &[u8]) -> Result<Sum, DecodeError> {
     Ok(sum)
 }
 
-/// In several pieces.
+/// Reads several slices.
 ///
 /// # Errors
-/// It is no message.
+/// The input is not a valid message.
 pub fn scattered(slices: &[&[u8]]) -> Result<Sum, DecodeError> {
     let mut sum: Sum = 0;
     let mut reader = ScatteredReader::new(slices);
@@ -153,11 +153,11 @@ fn cut(pieces: Pieces<'_, '_>) -> Sum {
     sum.wrapping_add(Sum::from(taken)).wrapping_add(Sum::from(pieces.is_utf8()))
 }
 
-/// What readers have for who looks closer.
+/// Uses the less common functions of readers.
 ///
 /// # Errors
-/// It is no message.
-pub fn closely(bytes: &[u8]) -> Result<Sum, CallError> {
+/// The input is not a valid message.
+pub fn less_common(bytes: &[u8]) -> Result<Sum, CallError> {
     let reader = KindsReader::new(bytes);
     let mut sum = reader.iter().clone().count() as Sum;
     for field in &reader.unknown_fields() {
@@ -179,7 +179,7 @@ pub fn closely(bytes: &[u8]) -> Result<Sum, CallError> {
     Ok(sum.wrapping_add(name as Sum).wrapping_add(Sum::from(first)))
 }
 
-/// A budget that is handed down.
+/// Uses a budget on several levels.
 pub fn context(bytes: &[u8]) -> Sum {
     let left = Cell::new(bytes.len());
     let context = DecodeContext::with_depth(bytes.len() as u32).with_growth(&left);
@@ -188,7 +188,7 @@ pub fn context(bytes: &[u8]) -> Sum {
     Sum::from(entered.is_ok()) + Sum::from(fresh) + left.get() as Sum
 }
 
-/// Numbers on the wire, by themselves.
+/// Encodes and decodes numbers.
 pub fn wire(v: u64) -> Sum {
     let mut out = [0; varint::LEN_MAX];
     let len = varint::encode(v, &mut out) as Sum + varint::len(v) as Sum;

@@ -1,4 +1,4 @@
-//! Writing, through every sink that needs no allocator.
+//! Writing through every sink that needs no allocator.
 
 use core::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use protozero::{Reader, Scope, Sink, StreamOf, WriteError, Writer, field, rt};
 use crate::halves::Halves;
 use crate::kinds::{Colour, KindsWriter};
 
-/// Values the compiler knows nothing of.
+/// Values that the compiler does not know.
 #[derive(Clone, Copy)]
 pub struct Values<'a> {
     pub number: u64,
@@ -47,7 +47,7 @@ pub fn kinds(scope: Scope<'_>, v: Values<'_>) {
     message.a_message_raw(v.bytes).append_raw(v.bytes);
 }
 
-/// What has no generated name.
+/// Uses the functions that generated code does not call.
 pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
     if let Some(mut nested) = scope.nested_by_number(v.number as u32) {
         rt::uint64::<1>(&mut nested, v.number);
@@ -64,7 +64,7 @@ pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
         let size = v.text.len() as u32 + 2;
         field::message_sized::<17, KindsWriter<'_>>(&mut again, size).a_string(v.text);
     }
-    // A tag of two bytes and, of so few bytes, a length of one.
+    // A tag of two bytes, and a length of one byte for so few bytes.
     scope.nested_sized::<17>(v.bytes.len() as u32 + 3).bytes::<16>(v.bytes);
     {
         let mut group = scope.group::<18>();
@@ -100,13 +100,13 @@ pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
         rt::message::<17, KindsWriter<'_>>(scope).append_field(&field);
     }
     runs(scope, v);
-    // Bytes that may or may not be fields.
+    // The bytes may or may not be valid fields.
     let _ = scope.append_fields(v.bytes, |field| field.number as u64 != v.number);
 }
 
-/// Packed runs of every kind.
+/// Packed fields of every kind.
 fn runs(scope: &mut Scope<'_>, v: Values<'_>) {
-    // As many as nobody knows.
+    // The number of elements is not known in advance.
     let numbers = || v.bytes.iter().filter(|b| **b != 7).map(|b| i32::from(*b) * -2);
     let wide = || numbers().map(i64::from);
     rt::packed_int32::<20>(scope, numbers());
@@ -122,16 +122,16 @@ fn runs(scope: &mut Scope<'_>, v: Values<'_>) {
     rt::packed_sfixed64::<22>(scope, wide());
 }
 
-/// Messages whose scopes are forgotten, and what a stream says between roots.
-fn forgetful<S: Sink>(stream: &mut StreamOf<S>, v: Values<'_>) -> u64 {
+/// Leaks scopes (`mem::forget`), and queries the stream between root messages.
+fn leak_scopes<S: Sink>(stream: &mut StreamOf<S>, v: Values<'_>) -> u64 {
     {
         let mut root = stream.root();
         let mut outer = root.nested_padded::<17>();
         core::mem::forget(outer.nested::<17>());
-        // Swallowed.
+        // The stream ignores this.
         kinds(outer, v);
     }
-    // Another length than was said.
+    // Not the announced length.
     stream.root().nested_sized::<17>(v.number as u32).bytes::<16>(v.bytes);
     core::mem::forget(stream.root());
     stream.end_forgotten();
@@ -139,22 +139,22 @@ fn forgetful<S: Sink>(stream: &mut StreamOf<S>, v: Values<'_>) -> u64 {
     errors + stream.written() + (stream.used() + stream.room()) as u64
 }
 
-/// What only goes wrong; gives something of everything.
+/// Writes that fail; returns a sum over all results.
 pub fn failing(buffer: &mut [u8], v: Values<'_>) -> u64 {
     let mut stream = FixedSink::stream(&mut *buffer);
-    let mut sum = forgetful(&mut stream, v);
+    let mut sum = leak_scopes(&mut stream, v);
     by_hand(&mut stream.root(), v);
     sum += stream.finish().map_or(0, |bytes| bytes.len() as u64);
     let mut pieces = [&mut *buffer];
     let mut stream = RangesSink::table(&mut pieces);
-    sum += forgetful(&mut stream, v);
+    sum += leak_scopes(&mut stream, v);
     by_hand(&mut stream.root(), v);
     drop(stream.into_sink());
     let mut stream = WindowSink::stream(buffer, |bytes: &[u8]| match bytes {
         [] => Err(()),
         _ => Ok(()),
     });
-    sum += forgetful(&mut stream, v);
+    sum += leak_scopes(&mut stream, v);
     by_hand(&mut stream.root(), v);
     let failed = stream.sink().output_error().is_some();
     let _: &_ = stream.sink().output();
@@ -165,10 +165,10 @@ pub fn failing(buffer: &mut [u8], v: Values<'_>) -> u64 {
     core::mem::take(&mut stream.sink_mut().open) as u64 + sum + u64::from(failed)
 }
 
-/// Into one buffer.
+/// Writes to one buffer.
 ///
 /// # Errors
-/// It is too small.
+/// The buffer is too small.
 pub fn fixed<'b>(buffer: &'b mut [u8], v: Values<'_>) -> Result<&'b mut [u8], WriteError> {
     let mut stream = FixedSink::stream(buffer);
     kinds(stream.root(), v);
@@ -176,10 +176,10 @@ pub fn fixed<'b>(buffer: &'b mut [u8], v: Values<'_>) -> Result<&'b mut [u8], Wr
     stream.finish()
 }
 
-/// Into one buffer that holds nothing yet.
+/// Writes to one uninitialized buffer.
 ///
 /// # Errors
-/// It is too small.
+/// The buffer is too small.
 pub fn uninit<'b>(
     buffer: &'b mut [MaybeUninit<u8>],
     v: Values<'_>,
@@ -189,17 +189,17 @@ pub fn uninit<'b>(
     stream.finish()
 }
 
-/// Into pieces; gives how many.
+/// Writes to several pieces; returns their number.
 ///
 /// # Errors
-/// They are too few.
+/// The pieces are too small.
 pub fn pieces(pieces: &mut [&mut [u8]], v: Values<'_>) -> Result<usize, WriteError> {
     let mut stream = RangesSink::table(pieces);
     kinds(stream.root(), v);
     stream.finish().map(|pieces| pieces.len())
 }
 
-/// Through a window; gives the sum of all bytes.
+/// Writes through a window; returns the sum of all bytes.
 ///
 /// # Errors
 /// The window is too small.
@@ -217,10 +217,10 @@ pub fn window(window: &mut [u8], v: Values<'_>) -> Result<u64, WriteError> {
     error.map_or(Ok(sum), Err)
 }
 
-/// Groups to lengths and back; gives the bytes of both.
+/// Rewrites groups to lengths and back; returns the lengths of both results.
 ///
 /// # Errors
-/// A buffer is too small. Input that is no message is passed over.
+/// A buffer is too small. Input that is not a valid message is ignored.
 pub fn rewritten(input: &[u8], buffer: &mut [u8]) -> Result<usize, WriteError> {
     let (lengths, groups) = buffer.split_at_mut_checked(buffer.len() / 2).unwrap_or_default();
     let mut stream = FixedSink::stream(lengths);

@@ -1,6 +1,6 @@
-//! All of it once more, with a panic handler that cannot be linked: the linker drops the handler if
-//! nothing can reach it, and else it complains of the missing function. `cargo xtask no-panic` builds
-//! this; with feature `explain` it links, and the command looks for who calls it.
+//! The same code with a panic handler that cannot be linked. If nothing can reach the handler, the
+//! linker drops it; otherwise the linker reports the missing function. `cargo xtask no-panic`
+//! builds this program. With feature `explain` it links, and the command searches for the callers.
 #![no_std]
 #![no_main]
 
@@ -13,7 +13,7 @@ use protozero_no_std::{read, write};
 
 #[cfg(not(feature = "explain"))]
 unsafe extern "C" {
-    /// Nowhere.
+    /// Not defined anywhere.
     safe fn a_panic_can_be_reached() -> !;
 }
 
@@ -31,13 +31,13 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     a_panic_can_be_reached()
 }
 
-/// Stands in for libc's unwinder hook, which `core` was built to mention.
+/// Replaces libc's unwinder function, which the precompiled `core` refers to.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
 #[unsafe(no_mangle)]
 extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
-    // Nothing is known of any input or buffer, nor of their lengths.
+    // The compiler knows neither the inputs and buffers nor their lengths.
     let bytes: &[u8] = black_box(b"\x08\x01");
     let text: &str = black_box("text");
     let values = Values { number: argc as u64, text, bytes };
@@ -57,7 +57,7 @@ fn reader(bytes: &[u8]) -> [bool; 7] {
         black_box(read::scattered(pieces)).is_ok(),
         black_box(read::table(bytes)).is_ok(),
         black_box(read::limited(bytes)).is_ok(),
-        black_box(read::closely(bytes)).is_ok(),
+        black_box(read::less_common(bytes)).is_ok(),
         black_box(read::context(bytes)) != 0,
     ]
 }

@@ -1,4 +1,4 @@
-//! A program without std that does nothing.
+//! An empty program without std.
 #![no_std]
 #![no_main]
 
@@ -9,7 +9,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Stands in for libc's unwinder hook, which `core` was built to mention.
+/// Replaces libc's unwinder function, which the precompiled `core` refers to.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 

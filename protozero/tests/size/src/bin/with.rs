@@ -7,7 +7,7 @@ use protos::{TracePacketWriter, TrackEventType};
 use protozero::{FixedSink, Writer};
 
 fn main() -> ExitCode {
-    // Nothing of it is known to the compiler.
+    // The compiler does not know the values.
     let name = std::env::args().next().unwrap_or_default();
     let time = std::env::args().count() as u64;
 

@@ -1,4 +1,4 @@
-//! The same program without the packet: it writes what it would have put into it.
+//! The same program without the packet: it prints the values that the packet would contain.
 
 use std::io::Write;
 use std::process::ExitCode;
