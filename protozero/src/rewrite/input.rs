@@ -3,7 +3,7 @@
 use super::scan::{self, Next};
 use crate::encode::Scope;
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::wire::{tag, varint};
+use crate::wire::{hostile, tag, varint};
 
 /// A message in pieces, only one of which must be in memory at a time.
 ///
@@ -110,12 +110,13 @@ impl<I: Input> Source<I> {
     /// Reads a varint. `at` is the offset of its field.
     pub(super) fn varint(&mut self, at: usize) -> Result<Varint, DecodeError> {
         let mut varint = Varint::default();
-        for (group, place) in varint.bytes.iter_mut().enumerate() {
-            let byte = self.byte().ok_or(DecodeErrorKind::Truncated.at(at))?;
-            *place = byte;
+        while let Some(place) = varint.bytes.get_mut(varint.len) {
+            *place = self.byte().ok_or(DecodeErrorKind::Truncated.at(at))?;
+            let last = *place < 0x80;
             varint.len += 1;
-            varint.value |= u64::from(byte & 0x7f) << (7 * group);
-            if byte < 0x80 {
+            if last {
+                let (value, _) = hostile::varint(varint.as_bytes()).map_err(|kind| kind.at(at))?;
+                varint.value = value;
                 return Ok(varint);
             }
         }

@@ -2,7 +2,8 @@
 //! copied unchanged.
 
 use crate::error::DecodeErrorKind;
-use crate::wire::{tag, varint};
+use crate::wire::hostile::varint;
+use crate::wire::tag;
 
 /// What follows the fields that are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,60 +53,36 @@ pub(super) fn classify(value: u64, tag_len: usize) -> Next {
 pub(super) fn copyable(bytes: &[u8], stop_at_len: bool) -> (usize, Next) {
     let mut rest = bytes;
     loop {
-        let run = bytes.len() - rest.len();
-        let (value, after) = match varint(rest) {
-            ScannedVarint::Complete(value, after) => (value, after),
-            ScannedVarint::Incomplete => return (run, Next::Incomplete),
-            ScannedVarint::TooLong => {
-                return (run, Next::Malformed(DecodeErrorKind::VarintTooLong));
-            }
-        };
-        let after = match classify(value, rest.len() - after.len()) {
-            Next::Scalar { wire_type: tag::FIXED32 } => after.get(4..),
-            Next::Scalar { wire_type: tag::FIXED64 } => after.get(8..),
-            Next::Scalar { .. } => match varint(after) {
-                ScannedVarint::Complete(_, after) => Some(after),
-                ScannedVarint::Incomplete => None,
-                ScannedVarint::TooLong => {
-                    return (run, Next::Malformed(DecodeErrorKind::VarintTooLong));
-                }
-            },
-            Next::Len { .. } if stop_at_len => return (run, Next::Incomplete),
-            Next::Len { .. } => match varint(after) {
-                ScannedVarint::Complete(len, after) => {
-                    usize::try_from(len).ok().and_then(|len| after.get(len..))
-                }
-                ScannedVarint::Incomplete => None,
-                ScannedVarint::TooLong => {
-                    return (run, Next::Malformed(DecodeErrorKind::VarintTooLong));
-                }
-            },
-            next => return (run, next),
-        };
-        match after {
-            Some(after) => rest = after,
-            None => return (run, Next::Incomplete),
+        match after_field(rest, stop_at_len) {
+            Ok(after) => rest = after,
+            Err(next) => return (bytes.len() - rest.len(), next),
         }
     }
 }
 
-enum ScannedVarint<'a> {
-    Complete(u64, &'a [u8]),
-    Incomplete,
-    TooLong,
-}
-
+/// The bytes after the first field of `bytes`, if that field is complete and is copied.
 #[inline]
-fn varint(bytes: &[u8]) -> ScannedVarint<'_> {
-    if let [byte @ ..0x80, rest @ ..] = bytes {
-        return ScannedVarint::Complete(u64::from(*byte), rest);
-    }
-    let mut value = 0;
-    for (group, byte) in bytes.iter().take(varint::LEN_MAX).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * group);
-        if *byte < 0x80 {
-            return ScannedVarint::Complete(value, bytes.get(group + 1..).unwrap_or_default());
+fn after_field(bytes: &[u8], stop_at_len: bool) -> Result<&[u8], Next> {
+    let (value, rest) = varint(bytes)?;
+    let after = match classify(value, bytes.len() - rest.len()) {
+        Next::Scalar { wire_type: tag::FIXED32 } => rest.get(4..),
+        Next::Scalar { wire_type: tag::FIXED64 } => rest.get(8..),
+        Next::Scalar { .. } => Some(varint(rest)?.1),
+        Next::Len { .. } if stop_at_len => None,
+        Next::Len { .. } => {
+            let (len, rest) = varint(rest)?;
+            usize::try_from(len).ok().and_then(|len| rest.get(len..))
+        }
+        next => return Err(next),
+    };
+    after.ok_or(Next::Incomplete)
+}
+
+impl From<DecodeErrorKind> for Next {
+    fn from(kind: DecodeErrorKind) -> Self {
+        match kind {
+            DecodeErrorKind::Truncated => Self::Incomplete,
+            kind => Self::Malformed(kind),
         }
     }
-    if bytes.len() < varint::LEN_MAX { ScannedVarint::Incomplete } else { ScannedVarint::TooLong }
 }
