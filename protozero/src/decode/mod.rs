@@ -3,7 +3,7 @@
 //! | input | reader |
 //! |---|---|
 //! | bytes without a schema | [`Reader`]: the fields one by one |
-//! | bytes with a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?`, which is a struct |
+//! | bytes with a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?` |
 //! | several slices that form one message | [`ScatteredReader`]: copies nothing; a field in several slices is a [`Pieces`] |
 //! | a stream of messages | `FrameReader`: the messages, borrowed from their block (needs `alloc`) |
 //! | an untrusted message that becomes a data structure | [`Limits`]: for depth, fields and bytes |

@@ -21,7 +21,8 @@
 //! `core` only; what appends to a vector needs the feature `alloc`. Nothing here panics but where it
 //! says so.
 //!
-//! ```
+#![cfg_attr(feature = "alloc", doc = "```")]
+#![cfg_attr(not(feature = "alloc"), doc = "```text")]
 //! use protozero::wire::{hostile, tag, write};
 //!
 //! let mut file = Vec::new();
