@@ -4,7 +4,7 @@
 //! |---|---|
 //! | bytes without a schema | [`Reader`]: the fields one by one |
 //! | bytes with a generated reader | `for field in reader`; `reader.name()?`; `reader.table()?` |
-//! | several slices that form one message | [`ScatteredReader`]: copies nothing; a field in several slices is a [`Pieces`] |
+//! | several slices that form one message | [`ScatteredReader`]; a field in several slices is [`Pieces`] |
 //! | a stream of messages | `FrameReader`: the messages, borrowed from their block (needs `alloc`) |
 //! | an untrusted message that becomes a data structure | [`Limits`]: for depth, fields and bytes |
 //!
