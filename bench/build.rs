@@ -78,10 +78,10 @@ fn ours(proto: &Path, out: &Path) {
             path: "bench.proto".into(),
             text: fs::read_to_string(proto).unwrap(),
         }],
-        faces: protozero_codegen::Faces {
+        api_kinds: protozero_codegen::ApiKinds {
             service: false,
             descriptor: false,
-            ..protozero_codegen::Faces::ALL
+            ..protozero_codegen::ApiKinds::ALL
         },
         command: "cargo build".into(),
         source_prefix: String::new(),

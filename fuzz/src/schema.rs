@@ -1,7 +1,7 @@
 //! Schemas: as text, and as descriptors that somebody else made.
 
 use protozero::dynamic::{DynamicMessage, Pool, PoolErrorKind};
-use protozero_codegen::{Config, Faces, Source};
+use protozero_codegen::{ApiKinds, Config, Source};
 
 /// Longest text that code is made for: that takes longer than reading it.
 const GENERATE_BYTES_MAX: usize = 2048;
@@ -18,8 +18,11 @@ pub fn schema_text(input: &[u8]) {
                 Err(error) => assert_eq!(error.kind, PoolErrorKind::Names, "{error}"),
             }
             if text.len() <= GENERATE_BYTES_MAX {
-                let config =
-                    Config { sources: sources.to_vec(), faces: Faces::ALL, ..Config::default() };
+                let config = Config {
+                    sources: sources.to_vec(),
+                    api_kinds: ApiKinds::ALL,
+                    ..Config::default()
+                };
                 let files = protozero_codegen::generate(&config);
                 assert!(files.is_ok(), "{:?}", files.err());
             }
@@ -40,7 +43,7 @@ pub fn descriptor_set(input: &[u8]) {
         }
     }
     if input.len() <= GENERATE_BYTES_MAX {
-        let config = Config { faces: Faces::ALL, ..Config::default() };
+        let config = Config { api_kinds: ApiKinds::ALL, ..Config::default() };
         if let Err(error) = protozero_codegen::generate_set(&config, input) {
             assert!(!error.to_string().is_empty());
         }

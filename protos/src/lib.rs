@@ -1,12 +1,13 @@
 //! Perfetto's schema in Rust: what goes into a trace, configures one, and travels between
 //! producers, service and consumers.
 //!
-//! Per message `M` there are three faces:
+//! Per message `M` there are three kinds of API:
 //!
 //! - `M`, an owned struct ([`protozero::Message`]): configs, requests, anything one keeps. Fields it
 //!   does not know survive a round trip.
 //! - `MWriter`, an append-only writer into shared memory or any other sink: trace data.
-//! - `MReader`, an iterator over the fields of a message where it lies, and `MField`, what it yields.
+//! - `MReader`, an iterator over the fields of a message where it lies, and `MField`, what it yields
+//!   (feature `readers`).
 //!
 //! Nested types are named by their path without separators: `TraceConfig.BufferConfig` of the schema
 //! is [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant per known value.
@@ -53,7 +54,7 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("gen/schema.binpb");
 mod tests;
 
 /// The snippets of a guide, as tests: here, because they need a schema.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "readers"))]
 #[doc = include_str!("../../docs/coming-from.md")]
 mod coming_from {}
 

@@ -1,9 +1,12 @@
-use protozero::{FixedSink, Message, Writer};
+use protozero::Message;
 
 use super::*;
 
+#[cfg(feature = "readers")]
 #[test]
 fn writer_reader_and_owned_agree() {
+    use protozero::{FixedSink, Writer};
+
     let mut buffer = [0; 256];
     let mut stream = FixedSink::stream(&mut buffer);
     {

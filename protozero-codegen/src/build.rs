@@ -18,7 +18,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{env, fmt, fs, io};
 
 use crate::notes::Place;
-use crate::{Config, Error, Faces, OutputFile, Source, generate, plugin, syntax, wellknown};
+use crate::{ApiKinds, Config, Error, OutputFile, Source, generate, plugin, syntax, wellknown};
 
 /// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`; its `mod.rs` is to
 /// be included. Tells cargo what to watch.
@@ -101,7 +101,7 @@ impl Build {
     #[must_use]
     pub fn new() -> Self {
         let config = Config {
-            faces: Faces { descriptor: false, ..Faces::ALL },
+            api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
             command: "protozero-codegen".into(),
             ..Config::default()
         };
@@ -110,8 +110,8 @@ impl Build {
 
     /// Which code to make. Descriptors need protozero's feature `text`.
     #[must_use]
-    pub fn faces(mut self, faces: Faces) -> Self {
-        self.config.faces = faces;
+    pub fn api_kinds(mut self, api_kinds: ApiKinds) -> Self {
+        self.config.api_kinds = api_kinds;
         self
     }
 
@@ -171,7 +171,7 @@ impl Build {
         self
     }
 
-    /// One option as the command and the plugin take it: `faces=writer+reader`, `root=crate::x`, ...
+    /// One option as the command and the plugin take it: `api_kinds=writer+reader`, `root=crate::x`, ...
     ///
     /// # Errors
     /// What is wrong with it.

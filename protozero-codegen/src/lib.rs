@@ -11,9 +11,9 @@
 //! folder for a moment. Output depends on the input alone and follows declaration order; it carries
 //! no version and no date, so a release of this crate changes nothing by itself.
 //!
-//! Per message up to three faces are made, each without need of the others (see [`Faces`]): an
+//! Per message up to three API kinds are made, each without need of the others (see [`ApiKinds`]): an
 //! *owned* struct, which encodes and decodes as a derived one does, a zero-copy *writer* and a zero-copy
-//! *reader*; beside them enums, services and static descriptors for the text format. Whatever the face, generated
+//! *reader*; beside them enums, services and static descriptors for the text format. Whatever the API kind, generated
 //! code is safe, and compiles and documents without a warning.
 //!
 //! # The schema language
@@ -45,12 +45,12 @@
 //! use one name; then the second one's file is not re-exported at the root.
 //!
 //! ```
-//! use protozero_codegen::{Config, Faces, Source, generate};
+//! use protozero_codegen::{Config, ApiKinds, Source, generate};
 //!
 //! let point = "syntax = \"proto3\"; message Point { sint32 x = 1; sint32 y = 2; }";
 //! let files = generate(&Config {
 //!     sources: vec![Source { path: "shape/point.proto".into(), text: point.into() }],
-//!     faces: Faces::ALL,
+//!     api_kinds: ApiKinds::ALL,
 //!     command: "cargo xtask codegen".into(),
 //!     source_prefix: "schema/".into(),
 //!     root: "crate".into(),
@@ -95,7 +95,7 @@ pub struct Source {
 
 /// Which code is made for each message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faces {
+pub struct ApiKinds {
     /// Plain structs that implement `protozero::Message`, and oneof enums; they need `protozero`'s feature
     /// `alloc` and no std. A field with an explicit default has a getter `NAME_or_default`, unless it is
     /// in a oneof, where a member that is not set has nothing to stand for.
@@ -110,7 +110,7 @@ pub struct Faces {
     pub descriptor: bool,
 }
 
-impl Faces {
+impl ApiKinds {
     /// Everything.
     pub const ALL: Self =
         Self { owned: true, writer: true, reader: true, service: true, descriptor: true };
@@ -123,7 +123,7 @@ pub struct Config {
     /// [come along](crate#the-schema-language).
     pub sources: Vec<Source>,
     /// Which code to make.
-    pub faces: Faces,
+    pub api_kinds: ApiKinds,
     /// The command that made the files; named in the first line of each.
     pub command: String,
     /// What stands before the `.proto` path in the first line, such as `protos/`.
@@ -140,6 +140,9 @@ pub struct Config {
     pub lazy_utf8: bool,
     /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
     pub text_feature: Option<String>,
+    /// Cargo feature of the receiving crate that readers hide behind; none: always there. Of the code for a
+    /// message, readers take the compiler longest.
+    pub reader_feature: Option<String>,
     /// Areas: path prefix of `.proto` files to the Cargo feature of the receiving crate that their
     /// code hides behind; the longest prefix decides, an empty feature means always. A field whose
     /// type lies in another area is there with that area alone; without it the field is unknown to
@@ -147,7 +150,7 @@ pub struct Config {
     pub features: Vec<(String, String)>,
     /// Files whose code another crate has: path prefix of `.proto` files to the module there that
     /// includes the `mod.rs` made with them, such as `::common::schema`; the longest prefix decides.
-    /// No code is made for them here. It must have been made with the faces that are asked for here, and
+    /// No code is made for them here. It must have been made with the API kinds that are asked for here, and
     /// all files of a package that were made there have to be among the sources here: of names that
     /// collide the second gets an underscore, and who sees one of them alone does not know.
     pub externs: Vec<(String, String)>,

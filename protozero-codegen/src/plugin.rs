@@ -1,17 +1,22 @@
 //! As a plugin of `protoc`: a `CodeGeneratorRequest` in, a `CodeGeneratorResponse` out.
 //!
 //! ```text
-//! protoc --protozero_out=src/schema --protozero_opt=faces=writer+reader a.proto
+//! protoc --protozero_out=src/schema --protozero_opt=api_kinds=writer+reader a.proto
 //! ```
 //!
-//! Options, joined by commas: `faces=A+B+...` (or `faces=A,B,...`) of `owned`, `writer`, `reader`,
-//! `service`, `descriptor`; `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
-//! `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`, as often as needed: the files below
-//! PREFIX (none: all) are behind the cargo feature NAME (none: always there), and of several prefixes the
-//! longest counts; `extern=PREFIX:MODULE`, `runtime=PATH`, `bytes=NAME`, and
-//! `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in [`Config`]. A comma is always
-//! the end of an option, so an attribute
-//! with one in it is for the command line and build scripts.
+//! Options, joined by commas:
+//!
+//! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `writer`, `reader`, `service`, `descriptor`; `all`;
+//! - `open_enums` and `lazy_utf8`, alone or with `=true` or `=false`;
+//! - `root=crate::schema`;
+//! - `text_feature=NAME` and `reader_feature=NAME`: descriptors or readers are behind the cargo feature NAME;
+//! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
+//!   (empty: always compiled); the longest matching prefix decides;
+//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `bytes=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and
+//!   `field_attribute` as in [`Config`].
+//!
+//! A comma always ends an option, so an attribute that contains one works only on the command line and in build
+//! scripts.
 //!
 //! Code is made for the files that are named, and for what they use of `google/protobuf`. Other imports
 //! have to be named too, or be another crate's (`extern`), or be reached through a `root` that has the code
@@ -25,14 +30,14 @@ use protobuf::Message;
 use protobuf::plugin::code_generator_response::File;
 use protobuf::plugin::{CodeGeneratorRequest, CodeGeneratorResponse};
 
-use crate::{Config, Error, Faces, OutputFile, attributes, emit, parse};
+use crate::{ApiKinds, Config, Error, OutputFile, attributes, emit, parse};
 
 /// `FEATURE_PROTO3_OPTIONAL | FEATURE_SUPPORTS_EDITIONS`.
 const SUPPORTED: u64 = 1 | 2;
 /// `EDITION_PROTO2`, `EDITION_2023`.
 const EDITIONS: (u64, u64) = (998, 1000);
-/// What `faces=` takes.
-const FACES: [&str; 6] = ["owned", "writer", "reader", "service", "descriptor", "all"];
+/// What `api_kinds=` takes.
+const API_KINDS: [&str; 6] = ["owned", "writer", "reader", "service", "descriptor", "all"];
 
 /// Answers one request of `protoc`, which reads errors out of the answer.
 #[must_use]
@@ -61,7 +66,7 @@ fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
     let request = CodeGeneratorRequest::parse_from_bytes(request)
         .map_err(|e| format!("not a request of protoc: {e}"))?;
     let mut config = Config {
-        faces: Faces { descriptor: false, ..Faces::ALL },
+        api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
         command: "protoc-gen-protozero".into(),
         ..Config::default()
     };
@@ -77,12 +82,12 @@ fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
     generate(&config, request.proto_file, emitted).map_err(|e| e.to_string())
 }
 
-/// The options of a parameter; names of faces behind a comma belong to the `faces=` before it.
+/// The options of a parameter; names of API kinds behind a comma belong to the `api_kinds=` before it.
 fn options(parameter: &str) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     for option in parameter.split(',').filter(|o| !o.is_empty()) {
         match options.last_mut() {
-            Some(last) if last.starts_with("faces=") && FACES.contains(&option) => {
+            Some(last) if last.starts_with("api_kinds=") && API_KINDS.contains(&option) => {
                 last.push('+');
                 last.push_str(option);
             }
@@ -96,19 +101,19 @@ fn options(parameter: &str) -> Vec<String> {
 pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     match name {
-        "faces" => {
-            config.faces = Faces::default();
-            for face in value.split(['+', ',']) {
-                match face {
-                    "owned" => config.faces.owned = true,
-                    "writer" => config.faces.writer = true,
-                    "reader" => config.faces.reader = true,
-                    "service" => config.faces.service = true,
-                    "descriptor" => config.faces.descriptor = true,
-                    "all" => config.faces = Faces::ALL,
+        "api_kinds" => {
+            config.api_kinds = ApiKinds::default();
+            for kind in value.split(['+', ',']) {
+                match kind {
+                    "owned" => config.api_kinds.owned = true,
+                    "writer" => config.api_kinds.writer = true,
+                    "reader" => config.api_kinds.reader = true,
+                    "service" => config.api_kinds.service = true,
+                    "descriptor" => config.api_kinds.descriptor = true,
+                    "all" => config.api_kinds = ApiKinds::ALL,
                     _ => {
-                        let all = FACES.join(", ");
-                        return Err(format!("{face:?} is no face; there are {all}"));
+                        let all = API_KINDS.join(", ");
+                        return Err(format!("{kind:?} is no API kind; there are {all}"));
                     }
                 }
             }
@@ -120,6 +125,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         }
         "root" => return Err(format!("root is a module such as crate::schema, not {value:?}")),
         "text_feature" => config.text_feature = Some(cargo_feature(value)?),
+        "reader_feature" => config.reader_feature = Some(cargo_feature(value)?),
         "feature" => match value.split_once(':') {
             Some((prefix, "")) => config.features.push((prefix.into(), String::new())),
             Some((prefix, name)) => config.features.push((prefix.into(), cargo_feature(name)?)),

@@ -8,13 +8,13 @@ mod sources;
 
 use std::fs;
 
-use protozero_codegen::{Config, Faces, OutputFile, Source, generate};
+use protozero_codegen::{ApiKinds, Config, OutputFile, Source, generate};
 use sources::{here, sources};
 
 fn run(sources: Vec<Source>) -> Vec<OutputFile> {
     generate(&Config {
         sources,
-        faces: Faces::ALL,
+        api_kinds: ApiKinds::ALL,
         command: "cargo test -p protozero-codegen".into(),
         source_prefix: "tests/cases/".into(),
         root: "crate::golden".into(),
@@ -52,11 +52,11 @@ fn output_follows_the_input_and_nothing_else() {
 
 #[test]
 fn faces_can_be_left_out() {
-    let faces =
-        Faces { owned: false, writer: true, reader: true, service: false, descriptor: false };
+    let api_kinds =
+        ApiKinds { owned: false, writer: true, reader: true, service: false, descriptor: false };
     let files = generate(&Config {
         sources: sources(),
-        faces,
+        api_kinds,
         command: "x".into(),
         source_prefix: String::new(),
         root: "crate".into(),

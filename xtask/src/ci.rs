@@ -176,9 +176,10 @@ fn areas(ctx: &Ctx) -> Outcome {
     let all = manifest.split_once("\nfull = [").and_then(|(_, rest)| rest.split_once(']'));
     let (all, _) = all.ok_or("protos/Cargo.toml has no feature `full`")?;
     let alone = all.split('"').skip(1).step_by(2);
-    let some = ["", "text", "chrome,text", "android,power"];
+    let some = ["", "readers", "text", "chrome,readers,text", "android,power"];
     let checks = some.into_iter().chain(alone).map(|features| ("check", features));
-    let jobs: Vec<_> = [("test", "full,text,descriptor-set")].into_iter().chain(checks).collect();
+    let jobs: Vec<_> =
+        [("test", "full,readers,text,descriptor-set")].into_iter().chain(checks).collect();
     pool::all(jobs, |number, (command, features)| {
         let target = ctx.target(&format!("areas/{number}"))?;
         let mut cargo = ctx.cargo();

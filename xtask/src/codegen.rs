@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::times;
-use protozero_codegen::{Config, Faces, Source, descriptor_set, generate};
+use protozero_codegen::{ApiKinds, Config, Source, descriptor_set, generate};
 
 const COMMAND: &str = "cargo xtask codegen";
 
@@ -112,12 +112,13 @@ fn config(root: &Path) -> Result<Config, String> {
     let sources = sources.collect::<Result<_, String>>()?;
     Ok(Config {
         sources,
-        faces: Faces::ALL,
+        api_kinds: ApiKinds::ALL,
         command: COMMAND.into(),
         source_prefix: "protos/".into(),
         root: "crate".into(),
         open_enums: true,
         text_feature: Some("text".into()),
+        reader_feature: Some("readers".into()),
         features: AREAS.iter().map(|(path, area)| ((*path).into(), (*area).into())).collect(),
         ..Config::default()
     })

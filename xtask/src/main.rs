@@ -131,8 +131,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "conformance",
-        arguments: "[FACE...]",
-        about: "fetch Google's conformance runner and pass it with each face of our code",
+        arguments: "[API_KIND...]",
+        about: "fetch Google's conformance runner and pass it with each API kind of our code",
         run: conformance::run,
     },
     Command {

@@ -7,7 +7,7 @@
 
 use crate::Outcome;
 use crate::ctx::Ctx;
-use protozero_codegen::{Config, Faces, Source, generate};
+use protozero_codegen::{ApiKinds, Config, Source, generate};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -62,7 +62,7 @@ pub fn cargo_in(
     let text = crate::ctx::read(&ctx.root().join(FOLDER).join("kinds.proto"))?;
     let files = generate(&Config {
         sources: vec![Source { path: "kinds.proto".to_owned(), text }],
-        faces: Faces { writer: true, reader: true, ..Faces::default() },
+        api_kinds: ApiKinds { writer: true, reader: true, ..ApiKinds::default() },
         command: "cargo xtask no-std".to_owned(),
         root: "crate::kinds".to_owned(),
         open_enums: true,

@@ -4,7 +4,7 @@
 
 mod copier;
 
-use protozero_codegen::{Build, Faces};
+use protozero_codegen::{Build, ApiKinds};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub fn module(
 ) -> Result<String, Box<dyn Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?).join(name);
     Build::new()
-        .faces(Faces::ALL)
+        .api_kinds(ApiKinds::ALL)
         .config(|config| config.root = format!("{root}::{name}"))
         .out_dir(&out)
         .compile(&[proto], &[include])?;

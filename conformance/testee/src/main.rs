@@ -8,15 +8,15 @@
 //!                                  one line per category into the tally file
 //! ```
 //!
-//! `testee FACE TALLY`: the face decides which of our codes does the work (see [`faces`]); requests
+//! `testee API_KIND TALLY`: the API kind decides which of our codes does the work (see [`api`]); requests
 //! and responses themselves are always generated owned messages.
 #![forbid(unsafe_code)]
 
-mod faces;
+mod api;
 mod schema;
 mod tally;
 
-use faces::{Face, Failure, Input, Output};
+use api::{ApiKind, Failure, Input, Output};
 use protozero::Message as _;
 use schema::conformance::{
     ConformanceRequest, ConformanceRequestPayload as Payload, ConformanceResponse,
@@ -30,15 +30,15 @@ const FRAME_BYTES_MAX: usize = 64 << 20;
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let face = arguments.first().and_then(|name| Face::named(name));
-    let (Some(face), Some(path)) = (face, arguments.get(1)) else {
+    let kind = arguments.first().and_then(|name| ApiKind::named(name));
+    let (Some(kind), Some(path)) = (kind, arguments.get(1)) else {
         eprintln!("usage: testee owned|dynamic|compiled|copy TALLY");
         std::process::exit(2);
     };
     let mut tally = Tally::default();
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     while let Some(frame) = read_frame(&mut input)? {
-        let answer = answer(face, &frame, &mut tally);
+        let answer = answer(kind, &frame, &mut tally);
         let bytes = ConformanceResponse { result: Some(answer), ..Default::default() };
         let bytes = bytes.encode_to_vec();
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
@@ -65,7 +65,7 @@ fn read_frame(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(frame))
 }
 
-fn answer(face: Face, frame: &[u8], tally: &mut Tally) -> Answer {
+fn answer(kind: ApiKind, frame: &[u8], tally: &mut Tally) -> Answer {
     let request = match ConformanceRequest::decode(frame) {
         Ok(request) => request,
         Err(error) => return Answer::RuntimeError(format!("request: {error}")),
@@ -92,11 +92,11 @@ fn answer(face: Face, frame: &[u8], tally: &mut Tally) -> Answer {
         WireFormat::JSPB => return tally.skip(name, "jspb"),
         other => return Answer::RuntimeError(format!("output format {other:?}")),
     };
-    if !face.takes(&input, &output) {
+    if !kind.takes(&input, &output) {
         return tally.skip(name, category);
     }
     tally.answer(name, category);
-    match (face.convert(name, &input, &output), output) {
+    match (kind.convert(name, &input, &output), output) {
         (Ok(bytes), Output::Binary) => Answer::ProtobufPayload(bytes),
         (Ok(bytes), Output::Text { .. }) => match String::from_utf8(bytes) {
             Ok(text) => Answer::TextPayload(text),

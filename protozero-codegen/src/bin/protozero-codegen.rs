@@ -13,13 +13,14 @@ usage: protozero-codegen [options] FILE.proto...
 
   -I, --include DIR       where files and their imports are found; repeatable [.]
   -o, --out DIR           where to write [.]
-      --faces A+B         of owned, writer, reader, service, descriptor; or all
+      --api-kinds A+B         of owned, writer, reader, service, descriptor; or all
                           [owned+writer+reader+service]
       --open-enums        take unknown numbers as values, whatever the schema says
       --lazy-utf8         readers check strings when they are asked for, not when read
       --root PATH         module that mod.rs becomes, such as crate::schema;
                           without it the code may be anywhere
       --text-feature F    hide descriptors behind the cargo feature F
+      --reader-feature F  hide readers behind the cargo feature F
       --feature PREFIX:F  hide the code of files below PREFIX behind F; repeatable
       --extern PREFIX:M   files below PREFIX have their code in module M, such as
                           ::common::schema, and none is made; repeatable
@@ -60,11 +61,12 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
                 protos.push(PathBuf::from(file));
                 continue;
             }
-            Arg::Long("faces") => format!("faces={}", args.value()?.string()?),
+            Arg::Long("api_kinds") => format!("api_kinds={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),
             Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),
+            Arg::Long("reader-feature") => format!("reader_feature={}", args.value()?.string()?),
             Arg::Long("feature") => format!("feature={}", args.value()?.string()?),
             Arg::Long("extern") => format!("extern={}", args.value()?.string()?),
             Arg::Long("runtime") => format!("runtime={}", args.value()?.string()?),

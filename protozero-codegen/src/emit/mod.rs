@@ -1,4 +1,4 @@
-//! Model to tokens. One face per file here; this one holds what they share and puts files together.
+//! Model to tokens. One API kind per file here; this one holds what they share and puts files together.
 
 mod descriptor;
 mod enumeration;
@@ -64,7 +64,7 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     attributes::check(config, schema)?;
     // Services and descriptors hang on owned messages.
     let mut full = config.clone();
-    full.faces.owned |= config.faces.service || config.faces.descriptor;
+    full.api_kinds.owned |= config.api_kinds.service || config.api_kinds.descriptor;
     let config = &full;
     let modules = tree::modules(schema);
     let wanted: Vec<usize> =
@@ -116,29 +116,29 @@ fn side_by_side(
 impl Context<'_> {
     fn file_tokens(&self) -> TokenStream {
         let file = &self.schema.files[self.file];
-        let faces = self.config.faces;
+        let api_kinds = self.config.api_kinds;
         let mut items = TokenStream::new();
         for id in &file.enums {
             items.extend(enumeration::emit(self, *id));
         }
         for id in &file.messages {
-            if faces.owned {
+            if api_kinds.owned {
                 items.extend(owned::emit(self, *id));
             }
-            if faces.writer {
+            if api_kinds.writer {
                 items.extend(writer::emit(self, *id));
             }
-            if faces.reader {
+            if api_kinds.reader {
                 items.extend(reader::emit(self, *id));
             }
-            if faces.descriptor {
+            if api_kinds.descriptor {
                 items.extend(descriptor::emit(self, *id));
             }
         }
-        if faces.owned {
+        if api_kinds.owned {
             items.extend(extension::file(self, file));
         }
-        if faces.service {
+        if api_kinds.service {
             for at in 0..file.services.len() {
                 items.extend(service::emit(self, at));
             }
@@ -149,10 +149,10 @@ impl Context<'_> {
         let more = gap.map(str::to_owned).into_iter().chain(more);
         let any = |yes: bool| yes && !file.messages.is_empty();
         let runtime = self.runtime();
-        let rt =
-            any(faces.owned || faces.writer || faces.reader).then(|| quote! { use protozero::rt; });
-        let heap = any(faces.owned).then(|| quote! { use protozero::rt::heap::*; });
-        let descriptors = any(faces.descriptor).then(|| {
+        let rt = any(api_kinds.owned || api_kinds.writer || api_kinds.reader)
+            .then(|| quote! { use protozero::rt; });
+        let heap = any(api_kinds.owned).then(|| quote! { use protozero::rt::heap::*; });
+        let descriptors = any(api_kinds.descriptor).then(|| {
             let cfg = self.cfg_text();
             quote! { #cfg use protozero::descriptor as d; }
         });
@@ -171,12 +171,12 @@ impl Context<'_> {
 
     /// The attribute that hides descriptors.
     pub fn cfg_text(&self) -> TokenStream {
-        self.config.text_feature.iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
+        cfg(self.config.text_feature.as_deref())
     }
 
     /// The attribute of a field whose type lies in another area (see [`Config::features`]).
     pub fn gate(&self, field: &Field) -> TokenStream {
-        self.gate_feature(field).iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
+        cfg(self.gate_feature(field))
     }
 
     /// The feature of [`Context::gate`].
@@ -191,7 +191,7 @@ impl Context<'_> {
 
     /// The attribute of what needs `file`, if that lies in another area.
     pub fn gate_file(&self, file: usize) -> TokenStream {
-        self.area(file).iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
+        cfg(self.area(file))
     }
 
     /// The feature of `file`, if it lies in another area.
@@ -322,6 +322,11 @@ impl Context<'_> {
             Kind::Message(id) => self.owned(id),
         }
     }
+}
+
+/// The attribute that hides an item behind a feature.
+fn cfg(feature: Option<&str>) -> TokenStream {
+    feature.map(|feature| quote! { #[cfg(feature = #feature)] }).unwrap_or_default()
 }
 
 /// A path that was checked to be one.

@@ -38,8 +38,14 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         })
         .collect();
     let full = message.path.full();
-    let mut out = format!(
-        "rt::reader! {{\n    \"{full}\": {}, {}, {};\n",
+    // Writing to a string cannot fail.
+    let mut out = String::new();
+    if let Some(feature) = &cx.config.reader_feature {
+        let _ = writeln!(out, "#[cfg(feature = \"{feature}\")]");
+    }
+    let _ = writeln!(
+        out,
+        "rt::reader! {{\n    \"{full}\": {}, {}, {};",
         names.reader, names.field, names.table
     );
     let repeated = |f: &Field| f.label == Label::Repeated;

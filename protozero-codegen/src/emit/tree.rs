@@ -91,7 +91,7 @@ pub(crate) fn emit(
         node.feature = config.feature(&file.path).map(str::to_owned);
         let gate = gate(node.feature.as_deref());
         let idents = module.idents();
-        let extensions = config.faces.owned && !file.extensions.is_empty();
+        let extensions = config.api_kinds.owned && !file.extensions.is_empty();
         let something = extensions
             || !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
         if something && names.is_flat(at) {

@@ -3,7 +3,7 @@
 //! Everything is in declaration order, every reference is an index, and nothing of the parser's
 //! types is left. Messages and enums of all files share two flat lists; a file names its own.
 
-#![allow(dead_code, reason = "each face reads its part of it")]
+#![allow(dead_code, reason = "each API kind reads its part of it")]
 
 pub(crate) mod cycles;
 pub(crate) mod dump;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::{Config, Faces, Source, descriptor_set, generate, generate_set, plugin};
+use crate::{ApiKinds, Config, Source, descriptor_set, generate, generate_set, plugin};
 
 const TEXTS: [&str; 3] = [
     include_str!("../../tests/outside/proto/two.proto"),
@@ -55,7 +55,7 @@ fn config(text: String) -> Config {
     let source = |path: &str, text: String| Source { path: path.into(), text };
     Config {
         sources: vec![source("a.proto", text), source("three.proto", three.into())],
-        faces: Faces::ALL,
+        api_kinds: ApiKinds::ALL,
         ..Config::default()
     }
 }

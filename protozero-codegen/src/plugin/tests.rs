@@ -4,7 +4,7 @@ use protobuf::descriptor::{DescriptorProto, FileDescriptorProto, FileDescriptorS
 use protobuf::plugin::{CodeGeneratorRequest, CodeGeneratorResponse};
 
 use super::{generate_set, plugin};
-use crate::{Config, Faces, Source, generate};
+use crate::{ApiKinds, Config, Source, generate};
 
 const TWO: &str = "syntax = \"proto2\"; package p; import \"google/protobuf/any.proto\"; \
     message A { optional group G = 1 { required int32 x = 2 [default = -3]; } \
@@ -24,7 +24,7 @@ fn sources() -> Vec<Source> {
 
 fn config() -> Config {
     Config {
-        faces: Faces { descriptor: false, ..Faces::ALL },
+        api_kinds: ApiKinds { descriptor: false, ..ApiKinds::ALL },
         command: "protoc-gen-protozero".into(),
         ..Config::default()
     }
@@ -87,7 +87,7 @@ fn options_and_errors_reach_protoc() {
     let mut request = CodeGeneratorRequest::new();
     request.proto_file = set().file;
     request.file_to_generate = vec!["three.proto".into()];
-    request.set_parameter("faces=writer,root=crate::x,open_enums".into());
+    request.set_parameter("api_kinds=writer,root=crate::x,open_enums".into());
     let response = ask(&request);
     let names: Vec<_> = response.file.iter().map(|f| f.name()).collect();
     assert_eq!(names, ["three.rs", "mod.rs"]);
@@ -99,16 +99,16 @@ fn options_and_errors_reach_protoc() {
         assert_eq!(response.error(), "", "{parameter}");
         response.file[0].content().to_owned()
     };
-    assert_eq!(text("faces=writer,reader,root=x"), text("root=x,faces=writer+reader"));
-    assert_ne!(text("faces=writer,reader,root=x"), text("root=x,faces=writer"));
-    assert!(text("faces=reader,lazy_utf8,root=x").contains("Text<'a>"));
-    assert!(!text("faces=reader,lazy_utf8=false,root=x").contains("Text<'a>"));
+    assert_eq!(text("api_kinds=writer,reader,root=x"), text("root=x,api_kinds=writer+reader"));
+    assert_ne!(text("api_kinds=writer,reader,root=x"), text("root=x,api_kinds=writer"));
+    assert!(text("api_kinds=reader,lazy_utf8,root=x").contains("Text<'a>"));
+    assert!(!text("api_kinds=reader,lazy_utf8=false,root=x").contains("Text<'a>"));
     let mut error = |parameter: &str| {
         request.set_parameter(parameter.into());
         ask(&request).error().to_owned()
     };
     assert_eq!(error("colour"), "option colour is not known");
-    assert!(error("faces=owned+all+x").starts_with("\"x\" is no face; there are"));
+    assert!(error("api_kinds=owned+all+x").starts_with("\"x\" is no API kind; there are"));
     assert_eq!(error("feature=x"), "feature wants PREFIX:NAME");
     assert_eq!(error("bytes"), "bytes wants a name of the schema, or `.`");
     let nothing = "p.B.none:0:0: nothing in the schema has this name, to hold as Bytes";

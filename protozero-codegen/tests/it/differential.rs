@@ -1,5 +1,5 @@
 //! Ours against rust-protobuf's *dynamic* messages, built from the same `.proto`: random messages go
-//! through the owned, the reader and the writer face, and come back equal.
+//! through the owned, the reader and the writer, and come back equal.
 
 use proptest::prelude::*;
 use protobuf::reflect::{
@@ -243,7 +243,7 @@ fn readers_and_writers_agree() {
 }
 
 proptest! {
-    /// Arbitrary bytes: both faces end, and what one takes for a message the other does too.
+    /// Arbitrary bytes: owned messages and readers both end, and what one takes for a message the other does too.
     #[test]
     fn garbage_is_judged_alike(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let reader_ok = golden::ScalarsReader::new(&bytes).iter()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use protozero::extension::Extendable;
 use protozero::{DecodeError, Message};
-use protozero_codegen::{Config, Faces, Source, generate};
+use protozero_codegen::{ApiKinds, Config, Source, generate};
 
 use crate::golden::{
     Base, BaseField, BasePart, BasePartScrew, BasePick, BaseReader, LONE_ONES, Level, PACKED_ONES,
@@ -115,8 +115,8 @@ fn unchecked_text_is_a_setting() {
     let source = "syntax = \"proto3\"; message Note { string text = 1; repeated string tags = 2; }";
     let run = |lazy_utf8| {
         let sources = vec![Source { path: "note.proto".into(), text: source.into() }];
-        let faces = Faces { reader: true, ..Faces::default() };
-        let config = Config { sources, faces, lazy_utf8, ..Config::default() };
+        let api_kinds = ApiKinds { reader: true, ..ApiKinds::default() };
+        let config = Config { sources, api_kinds, lazy_utf8, ..Config::default() };
         generate(&config).unwrap().remove(0).text
     };
     assert!(run(false).contains("Text(&'a str) text = 10 as String;"));

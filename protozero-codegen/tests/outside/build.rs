@@ -1,10 +1,10 @@
-//! The schema once for each mix of faces, in a folder each.
+//! The schema once for each mix of API kinds, in a folder each.
 
 use std::path::PathBuf;
 
 use protozero_codegen::{Build, BuildError};
 
-/// A folder, and the faces in it.
+/// A folder, and the API kinds in it.
 const MIXES: [(&str, &str); 9] = [
     ("writer", "writer"),
     ("reader", "reader"),
@@ -31,9 +31,9 @@ fn main() -> Result<(), BuildError> {
         "areas/far.proto",
         "areas/near.proto",
     ];
-    for (folder, faces) in MIXES {
+    for (folder, api_kinds) in MIXES {
         let mut build = Build::new();
-        for option in [&format!("faces={faces}"), "feature=areas/lib:lib", "feature=areas/far:far"]
+        for option in [&format!("api_kinds={api_kinds}"), "feature=areas/lib:lib", "feature=areas/far:far"]
         {
             build = build.option(option).unwrap_or_default();
         }

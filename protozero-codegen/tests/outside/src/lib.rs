@@ -1,4 +1,4 @@
-//! Generated code of every mix of faces, as the build script of a project elsewhere makes it.
+//! Generated code of every mix of API kinds, as the build script of a project elsewhere makes it.
 
 #![deny(warnings)]
 #![forbid(unsafe_code)]
@@ -8,7 +8,7 @@ pub use protozero;
 
 macro_rules! mixes {
     ($($mix:ident)*) => {$(
-        /// This mix of faces.
+        /// This mix of API kinds.
         pub mod $mix {
             include!(concat!(env!("OUT_DIR"), "/", stringify!($mix), "/mod.rs"));
         }

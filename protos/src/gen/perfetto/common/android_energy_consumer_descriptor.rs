@@ -33,6 +33,7 @@ rt::writer! { AndroidEnergyConsumerWriter, "perfetto.protos.AndroidEnergyConsume
     value name(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidEnergyConsumer": AndroidEnergyConsumerReader, AndroidEnergyConsumerField, AndroidEnergyConsumerTable;
     one {
@@ -70,6 +71,7 @@ rt::writer! { AndroidEnergyConsumerDescriptorWriter, "perfetto.protos.AndroidEne
     message energy_consumers(AndroidEnergyConsumerWriter<'_>) = 1, energy_consumers_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidEnergyConsumerDescriptor": AndroidEnergyConsumerDescriptorReader, AndroidEnergyConsumerDescriptorField, AndroidEnergyConsumerDescriptorTable;
     many {

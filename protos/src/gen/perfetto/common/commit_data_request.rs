@@ -31,6 +31,7 @@ rt::writer! { CommitDataRequestWriter, "perfetto.protos.CommitDataRequest";
     value flush_request_id(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CommitDataRequest": CommitDataRequestReader, CommitDataRequestField, CommitDataRequestTable;
     one {
@@ -91,6 +92,7 @@ rt::writer! { CommitDataRequestChunksToMoveWriter, "perfetto.protos.CommitDataRe
     value chunk_incomplete(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CommitDataRequest.ChunksToMove": CommitDataRequestChunksToMoveReader, CommitDataRequestChunksToMoveField, CommitDataRequestChunksToMoveTable;
     one {
@@ -155,6 +157,7 @@ rt::writer! { CommitDataRequestChunkToPatchWriter, "perfetto.protos.CommitDataRe
     value has_more_patches(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CommitDataRequest.ChunkToPatch": CommitDataRequestChunkToPatchReader, CommitDataRequestChunkToPatchField, CommitDataRequestChunkToPatchTable;
     one {
@@ -207,6 +210,7 @@ rt::writer! { CommitDataRequestChunkToPatchPatchWriter, "perfetto.protos.CommitD
     bytes data = 2, data_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch": CommitDataRequestChunkToPatchPatchReader, CommitDataRequestChunkToPatchPatchField, CommitDataRequestChunkToPatchPatchTable;
     one {

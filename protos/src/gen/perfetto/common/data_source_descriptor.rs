@@ -69,6 +69,7 @@ rt::writer! { DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor"
     message protovm_program(crate::VmProgramWriter<'_>) = 10, protovm_program_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DataSourceDescriptor": DataSourceDescriptorReader, DataSourceDescriptorField, DataSourceDescriptorTable;
     one {

@@ -95,6 +95,7 @@ rt::writer! { FileDescriptorSetWriter, "perfetto.protos.FileDescriptorSet";
     message file(FileDescriptorProtoWriter<'_>) = 1, file_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileDescriptorSet": FileDescriptorSetReader, FileDescriptorSetField, FileDescriptorSetTable;
     many {
@@ -148,6 +149,7 @@ rt::writer! { FileDescriptorProtoWriter, "perfetto.protos.FileDescriptorProto";
     value weak_dependency(i32) = 11 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileDescriptorProto": FileDescriptorProtoReader, FileDescriptorProtoField, FileDescriptorProtoTable;
     one {
@@ -216,6 +218,7 @@ rt::writer! { DescriptorProtoWriter, "perfetto.protos.DescriptorProto";
     value reserved_name(&str) = 10 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DescriptorProto": DescriptorProtoReader, DescriptorProtoField, DescriptorProtoTable;
     one {
@@ -266,6 +269,7 @@ rt::writer! { DescriptorProtoReservedRangeWriter, "perfetto.protos.DescriptorPro
     value end(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DescriptorProto.ReservedRange": DescriptorProtoReservedRangeReader, DescriptorProtoReservedRangeField, DescriptorProtoReservedRangeTable;
     one {
@@ -317,6 +321,7 @@ rt::writer! { UninterpretedOptionWriter, "perfetto.protos.UninterpretedOption";
     value aggregate_value(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UninterpretedOption": UninterpretedOptionReader, UninterpretedOptionField, UninterpretedOptionTable;
     one {
@@ -365,6 +370,7 @@ rt::writer! { UninterpretedOptionNamePartWriter, "perfetto.protos.UninterpretedO
     value is_extension(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UninterpretedOption.NamePart": UninterpretedOptionNamePartReader, UninterpretedOptionNamePartField, UninterpretedOptionNamePartTable;
     one {
@@ -401,6 +407,7 @@ rt::writer! { FieldOptionsWriter, "perfetto.protos.FieldOptions";
     message uninterpreted_option(UninterpretedOptionWriter<'_>) = 999, uninterpreted_option_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FieldOptions": FieldOptionsReader, FieldOptionsField, FieldOptionsTable;
     one {
@@ -460,6 +467,7 @@ rt::writer! { FieldDescriptorProtoWriter, "perfetto.protos.FieldDescriptorProto"
     value oneof_index(i32) = 9 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FieldDescriptorProto": FieldDescriptorProtoReader, FieldDescriptorProtoField, FieldDescriptorProtoTable;
     one {
@@ -510,6 +518,7 @@ rt::writer! { OneofDescriptorProtoWriter, "perfetto.protos.OneofDescriptorProto"
     message options(OneofOptionsWriter<'_>) = 2, options_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.OneofDescriptorProto": OneofDescriptorProtoReader, OneofDescriptorProtoField, OneofDescriptorProtoTable;
     one {
@@ -549,6 +558,7 @@ rt::writer! { EnumDescriptorProtoWriter, "perfetto.protos.EnumDescriptorProto";
     value reserved_name(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EnumDescriptorProto": EnumDescriptorProtoReader, EnumDescriptorProtoField, EnumDescriptorProtoTable;
     one {
@@ -589,6 +599,7 @@ rt::writer! { EnumValueDescriptorProtoWriter, "perfetto.protos.EnumValueDescript
     value number(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EnumValueDescriptorProto": EnumValueDescriptorProtoReader, EnumValueDescriptorProtoField, EnumValueDescriptorProtoTable;
     one {
@@ -619,6 +630,7 @@ rt::owned! { OneofOptions;
 rt::writer! { OneofOptionsWriter, "perfetto.protos.OneofOptions";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.OneofOptions": OneofOptionsReader, OneofOptionsField, OneofOptionsTable;
 }

@@ -22,6 +22,7 @@ rt::writer! { FtraceDescriptorWriter, "perfetto.protos.FtraceDescriptor";
     message atrace_categories(FtraceDescriptorAtraceCategoryWriter<'_>) = 1, atrace_categories_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceDescriptor": FtraceDescriptorReader, FtraceDescriptorField, FtraceDescriptorTable;
     many {
@@ -57,6 +58,7 @@ rt::writer! { FtraceDescriptorAtraceCategoryWriter, "perfetto.protos.FtraceDescr
     value description(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceDescriptor.AtraceCategory": FtraceDescriptorAtraceCategoryReader, FtraceDescriptorAtraceCategoryField, FtraceDescriptorAtraceCategoryTable;
     one {

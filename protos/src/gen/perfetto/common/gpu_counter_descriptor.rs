@@ -196,6 +196,7 @@ rt::writer! { GpuCounterDescriptorWriter, "perfetto.protos.GpuCounterDescriptor"
     value supports_counter_name_globs(bool) = 8 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterDescriptor": GpuCounterDescriptorReader, GpuCounterDescriptorField, GpuCounterDescriptorTable;
     one {
@@ -295,6 +296,7 @@ rt::writer! { GpuCounterDescriptorGpuCounterSpecWriter, "perfetto.protos.GpuCoun
     enumeration value_direction(GpuCounterDescriptorGpuCounterSpecValueDirection) = 11;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec": GpuCounterDescriptorGpuCounterSpecReader, GpuCounterDescriptorGpuCounterSpecField, GpuCounterDescriptorGpuCounterSpecTable;
     one {
@@ -382,6 +384,7 @@ rt::writer! { GpuCounterDescriptorGpuCounterBlockWriter, "perfetto.protos.GpuCou
     value counter_ids(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock": GpuCounterDescriptorGpuCounterBlockReader, GpuCounterDescriptorGpuCounterBlockField, GpuCounterDescriptorGpuCounterBlockTable;
     one {
@@ -433,6 +436,7 @@ rt::writer! { GpuCounterDescriptorGpuCounterGroupSpecWriter, "perfetto.protos.Gp
     value counter_ids(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec": GpuCounterDescriptorGpuCounterGroupSpecReader, GpuCounterDescriptorGpuCounterGroupSpecField, GpuCounterDescriptorGpuCounterGroupSpecTable;
     one {

@@ -77,6 +77,7 @@ rt::writer! { ObservableEventsWriter, "perfetto.protos.ObservableEvents";
     message clone_trigger_hit(ObservableEventsCloneTriggerHitWriter<'_>) = 3, clone_trigger_hit_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObservableEvents": ObservableEventsReader, ObservableEventsField, ObservableEventsTable;
     one {
@@ -127,6 +128,7 @@ rt::writer! { ObservableEventsDataSourceInstanceStateChangeWriter, "perfetto.pro
     enumeration state(ObservableEventsDataSourceInstanceState) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange": ObservableEventsDataSourceInstanceStateChangeReader, ObservableEventsDataSourceInstanceStateChangeField, ObservableEventsDataSourceInstanceStateChangeTable;
     one {
@@ -185,6 +187,7 @@ rt::writer! { ObservableEventsCloneTriggerHitWriter, "perfetto.protos.Observable
     value trigger_delay_ms(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObservableEvents.CloneTriggerHit": ObservableEventsCloneTriggerHitReader, ObservableEventsCloneTriggerHitField, ObservableEventsCloneTriggerHitTable;
     one {

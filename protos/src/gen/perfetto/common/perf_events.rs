@@ -124,6 +124,7 @@ rt::owned! { PerfEvents;
 rt::writer! { PerfEventsWriter, "perfetto.protos.PerfEvents";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEvents": PerfEventsReader, PerfEventsField, PerfEventsTable;
 }
@@ -207,6 +208,7 @@ rt::writer! { PerfEventsTimebaseWriter, "perfetto.protos.PerfEvents.Timebase";
     enumeration modifiers(PerfEventsEventModifier) = 12;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEvents.Timebase": PerfEventsTimebaseReader, PerfEventsTimebaseField, PerfEventsTimebaseTable;
     one {
@@ -271,6 +273,7 @@ rt::writer! { PerfEventsTracepointWriter, "perfetto.protos.PerfEvents.Tracepoint
     value filter(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEvents.Tracepoint": PerfEventsTracepointReader, PerfEventsTracepointField, PerfEventsTracepointTable;
     one {
@@ -320,6 +323,7 @@ rt::writer! { PerfEventsRawEventWriter, "perfetto.protos.PerfEvents.RawEvent";
     value pmu_name(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEvents.RawEvent": PerfEventsRawEventReader, PerfEventsRawEventField, PerfEventsRawEventTable;
     one {
@@ -383,6 +387,7 @@ rt::writer! { FollowerEventWriter, "perfetto.protos.FollowerEvent";
     enumeration modifiers(PerfEventsEventModifier) = 5;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FollowerEvent": FollowerEventReader, FollowerEventField, FollowerEventTable;
     one {

@@ -31,6 +31,7 @@ rt::writer! { UtsnameWriter, "perfetto.protos.Utsname";
     value machine(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Utsname": UtsnameReader, UtsnameField, UtsnameTable;
     one {
@@ -130,6 +131,7 @@ rt::writer! { SystemInfoWriter, "perfetto.protos.SystemInfo";
     value machine_name(&str) = 17 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SystemInfo": SystemInfoReader, SystemInfoField, SystemInfoTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { TraceAttributesWriter, "perfetto.protos.TraceAttributes";
     message attribute(TraceAttributesAttributeWriter<'_>) = 1, attribute_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceAttributes": TraceAttributesReader, TraceAttributesField, TraceAttributesTable;
     many {
@@ -71,6 +72,7 @@ rt::writer! { TraceAttributesAttributeWriter, "perfetto.protos.TraceAttributes.A
     value string_value(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceAttributes.Attribute": TraceAttributesAttributeReader, TraceAttributesAttributeField, TraceAttributesAttributeTable;
     one {

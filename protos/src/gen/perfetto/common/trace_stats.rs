@@ -114,6 +114,7 @@ rt::writer! { TraceStatsWriter, "perfetto.protos.TraceStats";
     message writer_stats(TraceStatsWriterStatsWriter<'_>) = 18, writer_stats_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceStats": TraceStatsReader, TraceStatsField, TraceStatsTable;
     one {
@@ -291,6 +292,7 @@ rt::writer! { TraceStatsBufferStatsWriter, "perfetto.protos.TraceStats.BufferSta
     value chunks_relocated(u64) = 20 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceStats.BufferStats": TraceStatsBufferStatsReader, TraceStatsBufferStatsField, TraceStatsBufferStatsTable;
     one {
@@ -398,6 +400,7 @@ rt::writer! { TraceStatsWriterStatsWriter, "perfetto.protos.TraceStats.WriterSta
     value buffer(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceStats.WriterStats": TraceStatsWriterStatsReader, TraceStatsWriterStatsField, TraceStatsWriterStatsTable;
     one {
@@ -460,6 +463,7 @@ rt::writer! { TraceStatsFilterStatsWriter, "perfetto.protos.TraceStats.FilterSta
     value bytes_discarded_per_buffer(u64) = 20 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceStats.FilterStats": TraceStatsFilterStatsReader, TraceStatsFilterStatsField, TraceStatsFilterStatsTable;
     one {

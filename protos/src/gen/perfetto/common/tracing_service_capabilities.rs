@@ -37,6 +37,7 @@ rt::writer! { TracingServiceCapabilitiesWriter, "perfetto.protos.TracingServiceC
     value has_clone_session(bool) = 4 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceCapabilities": TracingServiceCapabilitiesReader, TracingServiceCapabilitiesField, TracingServiceCapabilitiesTable;
     one {

@@ -48,6 +48,7 @@ rt::writer! { TracingServiceStateWriter, "perfetto.protos.TracingServiceState";
     value supports_tracing_sessions(bool) = 7 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceState": TracingServiceStateReader, TracingServiceStateField, TracingServiceStateTable;
     one {
@@ -126,6 +127,7 @@ rt::writer! { TracingServiceStateProducerWriter, "perfetto.protos.TracingService
     value machine_name(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceState.Producer": TracingServiceStateProducerReader, TracingServiceStateProducerField, TracingServiceStateProducerTable;
     one {
@@ -176,6 +178,7 @@ rt::writer! { TracingServiceStateDataSourceWriter, "perfetto.protos.TracingServi
     value producer_id(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceState.DataSource": TracingServiceStateDataSourceReader, TracingServiceStateDataSourceField, TracingServiceStateDataSourceTable;
     one {
@@ -245,6 +248,7 @@ rt::writer! { TracingServiceStateTracingSessionWriter, "perfetto.protos.TracingS
     value is_started(bool) = 11 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceState.TracingSession": TracingServiceStateTracingSessionReader, TracingServiceStateTracingSessionField, TracingServiceStateTracingSessionTable;
     one {

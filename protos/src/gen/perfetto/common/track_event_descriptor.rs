@@ -28,6 +28,7 @@ rt::writer! { TrackEventCategoryWriter, "perfetto.protos.TrackEventCategory";
     value tags(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEventCategory": TrackEventCategoryReader, TrackEventCategoryField, TrackEventCategoryTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { TrackEventDescriptorWriter, "perfetto.protos.TrackEventDescriptor"
     message available_categories(TrackEventCategoryWriter<'_>) = 1, available_categories_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEventDescriptor": TrackEventDescriptorReader, TrackEventDescriptorField, TrackEventDescriptorTable;
     many {

@@ -355,6 +355,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message for_testing(crate::TestConfigWriter<'_>) = 1001, for_testing_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DataSourceConfig": DataSourceConfigReader, DataSourceConfigField, DataSourceConfigTable;
     one {

@@ -25,6 +25,7 @@ rt::writer! { InterceptorConfigWriter, "perfetto.protos.InterceptorConfig";
     message console_config(crate::ConsoleConfigWriter<'_>) = 100, console_config_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InterceptorConfig": InterceptorConfigReader, InterceptorConfigField, InterceptorConfigTable;
     one {

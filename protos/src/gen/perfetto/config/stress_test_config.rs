@@ -54,6 +54,7 @@ rt::writer! { StressTestConfigWriter, "perfetto.protos.StressTestConfig";
     message burst_timings(StressTestConfigWriterTimingWriter<'_>) = 11, burst_timings_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StressTestConfig": StressTestConfigReader, StressTestConfigField, StressTestConfigTable;
     one {
@@ -117,6 +118,7 @@ rt::writer! { StressTestConfigWriterTimingWriter, "perfetto.protos.StressTestCon
     value payload_write_time_ms(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StressTestConfig.WriterTiming": StressTestConfigWriterTimingReader, StressTestConfigWriterTimingField, StressTestConfigWriterTimingTable;
     one {

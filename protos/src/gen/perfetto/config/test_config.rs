@@ -43,6 +43,7 @@ rt::writer! { TestConfigWriter, "perfetto.protos.TestConfig";
     message dummy_fields(TestConfigDummyFieldsWriter<'_>) = 6, dummy_fields_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestConfig": TestConfigReader, TestConfigField, TestConfigTable;
     one {
@@ -126,6 +127,7 @@ rt::writer! { TestConfigDummyFieldsWriter, "perfetto.protos.TestConfig.DummyFiel
     bytes field_bytes = 14, field_bytes_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestConfig.DummyFields": TestConfigDummyFieldsReader, TestConfigDummyFieldsField, TestConfigDummyFieldsTable;
     one {

@@ -410,6 +410,7 @@ rt::writer! { TraceConfigWriter, "perfetto.protos.TraceConfig";
     message trace_attributes(crate::TraceAttributesWriter<'_>) = 48, trace_attributes_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig": TraceConfigReader, TraceConfigField, TraceConfigTable;
     one {
@@ -621,6 +622,7 @@ rt::writer! { TraceConfigBufferConfigWriter, "perfetto.protos.TraceConfig.Buffer
     enumeration experimental_mode(TraceConfigBufferConfigExperimentalMode) = 8;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.BufferConfig": TraceConfigBufferConfigReader, TraceConfigBufferConfigField, TraceConfigBufferConfigTable;
     one {
@@ -691,6 +693,7 @@ rt::writer! { TraceConfigDataSourceWriter, "perfetto.protos.TraceConfig.DataSour
     value machine_name_filter(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.DataSource": TraceConfigDataSourceReader, TraceConfigDataSourceField, TraceConfigDataSourceTable;
     one {
@@ -775,6 +778,7 @@ rt::writer! { TraceConfigBuiltinDataSourceWriter, "perfetto.protos.TraceConfig.B
     value enable_concurrent_session_events(bool) = 10 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.BuiltinDataSource": TraceConfigBuiltinDataSourceReader, TraceConfigBuiltinDataSourceField, TraceConfigBuiltinDataSourceTable;
     one {
@@ -841,6 +845,7 @@ rt::writer! { TraceConfigProducerConfigWriter, "perfetto.protos.TraceConfig.Prod
     value page_size_kb(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.ProducerConfig": TraceConfigProducerConfigReader, TraceConfigProducerConfigField, TraceConfigProducerConfigTable;
     one {
@@ -887,6 +892,7 @@ rt::writer! { TraceConfigStatsdMetadataWriter, "perfetto.protos.TraceConfig.Stat
     value triggering_subscription_id(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.StatsdMetadata": TraceConfigStatsdMetadataReader, TraceConfigStatsdMetadataField, TraceConfigStatsdMetadataTable;
     one {
@@ -928,6 +934,7 @@ rt::writer! { TraceConfigGuardrailOverridesWriter, "perfetto.protos.TraceConfig.
     value max_tracing_buffer_size_kb(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.GuardrailOverrides": TraceConfigGuardrailOverridesReader, TraceConfigGuardrailOverridesField, TraceConfigGuardrailOverridesTable;
     one {
@@ -972,6 +979,7 @@ rt::writer! { TraceConfigTriggerConfigWriter, "perfetto.protos.TraceConfig.Trigg
     value use_clone_snapshot_if_available(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.TriggerConfig": TraceConfigTriggerConfigReader, TraceConfigTriggerConfigField, TraceConfigTriggerConfigTable;
     one {
@@ -1036,6 +1044,7 @@ rt::writer! { TraceConfigTriggerConfigTriggerWriter, "perfetto.protos.TraceConfi
     value skip_probability(f64) = 5 as double;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.TriggerConfig.Trigger": TraceConfigTriggerConfigTriggerReader, TraceConfigTriggerConfigTriggerField, TraceConfigTriggerConfigTriggerTable;
     one {
@@ -1081,6 +1090,7 @@ rt::writer! { TraceConfigIncrementalStateConfigWriter, "perfetto.protos.TraceCon
     value clear_period_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.IncrementalStateConfig": TraceConfigIncrementalStateConfigReader, TraceConfigIncrementalStateConfigField, TraceConfigIncrementalStateConfigTable;
     one {
@@ -1117,6 +1127,7 @@ rt::writer! { TraceConfigCompressionConfigWriter, "perfetto.protos.TraceConfig.C
     message zstd(TraceConfigCompressionConfigZstdWriter<'_>) = 2, zstd_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.CompressionConfig": TraceConfigCompressionConfigReader, TraceConfigCompressionConfigField, TraceConfigCompressionConfigTable;
     one {
@@ -1147,6 +1158,7 @@ rt::owned! { TraceConfigCompressionConfigDeflate;
 rt::writer! { TraceConfigCompressionConfigDeflateWriter, "perfetto.protos.TraceConfig.CompressionConfig.Deflate";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.CompressionConfig.Deflate": TraceConfigCompressionConfigDeflateReader, TraceConfigCompressionConfigDeflateField, TraceConfigCompressionConfigDeflateTable;
 }
@@ -1176,6 +1188,7 @@ rt::writer! { TraceConfigCompressionConfigZstdWriter, "perfetto.protos.TraceConf
     value level(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.CompressionConfig.Zstd": TraceConfigCompressionConfigZstdReader, TraceConfigCompressionConfigZstdField, TraceConfigCompressionConfigZstdTable;
     one {
@@ -1221,6 +1234,7 @@ rt::writer! { TraceConfigIncidentReportConfigWriter, "perfetto.protos.TraceConfi
     value skip_incidentd(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.IncidentReportConfig": TraceConfigIncidentReportConfigReader, TraceConfigIncidentReportConfigField, TraceConfigIncidentReportConfigTable;
     one {
@@ -1276,6 +1290,7 @@ rt::writer! { TraceConfigTraceFilterWriter, "perfetto.protos.TraceConfig.TraceFi
     message string_filter_chain_v54(TraceConfigTraceFilterStringFilterChainWriter<'_>) = 5, string_filter_chain_v54_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.TraceFilter": TraceConfigTraceFilterReader, TraceConfigTraceFilterField, TraceConfigTraceFilterTable;
     one {
@@ -1337,6 +1352,7 @@ rt::writer! { TraceConfigTraceFilterStringFilterRuleWriter, "perfetto.protos.Tra
     enumeration semantic_type(crate::SemanticType) = 5;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule": TraceConfigTraceFilterStringFilterRuleReader, TraceConfigTraceFilterStringFilterRuleField, TraceConfigTraceFilterStringFilterRuleTable;
     one {
@@ -1382,6 +1398,7 @@ rt::writer! { TraceConfigTraceFilterStringFilterChainWriter, "perfetto.protos.Tr
     message rules(TraceConfigTraceFilterStringFilterRuleWriter<'_>) = 1, rules_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain": TraceConfigTraceFilterStringFilterChainReader, TraceConfigTraceFilterStringFilterChainField, TraceConfigTraceFilterStringFilterChainTable;
     many {
@@ -1423,6 +1440,7 @@ rt::writer! { TraceConfigAndroidReportConfigWriter, "perfetto.protos.TraceConfig
     value use_pipe_in_framework_for_testing(bool) = 4 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.AndroidReportConfig": TraceConfigAndroidReportConfigReader, TraceConfigAndroidReportConfigField, TraceConfigAndroidReportConfigTable;
     one {
@@ -1463,6 +1481,7 @@ rt::writer! { TraceConfigCmdTraceStartDelayWriter, "perfetto.protos.TraceConfig.
     value max_delay_ms(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.CmdTraceStartDelay": TraceConfigCmdTraceStartDelayReader, TraceConfigCmdTraceStartDelayField, TraceConfigCmdTraceStartDelayTable;
     one {
@@ -1501,6 +1520,7 @@ rt::writer! { TraceConfigSessionSemaphoreWriter, "perfetto.protos.TraceConfig.Se
     value max_other_session_count(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.SessionSemaphore": TraceConfigSessionSemaphoreReader, TraceConfigSessionSemaphoreField, TraceConfigSessionSemaphoreTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { EnableTracingRequestWriter, "perfetto.protos.EnableTracingRequest"
     value attach_notification_only(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EnableTracingRequest": EnableTracingRequestReader, EnableTracingRequestField, EnableTracingRequestTable;
     one {
@@ -79,6 +80,7 @@ rt::writer! { EnableTracingResponseWriter, "perfetto.protos.EnableTracingRespons
     value error(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EnableTracingResponse": EnableTracingResponseReader, EnableTracingResponseField, EnableTracingResponseTable;
     one {
@@ -113,6 +115,7 @@ rt::owned! { StartTracingRequest;
 rt::writer! { StartTracingRequestWriter, "perfetto.protos.StartTracingRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StartTracingRequest": StartTracingRequestReader, StartTracingRequestField, StartTracingRequestTable;
 }
@@ -139,6 +142,7 @@ rt::owned! { StartTracingResponse;
 rt::writer! { StartTracingResponseWriter, "perfetto.protos.StartTracingResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StartTracingResponse": StartTracingResponseReader, StartTracingResponseField, StartTracingResponseTable;
 }
@@ -168,6 +172,7 @@ rt::writer! { ChangeTraceConfigRequestWriter, "perfetto.protos.ChangeTraceConfig
     message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChangeTraceConfigRequest": ChangeTraceConfigRequestReader, ChangeTraceConfigRequestField, ChangeTraceConfigRequestTable;
     one {
@@ -197,6 +202,7 @@ rt::owned! { ChangeTraceConfigResponse;
 rt::writer! { ChangeTraceConfigResponseWriter, "perfetto.protos.ChangeTraceConfigResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChangeTraceConfigResponse": ChangeTraceConfigResponseReader, ChangeTraceConfigResponseField, ChangeTraceConfigResponseTable;
 }
@@ -223,6 +229,7 @@ rt::owned! { DisableTracingRequest;
 rt::writer! { DisableTracingRequestWriter, "perfetto.protos.DisableTracingRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DisableTracingRequest": DisableTracingRequestReader, DisableTracingRequestField, DisableTracingRequestTable;
 }
@@ -249,6 +256,7 @@ rt::owned! { DisableTracingResponse;
 rt::writer! { DisableTracingResponseWriter, "perfetto.protos.DisableTracingResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DisableTracingResponse": DisableTracingResponseReader, DisableTracingResponseField, DisableTracingResponseTable;
 }
@@ -275,6 +283,7 @@ rt::owned! { ReadBuffersRequest;
 rt::writer! { ReadBuffersRequestWriter, "perfetto.protos.ReadBuffersRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ReadBuffersRequest": ReadBuffersRequestReader, ReadBuffersRequestField, ReadBuffersRequestTable;
 }
@@ -304,6 +313,7 @@ rt::writer! { ReadBuffersResponseWriter, "perfetto.protos.ReadBuffersResponse";
     message slices(ReadBuffersResponseSliceWriter<'_>) = 2, slices_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ReadBuffersResponse": ReadBuffersResponseReader, ReadBuffersResponseField, ReadBuffersResponseTable;
     many {
@@ -343,6 +353,7 @@ rt::writer! { ReadBuffersResponseSliceWriter, "perfetto.protos.ReadBuffersRespon
     value last_slice_for_packet(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ReadBuffersResponse.Slice": ReadBuffersResponseSliceReader, ReadBuffersResponseSliceField, ReadBuffersResponseSliceTable;
     one {
@@ -380,6 +391,7 @@ rt::writer! { FreeBuffersRequestWriter, "perfetto.protos.FreeBuffersRequest";
     value buffer_ids(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FreeBuffersRequest": FreeBuffersRequestReader, FreeBuffersRequestField, FreeBuffersRequestTable;
     many {
@@ -410,6 +422,7 @@ rt::owned! { FreeBuffersResponse;
 rt::writer! { FreeBuffersResponseWriter, "perfetto.protos.FreeBuffersResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FreeBuffersResponse": FreeBuffersResponseReader, FreeBuffersResponseField, FreeBuffersResponseTable;
 }
@@ -446,6 +459,7 @@ rt::writer! { FlushRequestWriter, "perfetto.protos.FlushRequest";
     value flags(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FlushRequest": FlushRequestReader, FlushRequestField, FlushRequestTable;
     one {
@@ -478,6 +492,7 @@ rt::owned! { FlushResponse;
 rt::writer! { FlushResponseWriter, "perfetto.protos.FlushResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FlushResponse": FlushResponseReader, FlushResponseField, FlushResponseTable;
 }
@@ -509,6 +524,7 @@ rt::writer! { DetachRequestWriter, "perfetto.protos.DetachRequest";
     value key(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DetachRequest": DetachRequestReader, DetachRequestField, DetachRequestTable;
     one {
@@ -539,6 +555,7 @@ rt::owned! { DetachResponse;
 rt::writer! { DetachResponseWriter, "perfetto.protos.DetachResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DetachResponse": DetachResponseReader, DetachResponseField, DetachResponseTable;
 }
@@ -570,6 +587,7 @@ rt::writer! { AttachRequestWriter, "perfetto.protos.AttachRequest";
     value key(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AttachRequest": AttachRequestReader, AttachRequestField, AttachRequestTable;
     one {
@@ -605,6 +623,7 @@ rt::writer! { AttachResponseWriter, "perfetto.protos.AttachResponse";
     message trace_config(crate::TraceConfigWriter<'_>) = 1, trace_config_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AttachResponse": AttachResponseReader, AttachResponseField, AttachResponseTable;
     one {
@@ -635,6 +654,7 @@ rt::owned! { GetTraceStatsRequest;
 rt::writer! { GetTraceStatsRequestWriter, "perfetto.protos.GetTraceStatsRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetTraceStatsRequest": GetTraceStatsRequestReader, GetTraceStatsRequestField, GetTraceStatsRequestTable;
 }
@@ -664,6 +684,7 @@ rt::writer! { GetTraceStatsResponseWriter, "perfetto.protos.GetTraceStatsRespons
     message trace_stats(crate::TraceStatsWriter<'_>) = 1, trace_stats_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetTraceStatsResponse": GetTraceStatsResponseReader, GetTraceStatsResponseField, GetTraceStatsResponseTable;
     one {
@@ -696,6 +717,7 @@ rt::writer! { ObserveEventsRequestWriter, "perfetto.protos.ObserveEventsRequest"
     enumeration events_to_observe(crate::ObservableEventsType) = 1;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObserveEventsRequest": ObserveEventsRequestReader, ObserveEventsRequestField, ObserveEventsRequestTable;
     many {
@@ -731,6 +753,7 @@ rt::writer! { ObserveEventsResponseWriter, "perfetto.protos.ObserveEventsRespons
     message events(crate::ObservableEventsWriter<'_>) = 1, events_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObserveEventsResponse": ObserveEventsResponseReader, ObserveEventsResponseField, ObserveEventsResponseTable;
     one {
@@ -765,6 +788,7 @@ rt::writer! { QueryServiceStateRequestWriter, "perfetto.protos.QueryServiceState
     value sessions_only(bool) = 1 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.QueryServiceStateRequest": QueryServiceStateRequestReader, QueryServiceStateRequestField, QueryServiceStateRequestTable;
     one {
@@ -798,6 +822,7 @@ rt::writer! { QueryServiceStateResponseWriter, "perfetto.protos.QueryServiceStat
     message service_state(crate::TracingServiceStateWriter<'_>) = 1, service_state_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.QueryServiceStateResponse": QueryServiceStateResponseReader, QueryServiceStateResponseField, QueryServiceStateResponseTable;
     one {
@@ -827,6 +852,7 @@ rt::owned! { QueryCapabilitiesRequest;
 rt::writer! { QueryCapabilitiesRequestWriter, "perfetto.protos.QueryCapabilitiesRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.QueryCapabilitiesRequest": QueryCapabilitiesRequestReader, QueryCapabilitiesRequestField, QueryCapabilitiesRequestTable;
 }
@@ -856,6 +882,7 @@ rt::writer! { QueryCapabilitiesResponseWriter, "perfetto.protos.QueryCapabilitie
     message capabilities(crate::TracingServiceCapabilitiesWriter<'_>) = 1, capabilities_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.QueryCapabilitiesResponse": QueryCapabilitiesResponseReader, QueryCapabilitiesResponseField, QueryCapabilitiesResponseTable;
     one {
@@ -885,6 +912,7 @@ rt::owned! { SaveTraceForBugreportRequest;
 rt::writer! { SaveTraceForBugreportRequestWriter, "perfetto.protos.SaveTraceForBugreportRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SaveTraceForBugreportRequest": SaveTraceForBugreportRequestReader, SaveTraceForBugreportRequestField, SaveTraceForBugreportRequestTable;
 }
@@ -917,6 +945,7 @@ rt::writer! { SaveTraceForBugreportResponseWriter, "perfetto.protos.SaveTraceFor
     value msg(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SaveTraceForBugreportResponse": SaveTraceForBugreportResponseReader, SaveTraceForBugreportResponseField, SaveTraceForBugreportResponseTable;
     one {
@@ -991,6 +1020,7 @@ rt::writer! { CloneSessionRequestWriter, "perfetto.protos.CloneSessionRequest";
     value clone_trigger_delay_ms(u64) = 9 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CloneSessionRequest": CloneSessionRequestReader, CloneSessionRequestField, CloneSessionRequestTable;
     one {
@@ -1057,6 +1087,7 @@ rt::writer! { CloneSessionResponseWriter, "perfetto.protos.CloneSessionResponse"
     value was_write_into_file(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CloneSessionResponse": CloneSessionResponseReader, CloneSessionResponseField, CloneSessionResponseTable;
     one {

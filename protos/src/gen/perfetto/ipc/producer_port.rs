@@ -73,6 +73,7 @@ rt::writer! { InitializeConnectionRequestWriter, "perfetto.protos.InitializeConn
     value sdk_version(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InitializeConnectionRequest": InitializeConnectionRequestReader, InitializeConnectionRequestField, InitializeConnectionRequestTable;
     one {
@@ -138,6 +139,7 @@ rt::writer! { InitializeConnectionResponseWriter, "perfetto.protos.InitializeCon
     value use_shmem_emulation(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InitializeConnectionResponse": InitializeConnectionResponseReader, InitializeConnectionResponseField, InitializeConnectionResponseTable;
     one {
@@ -176,6 +178,7 @@ rt::writer! { RegisterDataSourceRequestWriter, "perfetto.protos.RegisterDataSour
     message data_source_descriptor(crate::DataSourceDescriptorWriter<'_>) = 1, data_source_descriptor_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegisterDataSourceRequest": RegisterDataSourceRequestReader, RegisterDataSourceRequestField, RegisterDataSourceRequestTable;
     one {
@@ -210,6 +213,7 @@ rt::writer! { RegisterDataSourceResponseWriter, "perfetto.protos.RegisterDataSou
     value error(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegisterDataSourceResponse": RegisterDataSourceResponseReader, RegisterDataSourceResponseField, RegisterDataSourceResponseTable;
     one {
@@ -243,6 +247,7 @@ rt::writer! { UpdateDataSourceRequestWriter, "perfetto.protos.UpdateDataSourceRe
     message data_source_descriptor(crate::DataSourceDescriptorWriter<'_>) = 1, data_source_descriptor_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UpdateDataSourceRequest": UpdateDataSourceRequestReader, UpdateDataSourceRequestField, UpdateDataSourceRequestTable;
     one {
@@ -272,6 +277,7 @@ rt::owned! { UpdateDataSourceResponse;
 rt::writer! { UpdateDataSourceResponseWriter, "perfetto.protos.UpdateDataSourceResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UpdateDataSourceResponse": UpdateDataSourceResponseReader, UpdateDataSourceResponseField, UpdateDataSourceResponseTable;
 }
@@ -301,6 +307,7 @@ rt::writer! { UnregisterDataSourceRequestWriter, "perfetto.protos.UnregisterData
     value data_source_name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UnregisterDataSourceRequest": UnregisterDataSourceRequestReader, UnregisterDataSourceRequestField, UnregisterDataSourceRequestTable;
     one {
@@ -330,6 +337,7 @@ rt::owned! { UnregisterDataSourceResponse;
 rt::writer! { UnregisterDataSourceResponseWriter, "perfetto.protos.UnregisterDataSourceResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UnregisterDataSourceResponse": UnregisterDataSourceResponseReader, UnregisterDataSourceResponseField, UnregisterDataSourceResponseTable;
 }
@@ -362,6 +370,7 @@ rt::writer! { RegisterTraceWriterRequestWriter, "perfetto.protos.RegisterTraceWr
     value target_buffer(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegisterTraceWriterRequest": RegisterTraceWriterRequestReader, RegisterTraceWriterRequestField, RegisterTraceWriterRequestTable;
     one {
@@ -392,6 +401,7 @@ rt::owned! { RegisterTraceWriterResponse;
 rt::writer! { RegisterTraceWriterResponseWriter, "perfetto.protos.RegisterTraceWriterResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegisterTraceWriterResponse": RegisterTraceWriterResponseReader, RegisterTraceWriterResponseField, RegisterTraceWriterResponseTable;
 }
@@ -421,6 +431,7 @@ rt::writer! { UnregisterTraceWriterRequestWriter, "perfetto.protos.UnregisterTra
     value trace_writer_id(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UnregisterTraceWriterRequest": UnregisterTraceWriterRequestReader, UnregisterTraceWriterRequestField, UnregisterTraceWriterRequestTable;
     one {
@@ -450,6 +461,7 @@ rt::owned! { UnregisterTraceWriterResponse;
 rt::writer! { UnregisterTraceWriterResponseWriter, "perfetto.protos.UnregisterTraceWriterResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UnregisterTraceWriterResponse": UnregisterTraceWriterResponseReader, UnregisterTraceWriterResponseField, UnregisterTraceWriterResponseTable;
 }
@@ -476,6 +488,7 @@ rt::owned! { CommitDataResponse;
 rt::writer! { CommitDataResponseWriter, "perfetto.protos.CommitDataResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CommitDataResponse": CommitDataResponseReader, CommitDataResponseField, CommitDataResponseTable;
 }
@@ -507,6 +520,7 @@ rt::writer! { NotifyDataSourceStartedRequestWriter, "perfetto.protos.NotifyDataS
     value data_source_id(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStartedRequest": NotifyDataSourceStartedRequestReader, NotifyDataSourceStartedRequestField, NotifyDataSourceStartedRequestTable;
     one {
@@ -537,6 +551,7 @@ rt::owned! { NotifyDataSourceStartedResponse;
 rt::writer! { NotifyDataSourceStartedResponseWriter, "perfetto.protos.NotifyDataSourceStartedResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStartedResponse": NotifyDataSourceStartedResponseReader, NotifyDataSourceStartedResponseField, NotifyDataSourceStartedResponseTable;
 }
@@ -568,6 +583,7 @@ rt::writer! { NotifyDataSourceStoppedRequestWriter, "perfetto.protos.NotifyDataS
     value data_source_id(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStoppedRequest": NotifyDataSourceStoppedRequestReader, NotifyDataSourceStoppedRequestField, NotifyDataSourceStoppedRequestTable;
     one {
@@ -598,6 +614,7 @@ rt::owned! { NotifyDataSourceStoppedResponse;
 rt::writer! { NotifyDataSourceStoppedResponseWriter, "perfetto.protos.NotifyDataSourceStoppedResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStoppedResponse": NotifyDataSourceStoppedResponseReader, NotifyDataSourceStoppedResponseField, NotifyDataSourceStoppedResponseTable;
 }
@@ -627,6 +644,7 @@ rt::writer! { ActivateTriggersRequestWriter, "perfetto.protos.ActivateTriggersRe
     value trigger_names(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ActivateTriggersRequest": ActivateTriggersRequestReader, ActivateTriggersRequestField, ActivateTriggersRequestTable;
     many {
@@ -656,6 +674,7 @@ rt::owned! { ActivateTriggersResponse;
 rt::writer! { ActivateTriggersResponseWriter, "perfetto.protos.ActivateTriggersResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ActivateTriggersResponse": ActivateTriggersResponseReader, ActivateTriggersResponseField, ActivateTriggersResponseTable;
 }
@@ -682,6 +701,7 @@ rt::owned! { GetAsyncCommandRequest;
 rt::writer! { GetAsyncCommandRequestWriter, "perfetto.protos.GetAsyncCommandRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandRequest": GetAsyncCommandRequestReader, GetAsyncCommandRequestField, GetAsyncCommandRequestTable;
 }
@@ -737,6 +757,7 @@ rt::writer! { GetAsyncCommandResponseWriter, "perfetto.protos.GetAsyncCommandRes
     message clear_incremental_state(GetAsyncCommandResponseClearIncrementalStateWriter<'_>) = 7, clear_incremental_state_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse": GetAsyncCommandResponseReader, GetAsyncCommandResponseField, GetAsyncCommandResponseTable;
     oneof cmd {
@@ -804,6 +825,7 @@ rt::writer! { GetAsyncCommandResponseSetupDataSourceWriter, "perfetto.protos.Get
     message config(crate::DataSourceConfigWriter<'_>) = 2, config_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse.SetupDataSource": GetAsyncCommandResponseSetupDataSourceReader, GetAsyncCommandResponseSetupDataSourceField, GetAsyncCommandResponseSetupDataSourceTable;
     one {
@@ -843,6 +865,7 @@ rt::writer! { GetAsyncCommandResponseStartDataSourceWriter, "perfetto.protos.Get
     message config(crate::DataSourceConfigWriter<'_>) = 2, config_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse.StartDataSource": GetAsyncCommandResponseStartDataSourceReader, GetAsyncCommandResponseStartDataSourceField, GetAsyncCommandResponseStartDataSourceTable;
     one {
@@ -877,6 +900,7 @@ rt::writer! { GetAsyncCommandResponseStopDataSourceWriter, "perfetto.protos.GetA
     value instance_id(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse.StopDataSource": GetAsyncCommandResponseStopDataSourceReader, GetAsyncCommandResponseStopDataSourceField, GetAsyncCommandResponseStopDataSourceTable;
     one {
@@ -916,6 +940,7 @@ rt::writer! { GetAsyncCommandResponseSetupTracingWriter, "perfetto.protos.GetAsy
     value shm_key_windows(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse.SetupTracing": GetAsyncCommandResponseSetupTracingReader, GetAsyncCommandResponseSetupTracingField, GetAsyncCommandResponseSetupTracingTable;
     one {
@@ -961,6 +986,7 @@ rt::writer! { GetAsyncCommandResponseFlushWriter, "perfetto.protos.GetAsyncComma
     value flags(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse.Flush": GetAsyncCommandResponseFlushReader, GetAsyncCommandResponseFlushField, GetAsyncCommandResponseFlushTable;
     one {
@@ -1000,6 +1026,7 @@ rt::writer! { GetAsyncCommandResponseClearIncrementalStateWriter, "perfetto.prot
     value data_source_ids(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState": GetAsyncCommandResponseClearIncrementalStateReader, GetAsyncCommandResponseClearIncrementalStateField, GetAsyncCommandResponseClearIncrementalStateTable;
     many {
@@ -1029,6 +1056,7 @@ rt::owned! { SyncRequest;
 rt::writer! { SyncRequestWriter, "perfetto.protos.SyncRequest";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncRequest": SyncRequestReader, SyncRequestField, SyncRequestTable;
 }
@@ -1055,6 +1083,7 @@ rt::owned! { SyncResponse;
 rt::writer! { SyncResponseWriter, "perfetto.protos.SyncResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncResponse": SyncResponseReader, SyncResponseField, SyncResponseTable;
 }

@@ -40,6 +40,7 @@ rt::writer! { InitRelayRequestWriter, "perfetto.protos.InitRelayRequest";
     message system_info(crate::SystemInfoWriter<'_>) = 1, system_info_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InitRelayRequest": InitRelayRequestReader, InitRelayRequestField, InitRelayRequestTable;
     one {
@@ -69,6 +70,7 @@ rt::owned! { InitRelayResponse;
 rt::writer! { InitRelayResponseWriter, "perfetto.protos.InitRelayResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InitRelayResponse": InitRelayResponseReader, InitRelayResponseField, InitRelayResponseTable;
 }
@@ -101,6 +103,7 @@ rt::writer! { SyncClockRequestWriter, "perfetto.protos.SyncClockRequest";
     message clocks(SyncClockRequestClockWriter<'_>) = 2, clocks_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncClockRequest": SyncClockRequestReader, SyncClockRequestField, SyncClockRequestTable;
     one {
@@ -139,6 +142,7 @@ rt::writer! { SyncClockRequestClockWriter, "perfetto.protos.SyncClockRequest.Clo
     value timestamp(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncClockRequest.Clock": SyncClockRequestClockReader, SyncClockRequestClockField, SyncClockRequestClockTable;
     one {
@@ -169,6 +173,7 @@ rt::owned! { SyncClockResponse;
 rt::writer! { SyncClockResponseWriter, "perfetto.protos.SyncClockResponse";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncClockResponse": SyncClockResponseReader, SyncClockResponseField, SyncClockResponseTable;
 }

@@ -58,6 +58,7 @@ rt::writer! { IPCFrameWriter, "perfetto.protos.IPCFrame";
     message set_peer_identity(IPCFrameSetPeerIdentityWriter<'_>) = 8, set_peer_identity_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame": IPCFrameReader, IPCFrameField, IPCFrameTable;
     one {
@@ -112,6 +113,7 @@ rt::writer! { IPCFrameBindServiceWriter, "perfetto.protos.IPCFrame.BindService";
     value service_name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.BindService": IPCFrameBindServiceReader, IPCFrameBindServiceField, IPCFrameBindServiceTable;
     one {
@@ -152,6 +154,7 @@ rt::writer! { IPCFrameBindServiceReplyWriter, "perfetto.protos.IPCFrame.BindServ
     message methods(IPCFrameBindServiceReplyMethodInfoWriter<'_>) = 3, methods_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.BindServiceReply": IPCFrameBindServiceReplyReader, IPCFrameBindServiceReplyField, IPCFrameBindServiceReplyTable;
     one {
@@ -193,6 +196,7 @@ rt::writer! { IPCFrameBindServiceReplyMethodInfoWriter, "perfetto.protos.IPCFram
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo": IPCFrameBindServiceReplyMethodInfoReader, IPCFrameBindServiceReplyMethodInfoField, IPCFrameBindServiceReplyMethodInfoTable;
     one {
@@ -239,6 +243,7 @@ rt::writer! { IPCFrameInvokeMethodWriter, "perfetto.protos.IPCFrame.InvokeMethod
     value drop_reply(bool) = 4 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.InvokeMethod": IPCFrameInvokeMethodReader, IPCFrameInvokeMethodField, IPCFrameInvokeMethodTable;
     one {
@@ -290,6 +295,7 @@ rt::writer! { IPCFrameInvokeMethodReplyWriter, "perfetto.protos.IPCFrame.InvokeM
     bytes reply_proto = 3, reply_proto_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.InvokeMethodReply": IPCFrameInvokeMethodReplyReader, IPCFrameInvokeMethodReplyField, IPCFrameInvokeMethodReplyTable;
     one {
@@ -328,6 +334,7 @@ rt::writer! { IPCFrameRequestErrorWriter, "perfetto.protos.IPCFrame.RequestError
     value error(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.RequestError": IPCFrameRequestErrorReader, IPCFrameRequestErrorField, IPCFrameRequestErrorTable;
     one {
@@ -371,6 +378,7 @@ rt::writer! { IPCFrameSetPeerIdentityWriter, "perfetto.protos.IPCFrame.SetPeerId
     value machine_name(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IPCFrame.SetPeerIdentity": IPCFrameSetPeerIdentityReader, IPCFrameSetPeerIdentityField, IPCFrameSetPeerIdentityTable;
     one {

@@ -69,6 +69,7 @@ rt::writer! { VmProgramWriter, "perfetto.protos.VmProgram";
     message instructions(VmInstructionWriter<'_>) = 2, instructions_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmProgram": VmProgramReader, VmProgramField, VmProgramTable;
     one {
@@ -133,6 +134,7 @@ rt::writer! { VmInstructionWriter, "perfetto.protos.VmInstruction";
     message nested_instructions(VmInstructionWriter<'_>) = 7, nested_instructions_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmInstruction": VmInstructionReader, VmInstructionField, VmInstructionTable;
     one {
@@ -186,6 +188,7 @@ rt::writer! { VmOpSelectWriter, "perfetto.protos.VmOpSelect";
     value create_if_not_exist(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmOpSelect": VmOpSelectReader, VmOpSelectField, VmOpSelectTable;
     one {
@@ -249,6 +252,7 @@ rt::writer! { VmOpSelectPathComponentWriter, "perfetto.protos.VmOpSelect.PathCom
     value store_foreach_index_into_register(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmOpSelect.PathComponent": VmOpSelectPathComponentReader, VmOpSelectPathComponentField, VmOpSelectPathComponentTable;
     one {
@@ -295,6 +299,7 @@ rt::writer! { VmOpRegLoadWriter, "perfetto.protos.VmOpRegLoad";
     value dst_register(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmOpRegLoad": VmOpRegLoadReader, VmOpRegLoadField, VmOpRegLoadTable;
     one {
@@ -331,6 +336,7 @@ rt::writer! { VmOpMergeWriter, "perfetto.protos.VmOpMerge";
     value del_if_src_empty(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmOpMerge": VmOpMergeReader, VmOpMergeField, VmOpMergeTable;
     one {
@@ -361,6 +367,7 @@ rt::owned! { VmOpSet;
 rt::writer! { VmOpSetWriter, "perfetto.protos.VmOpSet";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmOpSet": VmOpSetReader, VmOpSetField, VmOpSetTable;
 }
@@ -387,6 +394,7 @@ rt::owned! { VmOpDel;
 rt::writer! { VmOpDelWriter, "perfetto.protos.VmOpDel";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VmOpDel": VmOpDelReader, VmOpDelField, VmOpDelTable;
 }

@@ -58,6 +58,7 @@ rt::writer! { ClockSnapshotWriter, "perfetto.protos.ClockSnapshot";
     enumeration primary_trace_clock(crate::BuiltinClock) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClockSnapshot": ClockSnapshotReader, ClockSnapshotField, ClockSnapshotTable;
     one {
@@ -111,6 +112,7 @@ rt::writer! { ClockSnapshotClockWriter, "perfetto.protos.ClockSnapshot.Clock";
     value unit_multiplier_ns(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClockSnapshot.Clock": ClockSnapshotClockReader, ClockSnapshotClockField, ClockSnapshotClockTable;
     one {

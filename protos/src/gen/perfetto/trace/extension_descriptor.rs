@@ -41,6 +41,7 @@ rt::writer! { ExtensionDescriptorWriter, "perfetto.protos.ExtensionDescriptor";
     value file_name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ExtensionDescriptor": ExtensionDescriptorReader, ExtensionDescriptorField, ExtensionDescriptorTable;
     one {

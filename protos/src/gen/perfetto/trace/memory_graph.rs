@@ -75,6 +75,7 @@ rt::writer! { MemoryTrackerSnapshotWriter, "perfetto.protos.MemoryTrackerSnapsho
     message process_memory_dumps(MemoryTrackerSnapshotProcessSnapshotWriter<'_>) = 3, process_memory_dumps_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MemoryTrackerSnapshot": MemoryTrackerSnapshotReader, MemoryTrackerSnapshotField, MemoryTrackerSnapshotTable;
     one {
@@ -126,6 +127,7 @@ rt::writer! { MemoryTrackerSnapshotProcessSnapshotWriter, "perfetto.protos.Memor
     message memory_edges(MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'_>) = 3, memory_edges_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot": MemoryTrackerSnapshotProcessSnapshotReader, MemoryTrackerSnapshotProcessSnapshotField, MemoryTrackerSnapshotProcessSnapshotTable;
     one {
@@ -183,6 +185,7 @@ rt::writer! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter, "perfetto.pr
     message entries(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_>) = 5, entries_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode": MemoryTrackerSnapshotProcessSnapshotMemoryNodeReader, MemoryTrackerSnapshotProcessSnapshotMemoryNodeField, MemoryTrackerSnapshotProcessSnapshotMemoryNodeTable;
     one {
@@ -239,6 +242,7 @@ rt::writer! { MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWrite
     value value_string(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry": MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryReader, MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryField, MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryTable;
     one {
@@ -291,6 +295,7 @@ rt::writer! { MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter, "perfetto.pr
     value overridable(bool) = 4 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge": MemoryTrackerSnapshotProcessSnapshotMemoryEdgeReader, MemoryTrackerSnapshotProcessSnapshotMemoryEdgeField, MemoryTrackerSnapshotProcessSnapshotMemoryEdgeTable;
     one {

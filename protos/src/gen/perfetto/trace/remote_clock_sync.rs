@@ -22,6 +22,7 @@ rt::writer! { RemoteClockSyncWriter, "perfetto.protos.RemoteClockSync";
     message synced_clocks(RemoteClockSyncSyncedClocksWriter<'_>) = 1, synced_clocks_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RemoteClockSync": RemoteClockSyncReader, RemoteClockSyncField, RemoteClockSyncTable;
     many {
@@ -57,6 +58,7 @@ rt::writer! { RemoteClockSyncSyncedClocksWriter, "perfetto.protos.RemoteClockSyn
     message host_clocks(crate::ClockSnapshotWriter<'_>) = 3, host_clocks_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RemoteClockSync.SyncedClocks": RemoteClockSyncSyncedClocksReader, RemoteClockSyncSyncedClocksField, RemoteClockSyncSyncedClocksTable;
     one {

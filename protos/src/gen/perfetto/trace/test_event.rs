@@ -46,6 +46,7 @@ rt::writer! { TestEventWriter, "perfetto.protos.TestEvent";
     message protovm_incremental_state(TestEventProtoVmIncrementalStateWriter<'_>) = 7, protovm_incremental_state_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestEvent": TestEventReader, TestEventField, TestEventTable;
     one {
@@ -114,6 +115,7 @@ rt::writer! { TestEventTestPayloadWriter, "perfetto.protos.TestEvent.TestPayload
     message debug_annotations(crate::DebugAnnotationWriter<'_>) = 7, debug_annotations_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestEvent.TestPayload": TestEventTestPayloadReader, TestEventTestPayloadField, TestEventTestPayloadTable;
     one {
@@ -162,6 +164,7 @@ rt::writer! { TestEventProtoVmMessageWriter, "perfetto.protos.TestEvent.ProtoVmM
     message submessage(TestEventProtoVmMessageProtoVmSubmessageWriter<'_>) = 2, submessage_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestEvent.ProtoVmMessage": TestEventProtoVmMessageReader, TestEventProtoVmMessageField, TestEventProtoVmMessageTable;
     one {
@@ -199,6 +202,7 @@ rt::writer! { TestEventProtoVmMessageProtoVmSubmessageWriter, "perfetto.protos.T
     value single_int(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage": TestEventProtoVmMessageProtoVmSubmessageReader, TestEventProtoVmMessageProtoVmSubmessageField, TestEventProtoVmMessageProtoVmSubmessageTable;
     one {
@@ -243,6 +247,7 @@ rt::writer! { TestEventProtoVmPatchWriter, "perfetto.protos.TestEvent.ProtoVmPat
     value delete_message_ids(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestEvent.ProtoVmPatch": TestEventProtoVmPatchReader, TestEventProtoVmPatchField, TestEventProtoVmPatchTable;
     one {
@@ -293,6 +298,7 @@ rt::writer! { TestEventProtoVmIncrementalStateWriter, "perfetto.protos.TestEvent
     message messages(TestEventProtoVmMessageWriter<'_>) = 4, messages_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TestEvent.ProtoVmIncrementalState": TestEventProtoVmIncrementalStateReader, TestEventProtoVmIncrementalStateField, TestEventProtoVmIncrementalStateTable;
     one {

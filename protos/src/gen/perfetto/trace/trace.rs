@@ -22,6 +22,7 @@ rt::writer! { TraceWriter, "perfetto.protos.Trace";
     message packet(crate::TracePacketWriter<'_>) = 1, packet_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Trace": TraceReader, TraceField, TraceTable;
     many {

@@ -532,6 +532,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     value machine_id(u32) = 98 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracePacket": TracePacketReader, TracePacketField, TracePacketTable;
     one {
@@ -983,6 +984,7 @@ rt::writer! { TracePacketProtoVmsWriter, "perfetto.protos.TracePacket.ProtoVms";
     message instance(TracePacketProtoVmsInstanceWriter<'_>) = 1, instance_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracePacket.ProtoVms": TracePacketProtoVmsReader, TracePacketProtoVmsField, TracePacketProtoVmsTable;
     many {
@@ -1024,6 +1026,7 @@ rt::writer! { TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.Pr
     value producer_id(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracePacket.ProtoVms.Instance": TracePacketProtoVmsInstanceReader, TracePacketProtoVmsInstanceField, TracePacketProtoVmsInstanceTable;
     one {

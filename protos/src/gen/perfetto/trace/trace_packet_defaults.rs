@@ -43,6 +43,7 @@ rt::writer! { TracePacketDefaultsWriter, "perfetto.protos.TracePacketDefaults";
     message stack_sample_defaults(crate::StackSampleDefaultsWriter<'_>) = 100, stack_sample_defaults_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracePacketDefaults": TracePacketDefaultsReader, TracePacketDefaultsField, TracePacketDefaultsTable;
     one {

@@ -29,6 +29,7 @@ rt::writer! { TraceUuidWriter, "perfetto.protos.TraceUuid";
     value lsb(i64) = 2 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceUuid": TraceUuidReader, TraceUuidField, TraceUuidTable;
     one {

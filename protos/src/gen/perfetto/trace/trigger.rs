@@ -33,6 +33,7 @@ rt::writer! { TriggerWriter, "perfetto.protos.Trigger";
     value stop_delay_ms(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Trigger": TriggerReader, TriggerField, TriggerTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { UiStateWriter, "perfetto.protos.UiState";
     message highlight_process(UiStateHighlightProcessWriter<'_>) = 3, highlight_process_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UiState": UiStateReader, UiStateField, UiStateTable;
     one {
@@ -77,6 +78,7 @@ rt::writer! { UiStateHighlightProcessWriter, "perfetto.protos.UiState.HighlightP
     value cmdline(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UiState.HighlightProcess": UiStateHighlightProcessReader, UiStateHighlightProcessField, UiStateHighlightProcessTable;
     oneof selector {

@@ -22,6 +22,7 @@ rt::writer! { AndroidAflagsConfigWriter, "perfetto.protos.AndroidAflagsConfig";
     value poll_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidAflagsConfig": AndroidAflagsConfigReader, AndroidAflagsConfigField, AndroidAflagsConfigTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { AndroidGameInterventionListConfigWriter, "perfetto.protos.AndroidG
     value package_name_filter(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidGameInterventionListConfig": AndroidGameInterventionListConfigReader, AndroidGameInterventionListConfigField, AndroidGameInterventionListConfigTable;
     many {

@@ -74,6 +74,7 @@ rt::writer! { AndroidInputEventConfigWriter, "perfetto.protos.AndroidInputEventC
     value trace_evdev_events(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidInputEventConfig": AndroidInputEventConfigReader, AndroidInputEventConfigField, AndroidInputEventConfigTable;
     one {
@@ -127,6 +128,7 @@ rt::writer! { AndroidInputEventConfigTraceRuleWriter, "perfetto.protos.AndroidIn
     value match_ime_connection_active(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidInputEventConfig.TraceRule": AndroidInputEventConfigTraceRuleReader, AndroidInputEventConfigTraceRuleField, AndroidInputEventConfigTraceRuleTable;
     one {

@@ -37,6 +37,7 @@ rt::writer! { AndroidLogConfigWriter, "perfetto.protos.AndroidLogConfig";
     value preserve_log_buffer(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidLogConfig": AndroidLogConfigReader, AndroidLogConfigField, AndroidLogConfigTable;
     one {

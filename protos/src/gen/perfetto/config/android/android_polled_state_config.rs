@@ -22,6 +22,7 @@ rt::writer! { AndroidPolledStateConfigWriter, "perfetto.protos.AndroidPolledStat
     value poll_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidPolledStateConfig": AndroidPolledStateConfigReader, AndroidPolledStateConfigField, AndroidPolledStateConfigTable;
     one {

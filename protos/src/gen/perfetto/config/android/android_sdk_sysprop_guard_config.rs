@@ -28,6 +28,7 @@ rt::writer! { AndroidSdkSyspropGuardConfigWriter, "perfetto.protos.AndroidSdkSys
     value hwui_package_name_filter(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidSdkSyspropGuardConfig": AndroidSdkSyspropGuardConfigReader, AndroidSdkSyspropGuardConfigField, AndroidSdkSyspropGuardConfigTable;
     one {

@@ -25,6 +25,7 @@ rt::writer! { AndroidSystemPropertyConfigWriter, "perfetto.protos.AndroidSystemP
     value property_name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidSystemPropertyConfig": AndroidSystemPropertyConfigReader, AndroidSystemPropertyConfigField, AndroidSystemPropertyConfigTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { AppWakelocksConfigWriter, "perfetto.protos.AppWakelocksConfig";
     value drop_owner_pid(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AppWakelocksConfig": AppWakelocksConfigReader, AppWakelocksConfigField, AppWakelocksConfigTable;
     one {

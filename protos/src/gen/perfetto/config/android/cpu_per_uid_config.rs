@@ -22,6 +22,7 @@ rt::writer! { CpuPerUidConfigWriter, "perfetto.protos.CpuPerUidConfig";
     value poll_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuPerUidConfig": CpuPerUidConfigReader, CpuPerUidConfigField, CpuPerUidConfigTable;
     one {

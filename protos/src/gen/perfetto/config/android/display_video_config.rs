@@ -55,6 +55,7 @@ rt::writer! { DisplayVideoConfigWriter, "perfetto.protos.DisplayVideoConfig";
     value bitrate_bps(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DisplayVideoConfig": DisplayVideoConfigReader, DisplayVideoConfigField, DisplayVideoConfigTable;
     one {

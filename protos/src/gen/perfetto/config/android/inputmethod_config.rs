@@ -28,6 +28,7 @@ rt::writer! { InputMethodConfigWriter, "perfetto.protos.InputMethodConfig";
     value manager_service(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InputMethodConfig": InputMethodConfigReader, InputMethodConfigField, InputMethodConfigTable;
     one {

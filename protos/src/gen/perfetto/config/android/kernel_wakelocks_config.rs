@@ -22,6 +22,7 @@ rt::writer! { KernelWakelocksConfigWriter, "perfetto.protos.KernelWakelocksConfi
     value poll_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KernelWakelocksConfig": KernelWakelocksConfigReader, KernelWakelocksConfigField, KernelWakelocksConfigTable;
     one {

@@ -37,6 +37,7 @@ rt::writer! { NetworkPacketTraceConfigWriter, "perfetto.protos.NetworkPacketTrac
     value drop_tcp_flags(bool) = 6 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NetworkPacketTraceConfig": NetworkPacketTraceConfigReader, NetworkPacketTraceConfigField, NetworkPacketTraceConfigTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { PackagesListConfigWriter, "perfetto.protos.PackagesListConfig";
     value package_name_regex_filter(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PackagesListConfig": PackagesListConfigReader, PackagesListConfigField, PackagesListConfigTable;
     one {

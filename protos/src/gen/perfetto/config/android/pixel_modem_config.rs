@@ -49,6 +49,7 @@ rt::writer! { PixelModemConfigWriter, "perfetto.protos.PixelModemConfig";
     value pigweed_hash_deny_list(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PixelModemConfig": PixelModemConfigReader, PixelModemConfigField, PixelModemConfigTable;
     one {

@@ -73,6 +73,7 @@ rt::writer! { ProtoLogConfigWriter, "perfetto.protos.ProtoLogConfig";
     enumeration default_log_from_level(ProtoLogLevel) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProtoLogConfig": ProtoLogConfigReader, ProtoLogConfigField, ProtoLogConfigTable;
     one {
@@ -116,6 +117,7 @@ rt::writer! { ProtoLogGroupWriter, "perfetto.protos.ProtoLogGroup";
     value collect_stacktrace(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProtoLogGroup": ProtoLogGroupReader, ProtoLogGroupField, ProtoLogGroupTable;
     one {

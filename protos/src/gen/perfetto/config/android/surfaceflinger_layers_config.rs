@@ -83,6 +83,7 @@ rt::writer! { SurfaceFlingerLayersConfigWriter, "perfetto.protos.SurfaceFlingerL
     enumeration trace_flags(SurfaceFlingerLayersConfigTraceFlag) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SurfaceFlingerLayersConfig": SurfaceFlingerLayersConfigReader, SurfaceFlingerLayersConfigField, SurfaceFlingerLayersConfigTable;
     one {

@@ -43,6 +43,7 @@ rt::writer! { SurfaceFlingerTransactionsConfigWriter, "perfetto.protos.SurfaceFl
     enumeration mode(SurfaceFlingerTransactionsConfigMode) = 1;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SurfaceFlingerTransactionsConfig": SurfaceFlingerTransactionsConfigReader, SurfaceFlingerTransactionsConfigField, SurfaceFlingerTransactionsConfigTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { AndroidUserListConfigWriter, "perfetto.protos.AndroidUserListConfi
     value user_type_filter(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidUserListConfig": AndroidUserListConfigReader, AndroidUserListConfigField, AndroidUserListConfigTable;
     many {

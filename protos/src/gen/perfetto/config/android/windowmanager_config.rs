@@ -95,6 +95,7 @@ rt::writer! { WindowManagerConfigWriter, "perfetto.protos.WindowManagerConfig";
     enumeration log_mode(WindowManagerConfigLogMode) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WindowManagerConfig": WindowManagerConfigReader, WindowManagerConfigField, WindowManagerConfigTable;
     one {

@@ -62,6 +62,7 @@ rt::writer! { ChromeConfigWriter, "perfetto.protos.ChromeConfig";
     value event_package_name_filter_enabled(bool) = 6 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeConfig": ChromeConfigReader, ChromeConfigField, ChromeConfigTable;
     one {

@@ -25,6 +25,7 @@ rt::writer! { ChromiumHistogramSamplesConfigWriter, "perfetto.protos.ChromiumHis
     value filter_histogram_names(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromiumHistogramSamplesConfig": ChromiumHistogramSamplesConfigReader, ChromiumHistogramSamplesConfigField, ChromiumHistogramSamplesConfigTable;
     one {
@@ -70,6 +71,7 @@ rt::writer! { ChromiumHistogramSamplesConfigHistogramSampleWriter, "perfetto.pro
     value max_value(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample": ChromiumHistogramSamplesConfigHistogramSampleReader, ChromiumHistogramSamplesConfigHistogramSampleField, ChromiumHistogramSamplesConfigHistogramSampleTable;
     one {

@@ -25,6 +25,7 @@ rt::writer! { ChromiumSamplingHeapProfilerConfigWriter, "perfetto.protos.Chromiu
     value sampling_interval_ms(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromiumSamplingHeapProfilerConfig": ChromiumSamplingHeapProfilerConfigReader, ChromiumSamplingHeapProfilerConfigField, ChromiumSamplingHeapProfilerConfigTable;
     one {

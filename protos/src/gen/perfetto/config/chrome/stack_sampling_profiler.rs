@@ -22,6 +22,7 @@ rt::writer! { ChromiumStackSamplingProfilerConfigWriter, "perfetto.protos.Chromi
     value sampling_interval_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromiumStackSamplingProfilerConfig": ChromiumStackSamplingProfilerConfigReader, ChromiumStackSamplingProfilerConfigField, ChromiumStackSamplingProfilerConfigTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { ChromiumSystemMetricsConfigWriter, "perfetto.protos.ChromiumSystem
     value sampling_interval_ms(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromiumSystemMetricsConfig": ChromiumSystemMetricsConfigReader, ChromiumSystemMetricsConfigField, ChromiumSystemMetricsConfigTable;
     one {

@@ -25,6 +25,7 @@ rt::writer! { V8ConfigWriter, "perfetto.protos.V8Config";
     value log_instructions(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8Config": V8ConfigReader, V8ConfigField, V8ConfigTable;
     one {

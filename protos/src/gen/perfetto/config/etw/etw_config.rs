@@ -59,6 +59,7 @@ rt::writer! { EtwConfigWriter, "perfetto.protos.EtwConfig";
     value system_io_provider_events(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EtwConfig": EtwConfigReader, EtwConfigField, EtwConfigTable;
     many {

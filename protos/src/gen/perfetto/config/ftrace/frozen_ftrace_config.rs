@@ -22,6 +22,7 @@ rt::writer! { FrozenFtraceConfigWriter, "perfetto.protos.FrozenFtraceConfig";
     value instance_name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FrozenFtraceConfig": FrozenFtraceConfigReader, FrozenFtraceConfigField, FrozenFtraceConfigTable;
     one {

@@ -195,6 +195,7 @@ rt::writer! { FtraceConfigWriter, "perfetto.protos.FtraceConfig";
     value tracing_cpumask(&str) = 37 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig": FtraceConfigReader, FtraceConfigField, FtraceConfigTable;
     one {
@@ -300,6 +301,7 @@ rt::writer! { FtraceConfigCompactSchedConfigWriter, "perfetto.protos.FtraceConfi
     value enabled(bool) = 1 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig.CompactSchedConfig": FtraceConfigCompactSchedConfigReader, FtraceConfigCompactSchedConfigField, FtraceConfigCompactSchedConfigTable;
     one {
@@ -332,6 +334,7 @@ rt::writer! { FtraceConfigPrintFilterWriter, "perfetto.protos.FtraceConfig.Print
     message rules(FtraceConfigPrintFilterRuleWriter<'_>) = 1, rules_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig.PrintFilter": FtraceConfigPrintFilterReader, FtraceConfigPrintFilterField, FtraceConfigPrintFilterTable;
     many {
@@ -381,6 +384,7 @@ rt::writer! { FtraceConfigPrintFilterRuleWriter, "perfetto.protos.FtraceConfig.P
     value allow(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig.PrintFilter.Rule": FtraceConfigPrintFilterRuleReader, FtraceConfigPrintFilterRuleField, FtraceConfigPrintFilterRuleTable;
     one {
@@ -426,6 +430,7 @@ rt::writer! { FtraceConfigPrintFilterRuleAtraceMessageWriter, "perfetto.protos.F
     value prefix(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage": FtraceConfigPrintFilterRuleAtraceMessageReader, FtraceConfigPrintFilterRuleAtraceMessageField, FtraceConfigPrintFilterRuleAtraceMessageTable;
     one {
@@ -462,6 +467,7 @@ rt::writer! { FtraceConfigKprobeEventWriter, "perfetto.protos.FtraceConfig.Kprob
     enumeration r#type(FtraceConfigKprobeEventKprobeType) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig.KprobeEvent": FtraceConfigKprobeEventReader, FtraceConfigKprobeEventField, FtraceConfigKprobeEventTable;
     one {
@@ -498,6 +504,7 @@ rt::writer! { FtraceConfigTracefsOptionWriter, "perfetto.protos.FtraceConfig.Tra
     enumeration state(FtraceConfigTracefsOptionState) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceConfig.TracefsOption": FtraceConfigTracefsOptionReader, FtraceConfigTracefsOptionField, FtraceConfigTracefsOptionTable;
     one {

@@ -74,6 +74,7 @@ rt::writer! { GpuCounterConfigWriter, "perfetto.protos.GpuCounterConfig";
     value counter_names(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterConfig": GpuCounterConfigReader, GpuCounterConfigField, GpuCounterConfigTable;
     one {
@@ -137,6 +138,7 @@ rt::writer! { GpuCounterConfigInstrumentedSamplingConfigWriter, "perfetto.protos
     value activity_tx_exclude_globs(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig": GpuCounterConfigInstrumentedSamplingConfigReader, GpuCounterConfigInstrumentedSamplingConfigField, GpuCounterConfigInstrumentedSamplingConfigTable;
     many {
@@ -187,6 +189,7 @@ rt::writer! { GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter
     enumeration name_base(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter": GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader, GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField, GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterTable;
     one {
@@ -229,6 +232,7 @@ rt::writer! { GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter, "pe
     value count(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange": GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader, GpuCounterConfigInstrumentedSamplingConfigActivityRangeField, GpuCounterConfigInstrumentedSamplingConfigActivityRangeTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { GpuRenderStagesConfigWriter, "perfetto.protos.GpuRenderStagesConfi
     value trace_metrics(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStagesConfig": GpuRenderStagesConfigReader, GpuRenderStagesConfigField, GpuRenderStagesConfigTable;
     one {

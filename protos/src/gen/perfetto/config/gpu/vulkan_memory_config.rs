@@ -25,6 +25,7 @@ rt::writer! { VulkanMemoryConfigWriter, "perfetto.protos.VulkanMemoryConfig";
     value track_device_memory_usage(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VulkanMemoryConfig": VulkanMemoryConfigReader, VulkanMemoryConfigField, VulkanMemoryConfigTable;
     one {

@@ -37,6 +37,7 @@ rt::writer! { InodeFileConfigWriter, "perfetto.protos.InodeFileConfig";
     message mount_point_mapping(InodeFileConfigMountPointMappingEntryWriter<'_>) = 6, mount_point_mapping_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InodeFileConfig": InodeFileConfigReader, InodeFileConfigField, InodeFileConfigTable;
     one {
@@ -87,6 +88,7 @@ rt::writer! { InodeFileConfigMountPointMappingEntryWriter, "perfetto.protos.Inod
     value scan_roots(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InodeFileConfig.MountPointMappingEntry": InodeFileConfigMountPointMappingEntryReader, InodeFileConfigMountPointMappingEntryField, InodeFileConfigMountPointMappingEntryTable;
     one {

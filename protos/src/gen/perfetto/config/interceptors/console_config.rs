@@ -46,6 +46,7 @@ rt::writer! { ConsoleConfigWriter, "perfetto.protos.ConsoleConfig";
     value enable_colors(bool) = 2 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ConsoleConfig": ConsoleConfigReader, ConsoleConfigField, ConsoleConfigTable;
     one {

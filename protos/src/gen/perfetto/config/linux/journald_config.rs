@@ -28,6 +28,7 @@ rt::writer! { SystemdJournaldConfigWriter, "perfetto.protos.SystemdJournaldConfi
     value filter_units(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SystemdJournaldConfig": SystemdJournaldConfigReader, SystemdJournaldConfigField, SystemdJournaldConfigTable;
     one {

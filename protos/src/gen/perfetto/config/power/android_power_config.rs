@@ -61,6 +61,7 @@ rt::writer! { AndroidPowerConfigWriter, "perfetto.protos.AndroidPowerConfig";
     value collect_entity_state_residency(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidPowerConfig": AndroidPowerConfigReader, AndroidPowerConfigField, AndroidPowerConfigTable;
     one {

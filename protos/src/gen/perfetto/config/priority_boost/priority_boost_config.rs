@@ -48,6 +48,7 @@ rt::writer! { PriorityBoostConfigWriter, "perfetto.protos.PriorityBoostConfig";
     value priority(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PriorityBoostConfig": PriorityBoostConfigReader, PriorityBoostConfigField, PriorityBoostConfigTable;
     one {

@@ -91,6 +91,7 @@ rt::writer! { ProcessStatsConfigWriter, "perfetto.protos.ProcessStatsConfig";
     value skip_main_thread_message(bool) = 14 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessStatsConfig": ProcessStatsConfigReader, ProcessStatsConfigField, ProcessStatsConfigTable;
     one {

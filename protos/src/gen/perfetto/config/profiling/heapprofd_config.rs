@@ -96,6 +96,7 @@ rt::writer! { HeapprofdConfigWriter, "perfetto.protos.HeapprofdConfig";
     value exclude_heaps(&str) = 27 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HeapprofdConfig": HeapprofdConfigReader, HeapprofdConfigField, HeapprofdConfigTable;
     one {
@@ -189,6 +190,7 @@ rt::writer! { HeapprofdConfigContinuousDumpConfigWriter, "perfetto.protos.Heappr
     value dump_interval_ms(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig": HeapprofdConfigContinuousDumpConfigReader, HeapprofdConfigContinuousDumpConfigField, HeapprofdConfigContinuousDumpConfigTable;
     one {

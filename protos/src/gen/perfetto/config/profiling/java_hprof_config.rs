@@ -49,6 +49,7 @@ rt::writer! { JavaHprofConfigWriter, "perfetto.protos.JavaHprofConfig";
     value dump_oome_callstack(bool) = 10 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.JavaHprofConfig": JavaHprofConfigReader, JavaHprofConfigField, JavaHprofConfigTable;
     one {
@@ -110,6 +111,7 @@ rt::writer! { JavaHprofConfigContinuousDumpConfigWriter, "perfetto.protos.JavaHp
     value scan_pids_only_on_start(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig": JavaHprofConfigContinuousDumpConfigReader, JavaHprofConfigContinuousDumpConfigField, JavaHprofConfigContinuousDumpConfigTable;
     one {

@@ -111,6 +111,7 @@ rt::writer! { PerfEventConfigWriter, "perfetto.protos.PerfEventConfig";
     value cpuid(&str) = 22 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEventConfig": PerfEventConfigReader, PerfEventConfigField, PerfEventConfigTable;
     one {
@@ -196,6 +197,7 @@ rt::writer! { PerfEventConfigCallstackSamplingWriter, "perfetto.protos.PerfEvent
     enumeration user_frames(PerfEventConfigUnwindMode) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEventConfig.CallstackSampling": PerfEventConfigCallstackSamplingReader, PerfEventConfigCallstackSamplingField, PerfEventConfigCallstackSamplingTable;
     one {
@@ -246,6 +248,7 @@ rt::writer! { PerfEventConfigScopeWriter, "perfetto.protos.PerfEventConfig.Scope
     value process_shard_count(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfEventConfig.Scope": PerfEventConfigScopeReader, PerfEventConfigScopeField, PerfEventConfigScopeTable;
     one {

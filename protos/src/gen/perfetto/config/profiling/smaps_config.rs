@@ -92,6 +92,7 @@ rt::writer! { SmapsConfigWriter, "perfetto.protos.SmapsConfig";
     message name_redaction_rules(RedactionRuleWriter<'_>) = 3, name_redaction_rules_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmapsConfig": SmapsConfigReader, SmapsConfigField, SmapsConfigTable;
     one {
@@ -144,6 +145,7 @@ rt::writer! { RedactionRuleWriter, "perfetto.protos.RedactionRule";
     value keep_path_elements(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RedactionRule": RedactionRuleReader, RedactionRuleField, RedactionRuleTable;
     one {

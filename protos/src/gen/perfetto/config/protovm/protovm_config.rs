@@ -22,6 +22,7 @@ rt::writer! { ProtoVmConfigWriter, "perfetto.protos.ProtoVmConfig";
     value memory_limit_kb(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProtoVmConfig": ProtoVmConfigReader, ProtoVmConfigField, ProtoVmConfigTable;
     one {

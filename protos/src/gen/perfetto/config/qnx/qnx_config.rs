@@ -37,6 +37,7 @@ rt::writer! { QnxConfigWriter, "perfetto.protos.QnxConfig";
     value qnx_trace_buffer_init_bytes(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.QnxConfig": QnxConfigReader, QnxConfigField, QnxConfigTable;
     one {

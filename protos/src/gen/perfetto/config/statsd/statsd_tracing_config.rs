@@ -28,6 +28,7 @@ rt::writer! { StatsdTracingConfigWriter, "perfetto.protos.StatsdTracingConfig";
     message pull_config(StatsdPullAtomConfigWriter<'_>) = 3, pull_config_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StatsdTracingConfig": StatsdTracingConfigReader, StatsdTracingConfigField, StatsdTracingConfigTable;
     many {
@@ -72,6 +73,7 @@ rt::writer! { StatsdPullAtomConfigWriter, "perfetto.protos.StatsdPullAtomConfig"
     value packages(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StatsdPullAtomConfig": StatsdPullAtomConfigReader, StatsdPullAtomConfigField, StatsdPullAtomConfigTable;
     one {

@@ -119,6 +119,7 @@ rt::writer! { SysStatsConfigWriter, "perfetto.protos.SysStatsConfig";
     value slab_period_ms(u32) = 15 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStatsConfig": SysStatsConfigReader, SysStatsConfigField, SysStatsConfigTable;
     one {

@@ -24,6 +24,7 @@ rt::writer! { SystemInfoConfigWriter, "perfetto.protos.SystemInfoConfig";
     value irq_names(bool) = 1 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SystemInfoConfig": SystemInfoConfigReader, SystemInfoConfigField, SystemInfoConfigTable;
     one {

@@ -68,6 +68,7 @@ rt::writer! { TrackEventConfigWriter, "perfetto.protos.TrackEventConfig";
     value thread_time_subsampling_ns(u64) = 10 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEventConfig": TrackEventConfigReader, TrackEventConfigField, TrackEventConfigTable;
     one {

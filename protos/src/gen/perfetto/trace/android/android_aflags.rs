@@ -115,6 +115,7 @@ rt::writer! { AndroidAflagsWriter, "perfetto.protos.AndroidAflags";
     value error(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidAflags": AndroidAflagsReader, AndroidAflagsField, AndroidAflagsTable;
     one {
@@ -177,6 +178,7 @@ rt::writer! { AndroidAflagsFlagWriter, "perfetto.protos.AndroidAflags.Flag";
     enumeration r#type(AndroidAflagsFlagType) = 10;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidAflags.Flag": AndroidAflagsFlagReader, AndroidAflagsFlagField, AndroidAflagsFlagTable;
     one {

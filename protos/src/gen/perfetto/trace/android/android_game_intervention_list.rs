@@ -30,6 +30,7 @@ rt::writer! { AndroidGameInterventionListWriter, "perfetto.protos.AndroidGameInt
     value read_error(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidGameInterventionList": AndroidGameInterventionListReader, AndroidGameInterventionListField, AndroidGameInterventionListTable;
     one {
@@ -80,6 +81,7 @@ rt::writer! { AndroidGameInterventionListGameModeInfoWriter, "perfetto.protos.An
     value fps(f32) = 4 as float;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidGameInterventionList.GameModeInfo": AndroidGameInterventionListGameModeInfoReader, AndroidGameInterventionListGameModeInfoField, AndroidGameInterventionListGameModeInfoTable;
     one {
@@ -126,6 +128,7 @@ rt::writer! { AndroidGameInterventionListGamePackageInfoWriter, "perfetto.protos
     message game_mode_info(AndroidGameInterventionListGameModeInfoWriter<'_>) = 4, game_mode_info_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidGameInterventionList.GamePackageInfo": AndroidGameInterventionListGamePackageInfoReader, AndroidGameInterventionListGamePackageInfoField, AndroidGameInterventionListGamePackageInfoTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { AndroidLogPacketWriter, "perfetto.protos.AndroidLogPacket";
     message stats(AndroidLogPacketStatsWriter<'_>) = 2, stats_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidLogPacket": AndroidLogPacketReader, AndroidLogPacketField, AndroidLogPacketTable;
     one {
@@ -86,6 +87,7 @@ rt::writer! { AndroidLogPacketLogEventWriter, "perfetto.protos.AndroidLogPacket.
     message args(AndroidLogPacketLogEventArgWriter<'_>) = 9, args_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidLogPacket.LogEvent": AndroidLogPacketLogEventReader, AndroidLogPacketLogEventField, AndroidLogPacketLogEventTable;
     one {
@@ -155,6 +157,7 @@ rt::writer! { AndroidLogPacketLogEventArgWriter, "perfetto.protos.AndroidLogPack
     value string_value(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidLogPacket.LogEvent.Arg": AndroidLogPacketLogEventArgReader, AndroidLogPacketLogEventArgField, AndroidLogPacketLogEventArgTable;
     one {
@@ -200,6 +203,7 @@ rt::writer! { AndroidLogPacketStatsWriter, "perfetto.protos.AndroidLogPacket.Sta
     value num_skipped(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidLogPacket.Stats": AndroidLogPacketStatsReader, AndroidLogPacketStatsField, AndroidLogPacketStatsTable;
     one {

@@ -24,6 +24,7 @@ rt::writer! { AndroidSystemPropertyWriter, "perfetto.protos.AndroidSystemPropert
     message values(AndroidSystemPropertyPropertyValueWriter<'_>) = 1, values_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidSystemProperty": AndroidSystemPropertyReader, AndroidSystemPropertyField, AndroidSystemPropertyTable;
     many {
@@ -59,6 +60,7 @@ rt::writer! { AndroidSystemPropertyPropertyValueWriter, "perfetto.protos.Android
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidSystemProperty.PropertyValue": AndroidSystemPropertyPropertyValueReader, AndroidSystemPropertyPropertyValueField, AndroidSystemPropertyPropertyValueTable;
     one {

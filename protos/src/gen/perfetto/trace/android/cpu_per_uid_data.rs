@@ -30,6 +30,7 @@ rt::writer! { CpuPerUidDataWriter, "perfetto.protos.CpuPerUidData";
     packed total_time_ms(u64) = 3 as packed_uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuPerUidData": CpuPerUidDataReader, CpuPerUidDataField, CpuPerUidDataTable;
     one {

@@ -67,6 +67,7 @@ rt::writer! { GraphicsFrameEventWriter, "perfetto.protos.GraphicsFrameEvent";
     message buffer_event(GraphicsFrameEventBufferEventWriter<'_>) = 1, buffer_event_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GraphicsFrameEvent": GraphicsFrameEventReader, GraphicsFrameEventField, GraphicsFrameEventTable;
     one {
@@ -111,6 +112,7 @@ rt::writer! { GraphicsFrameEventBufferEventWriter, "perfetto.protos.GraphicsFram
     value buffer_id(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GraphicsFrameEvent.BufferEvent": GraphicsFrameEventBufferEventReader, GraphicsFrameEventBufferEventField, GraphicsFrameEventBufferEventTable;
     one {

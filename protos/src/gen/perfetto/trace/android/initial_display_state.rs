@@ -27,6 +27,7 @@ rt::writer! { InitialDisplayStateWriter, "perfetto.protos.InitialDisplayState";
     value brightness(f64) = 2 as double;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InitialDisplayState": InitialDisplayStateReader, InitialDisplayStateField, InitialDisplayStateTable;
     one {

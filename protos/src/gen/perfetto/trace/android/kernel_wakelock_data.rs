@@ -54,6 +54,7 @@ rt::writer! { KernelWakelockDataWriter, "perfetto.protos.KernelWakelockData";
     value error_flags(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KernelWakelockData": KernelWakelockDataReader, KernelWakelockDataField, KernelWakelockDataTable;
     one {
@@ -99,6 +100,7 @@ rt::writer! { KernelWakelockDataWakelockWriter, "perfetto.protos.KernelWakelockD
     enumeration wakelock_type(KernelWakelockDataWakelockType) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KernelWakelockData.Wakelock": KernelWakelockDataWakelockReader, KernelWakelockDataWakelockField, KernelWakelockDataWakelockTable;
     one {

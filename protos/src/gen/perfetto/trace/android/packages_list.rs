@@ -30,6 +30,7 @@ rt::writer! { PackagesListWriter, "perfetto.protos.PackagesList";
     value read_error(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PackagesList": PackagesListReader, PackagesListField, PackagesListTable;
     one {
@@ -79,6 +80,7 @@ rt::writer! { PackagesListPackageInfoWriter, "perfetto.protos.PackagesList.Packa
     value version_code(i64) = 5 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PackagesList.PackageInfo": PackagesListPackageInfoReader, PackagesListPackageInfoField, PackagesListPackageInfoTable;
     one {

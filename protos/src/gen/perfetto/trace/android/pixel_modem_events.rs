@@ -27,6 +27,7 @@ rt::writer! { PixelModemEventsWriter, "perfetto.protos.PixelModemEvents";
     value event_time_nanos(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PixelModemEvents": PixelModemEventsReader, PixelModemEventsField, PixelModemEventsTable;
     many {
@@ -60,6 +61,7 @@ rt::writer! { PixelModemTokenDatabaseWriter, "perfetto.protos.PixelModemTokenDat
     bytes database = 1, database_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PixelModemTokenDatabase": PixelModemTokenDatabaseReader, PixelModemTokenDatabaseField, PixelModemTokenDatabaseTable;
     one {

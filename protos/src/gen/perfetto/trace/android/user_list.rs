@@ -27,6 +27,7 @@ rt::writer! { AndroidUserListWriter, "perfetto.protos.AndroidUserList";
     value error(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidUserList": AndroidUserListReader, AndroidUserListField, AndroidUserListTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { AndroidUserListUserInfoWriter, "perfetto.protos.AndroidUserList.Us
     value uid(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidUserList.UserInfo": AndroidUserListUserInfoReader, AndroidUserListUserInfoField, AndroidUserListUserInfoTable;
     one {

@@ -48,6 +48,7 @@ rt::writer! { ChromeBenchmarkMetadataWriter, "perfetto.protos.ChromeBenchmarkMet
     value had_failures(bool) = 9 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeBenchmarkMetadata": ChromeBenchmarkMetadataReader, ChromeBenchmarkMetadataField, ChromeBenchmarkMetadataTable;
     one {

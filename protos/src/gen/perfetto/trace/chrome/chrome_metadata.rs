@@ -95,6 +95,7 @@ rt::writer! { ChromeMetadataPacketWriter, "perfetto.protos.ChromeMetadataPacket"
     value os_name(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeMetadataPacket": ChromeMetadataPacketReader, ChromeMetadataPacketField, ChromeMetadataPacketTable;
     one {
@@ -149,6 +150,7 @@ rt::writer! { ChromeMetadataPacketFinchHashWriter, "perfetto.protos.ChromeMetada
     value group(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeMetadataPacket.FinchHash": ChromeMetadataPacketFinchHashReader, ChromeMetadataPacketFinchHashField, ChromeMetadataPacketFinchHashTable;
     one {
@@ -188,6 +190,7 @@ rt::writer! { BackgroundTracingMetadataWriter, "perfetto.protos.BackgroundTracin
     value scenario_name_hash(u32) = 3 as fixed32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BackgroundTracingMetadata": BackgroundTracingMetadataReader, BackgroundTracingMetadataField, BackgroundTracingMetadataTable;
     one {
@@ -238,6 +241,7 @@ rt::writer! { BackgroundTracingMetadataTriggerRuleWriter, "perfetto.protos.Backg
     value name_hash(u32) = 4 as fixed32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BackgroundTracingMetadata.TriggerRule": BackgroundTracingMetadataTriggerRuleReader, BackgroundTracingMetadataTriggerRuleField, BackgroundTracingMetadataTriggerRuleTable;
     one {
@@ -293,6 +297,7 @@ rt::writer! { BackgroundTracingMetadataTriggerRuleHistogramRuleWriter, "perfetto
     value histogram_max_trigger(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule": BackgroundTracingMetadataTriggerRuleHistogramRuleReader, BackgroundTracingMetadataTriggerRuleHistogramRuleField, BackgroundTracingMetadataTriggerRuleHistogramRuleTable;
     one {
@@ -331,6 +336,7 @@ rt::writer! { BackgroundTracingMetadataTriggerRuleNamedRuleWriter, "perfetto.pro
     value content_trigger_name_hash(u64) = 2 as fixed64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule": BackgroundTracingMetadataTriggerRuleNamedRuleReader, BackgroundTracingMetadataTriggerRuleNamedRuleField, BackgroundTracingMetadataTriggerRuleNamedRuleTable;
     one {

@@ -80,6 +80,7 @@ rt::writer! { ChromeTracedValueWriter, "perfetto.protos.ChromeTracedValue";
     value string_value(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeTracedValue": ChromeTracedValueReader, ChromeTracedValueField, ChromeTracedValueTable;
     one {
@@ -130,6 +131,7 @@ rt::writer! { ChromeStringTableEntryWriter, "perfetto.protos.ChromeStringTableEn
     value index(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeStringTableEntry": ChromeStringTableEntryReader, ChromeStringTableEntryField, ChromeStringTableEntryTable;
     one {
@@ -208,6 +210,7 @@ rt::writer! { ChromeTraceEventWriter, "perfetto.protos.ChromeTraceEvent";
     value category_group_name_index(u32) = 16 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeTraceEvent": ChromeTraceEventReader, ChromeTraceEventField, ChromeTraceEventTable;
     one {
@@ -309,6 +312,7 @@ rt::writer! { ChromeTraceEventArgWriter, "perfetto.protos.ChromeTraceEvent.Arg";
     value name_index(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeTraceEvent.Arg": ChromeTraceEventArgReader, ChromeTraceEventArgField, ChromeTraceEventArgTable;
     one {
@@ -383,6 +387,7 @@ rt::writer! { ChromeMetadataWriter, "perfetto.protos.ChromeMetadata";
     value json_value(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeMetadata": ChromeMetadataReader, ChromeMetadataField, ChromeMetadataTable;
     one {
@@ -427,6 +432,7 @@ rt::writer! { ChromeLegacyJsonTraceWriter, "perfetto.protos.ChromeLegacyJsonTrac
     value data(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeLegacyJsonTrace": ChromeLegacyJsonTraceReader, ChromeLegacyJsonTraceField, ChromeLegacyJsonTraceTable;
     one {
@@ -474,6 +480,7 @@ rt::writer! { ChromeEventBundleWriter, "perfetto.protos.ChromeEventBundle";
     message legacy_json_trace(ChromeLegacyJsonTraceWriter<'_>) = 5, legacy_json_trace_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeEventBundle": ChromeEventBundleReader, ChromeEventBundleField, ChromeEventBundleTable;
     many {

@@ -28,6 +28,7 @@ rt::writer! { ChromeTriggerWriter, "perfetto.protos.ChromeTrigger";
     value flow_id(u64) = 3 as fixed64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeTrigger": ChromeTriggerReader, ChromeTriggerField, ChromeTriggerTable;
     one {

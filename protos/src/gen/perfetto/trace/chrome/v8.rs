@@ -224,6 +224,7 @@ rt::writer! { V8StringWriter, "perfetto.protos.V8String";
     bytes utf16_be = 3, utf16_be_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8String": V8StringReader, V8StringField, V8StringTable;
     oneof encoded_string {
@@ -279,6 +280,7 @@ rt::writer! { InternedV8StringWriter, "perfetto.protos.InternedV8String";
     bytes utf16_be = 4, utf16_be_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedV8String": InternedV8StringReader, InternedV8StringField, InternedV8StringTable;
     one {
@@ -330,6 +332,7 @@ rt::writer! { InternedV8JsScriptWriter, "perfetto.protos.InternedV8JsScript";
     message source(V8StringWriter<'_>) = 5, source_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedV8JsScript": InternedV8JsScriptReader, InternedV8JsScriptField, InternedV8JsScriptTable;
     one {
@@ -378,6 +381,7 @@ rt::writer! { InternedV8WasmScriptWriter, "perfetto.protos.InternedV8WasmScript"
     bytes wire_bytes = 4, wire_bytes_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedV8WasmScript": InternedV8WasmScriptReader, InternedV8WasmScriptField, InternedV8WasmScriptTable;
     one {
@@ -436,6 +440,7 @@ rt::writer! { InternedV8JsFunctionWriter, "perfetto.protos.InternedV8JsFunction"
     value column(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedV8JsFunction": InternedV8JsFunctionReader, InternedV8JsFunctionField, InternedV8JsFunctionTable;
     one {
@@ -496,6 +501,7 @@ rt::writer! { InternedV8IsolateWriter, "perfetto.protos.InternedV8Isolate";
     value embedded_blob_code_size(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedV8Isolate": InternedV8IsolateReader, InternedV8IsolateField, InternedV8IsolateTable;
     one {
@@ -546,6 +552,7 @@ rt::writer! { InternedV8IsolateCodeRangeWriter, "perfetto.protos.InternedV8Isola
     value is_process_wide(bool) = 4 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedV8Isolate.CodeRange": InternedV8IsolateCodeRangeReader, InternedV8IsolateCodeRangeField, InternedV8IsolateCodeRangeTable;
     one {
@@ -635,6 +642,7 @@ rt::writer! { V8JsCodeWriter, "perfetto.protos.V8JsCode";
     bytes inlined_bytecode_positions = 11, inlined_bytecode_positions_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8JsCode": V8JsCodeReader, V8JsCodeField, V8JsCodeTable;
     one {
@@ -712,6 +720,7 @@ rt::writer! { V8InternalCodeWriter, "perfetto.protos.V8InternalCode";
     bytes machine_code = 8, machine_code_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8InternalCode": V8InternalCodeReader, V8InternalCodeField, V8InternalCodeTable;
     one {
@@ -781,6 +790,7 @@ rt::writer! { V8WasmCodeWriter, "perfetto.protos.V8WasmCode";
     bytes machine_code = 9, machine_code_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8WasmCode": V8WasmCodeReader, V8WasmCodeField, V8WasmCodeTable;
     one {
@@ -843,6 +853,7 @@ rt::writer! { V8RegExpCodeWriter, "perfetto.protos.V8RegExpCode";
     bytes machine_code = 6, machine_code_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8RegExpCode": V8RegExpCodeReader, V8RegExpCodeField, V8RegExpCodeTable;
     one {
@@ -913,6 +924,7 @@ rt::writer! { V8CodeMoveWriter, "perfetto.protos.V8CodeMove";
     bytes to_bytecode = 7, to_bytecode_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8CodeMove": V8CodeMoveReader, V8CodeMoveField, V8CodeMoveTable;
     one {
@@ -958,6 +970,7 @@ rt::writer! { V8CodeDefaultsWriter, "perfetto.protos.V8CodeDefaults";
     value tid(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V8CodeDefaults": V8CodeDefaultsReader, V8CodeDefaultsField, V8CodeDefaultsTable;
     one {

@@ -282,6 +282,7 @@ rt::writer! { CSwitchEtwEventWriter, "perfetto.protos.CSwitchEtwEvent";
     value new_thread_wait_time(u32) = 10 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CSwitchEtwEvent": CSwitchEtwEventReader, CSwitchEtwEventField, CSwitchEtwEventTable;
     one {
@@ -398,6 +399,7 @@ rt::writer! { ReadyThreadEtwEventWriter, "perfetto.protos.ReadyThreadEtwEvent";
     value flag_int(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ReadyThreadEtwEvent": ReadyThreadEtwEventReader, ReadyThreadEtwEventField, ReadyThreadEtwEventTable;
     one {
@@ -486,6 +488,7 @@ rt::writer! { MemInfoEtwEventWriter, "perfetto.protos.MemInfoEtwEvent";
     value commit_page_count(u64) = 13 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MemInfoEtwEvent": MemInfoEtwEventReader, MemInfoEtwEventField, MemInfoEtwEventTable;
     one {
@@ -561,6 +564,7 @@ rt::writer! { FileIoCreateEtwEventWriter, "perfetto.protos.FileIoCreateEtwEvent"
     value open_path(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoCreateEtwEvent": FileIoCreateEtwEventReader, FileIoCreateEtwEventField, FileIoCreateEtwEventTable;
     one {
@@ -628,6 +632,7 @@ rt::writer! { FileIoDirEnumEtwEventWriter, "perfetto.protos.FileIoDirEnumEtwEven
     value opcode(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoDirEnumEtwEvent": FileIoDirEnumEtwEventReader, FileIoDirEnumEtwEventField, FileIoDirEnumEtwEventTable;
     one {
@@ -693,6 +698,7 @@ rt::writer! { FileIoInfoEtwEventWriter, "perfetto.protos.FileIoInfoEtwEvent";
     value opcode(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoInfoEtwEvent": FileIoInfoEtwEventReader, FileIoInfoEtwEventField, FileIoInfoEtwEventTable;
     one {
@@ -757,6 +763,7 @@ rt::writer! { FileIoReadWriteEtwEventWriter, "perfetto.protos.FileIoReadWriteEtw
     value opcode(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoReadWriteEtwEvent": FileIoReadWriteEtwEventReader, FileIoReadWriteEtwEventField, FileIoReadWriteEtwEventTable;
     one {
@@ -814,6 +821,7 @@ rt::writer! { FileIoSimpleOpEtwEventWriter, "perfetto.protos.FileIoSimpleOpEtwEv
     value opcode(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoSimpleOpEtwEvent": FileIoSimpleOpEtwEventReader, FileIoSimpleOpEtwEventField, FileIoSimpleOpEtwEventTable;
     one {
@@ -859,6 +867,7 @@ rt::writer! { FileIoOpEndEtwEventWriter, "perfetto.protos.FileIoOpEndEtwEvent";
     value nt_status(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoOpEndEtwEvent": FileIoOpEndEtwEventReader, FileIoOpEndEtwEventField, FileIoOpEndEtwEventTable;
     one {
@@ -915,6 +924,7 @@ rt::writer! { FileIoPathOperationEtwEventWriter, "perfetto.protos.FileIoPathOper
     value opcode(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FileIoPathOperationEtwEvent": FileIoPathOperationEtwEventReader, FileIoPathOperationEtwEventField, FileIoPathOperationEtwEventTable;
     one {
@@ -963,6 +973,7 @@ rt::writer! { StackWalkEtwEventWriter, "perfetto.protos.StackWalkEtwEvent";
     value callstack_iid(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackWalkEtwEvent": StackWalkEtwEventReader, StackWalkEtwEventField, StackWalkEtwEventTable;
     one {
@@ -1020,6 +1031,7 @@ rt::writer! { DiskIoEtwEventWriter, "perfetto.protos.DiskIoEtwEvent";
     value opcode(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DiskIoEtwEvent": DiskIoEtwEventReader, DiskIoEtwEventField, DiskIoEtwEventTable;
     one {

@@ -77,6 +77,7 @@ rt::writer! { EtwTraceEventWriter, "perfetto.protos.EtwTraceEvent";
     value thread_id(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EtwTraceEvent": EtwTraceEventReader, EtwTraceEventField, EtwTraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { EtwTraceEventBundleWriter, "perfetto.protos.EtwTraceEventBundle";
     message event(crate::EtwTraceEventWriter<'_>) = 2, event_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EtwTraceEventBundle": EtwTraceEventBundleReader, EtwTraceEventBundleField, EtwTraceEventBundleTable;
     one {

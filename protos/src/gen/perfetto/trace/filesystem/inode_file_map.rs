@@ -51,6 +51,7 @@ rt::writer! { InodeFileMapWriter, "perfetto.protos.InodeFileMap";
     message entries(InodeFileMapEntryWriter<'_>) = 3, entries_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InodeFileMap": InodeFileMapReader, InodeFileMapField, InodeFileMapTable;
     one {
@@ -94,6 +95,7 @@ rt::writer! { InodeFileMapEntryWriter, "perfetto.protos.InodeFileMap.Entry";
     enumeration r#type(InodeFileMapEntryType) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InodeFileMap.Entry": InodeFileMapEntryReader, InodeFileMapEntryField, InodeFileMapEntryTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { AndroidFsDatareadEndFtraceEventWriter, "perfetto.protos.AndroidFsD
     value offset(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidFsDatareadEndFtraceEvent": AndroidFsDatareadEndFtraceEventReader, AndroidFsDatareadEndFtraceEventField, AndroidFsDatareadEndFtraceEventTable;
     one {
@@ -83,6 +84,7 @@ rt::writer! { AndroidFsDatareadStartFtraceEventWriter, "perfetto.protos.AndroidF
     value pid(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidFsDatareadStartFtraceEvent": AndroidFsDatareadStartFtraceEventReader, AndroidFsDatareadStartFtraceEventField, AndroidFsDatareadStartFtraceEventTable;
     one {
@@ -132,6 +134,7 @@ rt::writer! { AndroidFsDatawriteEndFtraceEventWriter, "perfetto.protos.AndroidFs
     value offset(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidFsDatawriteEndFtraceEvent": AndroidFsDatawriteEndFtraceEventReader, AndroidFsDatawriteEndFtraceEventField, AndroidFsDatawriteEndFtraceEventTable;
     one {
@@ -185,6 +188,7 @@ rt::writer! { AndroidFsDatawriteStartFtraceEventWriter, "perfetto.protos.Android
     value pid(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidFsDatawriteStartFtraceEvent": AndroidFsDatawriteStartFtraceEventReader, AndroidFsDatawriteStartFtraceEventField, AndroidFsDatawriteStartFtraceEventTable;
     one {
@@ -234,6 +238,7 @@ rt::writer! { AndroidFsFsyncEndFtraceEventWriter, "perfetto.protos.AndroidFsFsyn
     value offset(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidFsFsyncEndFtraceEvent": AndroidFsFsyncEndFtraceEventReader, AndroidFsFsyncEndFtraceEventField, AndroidFsFsyncEndFtraceEventTable;
     one {
@@ -281,6 +286,7 @@ rt::writer! { AndroidFsFsyncStartFtraceEventWriter, "perfetto.protos.AndroidFsFs
     value pid(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidFsFsyncStartFtraceEvent": AndroidFsFsyncStartFtraceEventReader, AndroidFsFsyncStartFtraceEventField, AndroidFsFsyncStartFtraceEventTable;
     one {

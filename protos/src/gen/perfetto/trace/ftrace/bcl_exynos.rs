@@ -48,6 +48,7 @@ rt::writer! { BclIrqTriggerFtraceEventWriter, "perfetto.protos.BclIrqTriggerFtra
     value capacity(i32) = 9 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BclIrqTriggerFtraceEvent": BclIrqTriggerFtraceEventReader, BclIrqTriggerFtraceEventField, BclIrqTriggerFtraceEventTable;
     one {

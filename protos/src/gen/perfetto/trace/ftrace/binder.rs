@@ -42,6 +42,7 @@ rt::writer! { BinderTransactionFtraceEventWriter, "perfetto.protos.BinderTransac
     value flags(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderTransactionFtraceEvent": BinderTransactionFtraceEventReader, BinderTransactionFtraceEventField, BinderTransactionFtraceEventTable;
     one {
@@ -85,6 +86,7 @@ rt::writer! { BinderTransactionReceivedFtraceEventWriter, "perfetto.protos.Binde
     value debug_id(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderTransactionReceivedFtraceEvent": BinderTransactionReceivedFtraceEventReader, BinderTransactionReceivedFtraceEventField, BinderTransactionReceivedFtraceEventTable;
     one {
@@ -129,6 +131,7 @@ rt::writer! { BinderSetPriorityFtraceEventWriter, "perfetto.protos.BinderSetPrio
     value desired_prio(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderSetPriorityFtraceEvent": BinderSetPriorityFtraceEventReader, BinderSetPriorityFtraceEventField, BinderSetPriorityFtraceEventTable;
     one {
@@ -168,6 +171,7 @@ rt::writer! { BinderLockFtraceEventWriter, "perfetto.protos.BinderLockFtraceEven
     value tag(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderLockFtraceEvent": BinderLockFtraceEventReader, BinderLockFtraceEventField, BinderLockFtraceEventTable;
     one {
@@ -200,6 +204,7 @@ rt::writer! { BinderLockedFtraceEventWriter, "perfetto.protos.BinderLockedFtrace
     value tag(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderLockedFtraceEvent": BinderLockedFtraceEventReader, BinderLockedFtraceEventField, BinderLockedFtraceEventTable;
     one {
@@ -232,6 +237,7 @@ rt::writer! { BinderUnlockFtraceEventWriter, "perfetto.protos.BinderUnlockFtrace
     value tag(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderUnlockFtraceEvent": BinderUnlockFtraceEventReader, BinderUnlockFtraceEventField, BinderUnlockFtraceEventTable;
     one {
@@ -273,6 +279,7 @@ rt::writer! { BinderTransactionAllocBufFtraceEventWriter, "perfetto.protos.Binde
     value extra_buffers_size(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderTransactionAllocBufFtraceEvent": BinderTransactionAllocBufFtraceEventReader, BinderTransactionAllocBufFtraceEventField, BinderTransactionAllocBufFtraceEventTable;
     one {
@@ -310,6 +317,7 @@ rt::writer! { BinderCommandFtraceEventWriter, "perfetto.protos.BinderCommandFtra
     value cmd(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderCommandFtraceEvent": BinderCommandFtraceEventReader, BinderCommandFtraceEventField, BinderCommandFtraceEventTable;
     one {
@@ -342,6 +350,7 @@ rt::writer! { BinderReturnFtraceEventWriter, "perfetto.protos.BinderReturnFtrace
     value cmd(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BinderReturnFtraceEvent": BinderReturnFtraceEventReader, BinderReturnFtraceEventField, BinderReturnFtraceEventTable;
     one {

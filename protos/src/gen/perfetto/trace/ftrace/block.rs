@@ -42,6 +42,7 @@ rt::writer! { BlockRqIssueFtraceEventWriter, "perfetto.protos.BlockRqIssueFtrace
     value cmd(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockRqIssueFtraceEvent": BlockRqIssueFtraceEventReader, BlockRqIssueFtraceEventField, BlockRqIssueFtraceEventTable;
     one {
@@ -97,6 +98,7 @@ rt::writer! { BlockBioBackmergeFtraceEventWriter, "perfetto.protos.BlockBioBackm
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockBioBackmergeFtraceEvent": BlockBioBackmergeFtraceEventReader, BlockBioBackmergeFtraceEventField, BlockBioBackmergeFtraceEventTable;
     one {
@@ -148,6 +150,7 @@ rt::writer! { BlockBioBounceFtraceEventWriter, "perfetto.protos.BlockBioBounceFt
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockBioBounceFtraceEvent": BlockBioBounceFtraceEventReader, BlockBioBounceFtraceEventField, BlockBioBounceFtraceEventTable;
     one {
@@ -199,6 +202,7 @@ rt::writer! { BlockBioCompleteFtraceEventWriter, "perfetto.protos.BlockBioComple
     value rwbs(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockBioCompleteFtraceEvent": BlockBioCompleteFtraceEventReader, BlockBioCompleteFtraceEventField, BlockBioCompleteFtraceEventTable;
     one {
@@ -250,6 +254,7 @@ rt::writer! { BlockBioFrontmergeFtraceEventWriter, "perfetto.protos.BlockBioFron
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockBioFrontmergeFtraceEvent": BlockBioFrontmergeFtraceEventReader, BlockBioFrontmergeFtraceEventField, BlockBioFrontmergeFtraceEventTable;
     one {
@@ -301,6 +306,7 @@ rt::writer! { BlockBioQueueFtraceEventWriter, "perfetto.protos.BlockBioQueueFtra
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockBioQueueFtraceEvent": BlockBioQueueFtraceEventReader, BlockBioQueueFtraceEventField, BlockBioQueueFtraceEventTable;
     one {
@@ -355,6 +361,7 @@ rt::writer! { BlockBioRemapFtraceEventWriter, "perfetto.protos.BlockBioRemapFtra
     value rwbs(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockBioRemapFtraceEvent": BlockBioRemapFtraceEventReader, BlockBioRemapFtraceEventField, BlockBioRemapFtraceEventTable;
     one {
@@ -402,6 +409,7 @@ rt::writer! { BlockDirtyBufferFtraceEventWriter, "perfetto.protos.BlockDirtyBuff
     value size(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockDirtyBufferFtraceEvent": BlockDirtyBufferFtraceEventReader, BlockDirtyBufferFtraceEventField, BlockDirtyBufferFtraceEventTable;
     one {
@@ -449,6 +457,7 @@ rt::writer! { BlockGetrqFtraceEventWriter, "perfetto.protos.BlockGetrqFtraceEven
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockGetrqFtraceEvent": BlockGetrqFtraceEventReader, BlockGetrqFtraceEventField, BlockGetrqFtraceEventTable;
     one {
@@ -488,6 +497,7 @@ rt::writer! { BlockPlugFtraceEventWriter, "perfetto.protos.BlockPlugFtraceEvent"
     value comm(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockPlugFtraceEvent": BlockPlugFtraceEventReader, BlockPlugFtraceEventField, BlockPlugFtraceEventTable;
     one {
@@ -535,6 +545,7 @@ rt::writer! { BlockRqAbortFtraceEventWriter, "perfetto.protos.BlockRqAbortFtrace
     value cmd(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockRqAbortFtraceEvent": BlockRqAbortFtraceEventReader, BlockRqAbortFtraceEventField, BlockRqAbortFtraceEventTable;
     one {
@@ -594,6 +605,7 @@ rt::writer! { BlockRqCompleteFtraceEventWriter, "perfetto.protos.BlockRqComplete
     value error(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockRqCompleteFtraceEvent": BlockRqCompleteFtraceEventReader, BlockRqCompleteFtraceEventField, BlockRqCompleteFtraceEventTable;
     one {
@@ -655,6 +667,7 @@ rt::writer! { BlockRqInsertFtraceEventWriter, "perfetto.protos.BlockRqInsertFtra
     value cmd(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockRqInsertFtraceEvent": BlockRqInsertFtraceEventReader, BlockRqInsertFtraceEventField, BlockRqInsertFtraceEventTable;
     one {
@@ -716,6 +729,7 @@ rt::writer! { BlockRqRemapFtraceEventWriter, "perfetto.protos.BlockRqRemapFtrace
     value rwbs(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockRqRemapFtraceEvent": BlockRqRemapFtraceEventReader, BlockRqRemapFtraceEventField, BlockRqRemapFtraceEventTable;
     one {
@@ -774,6 +788,7 @@ rt::writer! { BlockRqRequeueFtraceEventWriter, "perfetto.protos.BlockRqRequeueFt
     value cmd(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockRqRequeueFtraceEvent": BlockRqRequeueFtraceEventReader, BlockRqRequeueFtraceEventField, BlockRqRequeueFtraceEventTable;
     one {
@@ -827,6 +842,7 @@ rt::writer! { BlockSleeprqFtraceEventWriter, "perfetto.protos.BlockSleeprqFtrace
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockSleeprqFtraceEvent": BlockSleeprqFtraceEventReader, BlockSleeprqFtraceEventField, BlockSleeprqFtraceEventTable;
     one {
@@ -878,6 +894,7 @@ rt::writer! { BlockSplitFtraceEventWriter, "perfetto.protos.BlockSplitFtraceEven
     value comm(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockSplitFtraceEvent": BlockSplitFtraceEventReader, BlockSplitFtraceEventField, BlockSplitFtraceEventTable;
     one {
@@ -923,6 +940,7 @@ rt::writer! { BlockTouchBufferFtraceEventWriter, "perfetto.protos.BlockTouchBuff
     value size(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockTouchBufferFtraceEvent": BlockTouchBufferFtraceEventReader, BlockTouchBufferFtraceEventField, BlockTouchBufferFtraceEventTable;
     one {
@@ -961,6 +979,7 @@ rt::writer! { BlockUnplugFtraceEventWriter, "perfetto.protos.BlockUnplugFtraceEv
     value comm(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockUnplugFtraceEvent": BlockUnplugFtraceEventReader, BlockUnplugFtraceEventField, BlockUnplugFtraceEventTable;
     one {
@@ -1015,6 +1034,7 @@ rt::writer! { BlockIoStartFtraceEventWriter, "perfetto.protos.BlockIoStartFtrace
     value cmd(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockIoStartFtraceEvent": BlockIoStartFtraceEventReader, BlockIoStartFtraceEventField, BlockIoStartFtraceEventTable;
     one {
@@ -1081,6 +1101,7 @@ rt::writer! { BlockIoDoneFtraceEventWriter, "perfetto.protos.BlockIoDoneFtraceEv
     value cmd(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BlockIoDoneFtraceEvent": BlockIoDoneFtraceEventReader, BlockIoDoneFtraceEventField, BlockIoDoneFtraceEventTable;
     one {

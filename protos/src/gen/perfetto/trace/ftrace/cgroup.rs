@@ -42,6 +42,7 @@ rt::writer! { CgroupAttachTaskFtraceEventWriter, "perfetto.protos.CgroupAttachTa
     value dst_path(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupAttachTaskFtraceEvent": CgroupAttachTaskFtraceEventReader, CgroupAttachTaskFtraceEventField, CgroupAttachTaskFtraceEventTable;
     one {
@@ -97,6 +98,7 @@ rt::writer! { CgroupMkdirFtraceEventWriter, "perfetto.protos.CgroupMkdirFtraceEv
     value path(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupMkdirFtraceEvent": CgroupMkdirFtraceEventReader, CgroupMkdirFtraceEventField, CgroupMkdirFtraceEventTable;
     one {
@@ -142,6 +144,7 @@ rt::writer! { CgroupRemountFtraceEventWriter, "perfetto.protos.CgroupRemountFtra
     value name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupRemountFtraceEvent": CgroupRemountFtraceEventReader, CgroupRemountFtraceEventField, CgroupRemountFtraceEventTable;
     one {
@@ -189,6 +192,7 @@ rt::writer! { CgroupRmdirFtraceEventWriter, "perfetto.protos.CgroupRmdirFtraceEv
     value path(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupRmdirFtraceEvent": CgroupRmdirFtraceEventReader, CgroupRmdirFtraceEventField, CgroupRmdirFtraceEventTable;
     one {
@@ -246,6 +250,7 @@ rt::writer! { CgroupTransferTasksFtraceEventWriter, "perfetto.protos.CgroupTrans
     value dst_path(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupTransferTasksFtraceEvent": CgroupTransferTasksFtraceEventReader, CgroupTransferTasksFtraceEventField, CgroupTransferTasksFtraceEventTable;
     one {
@@ -295,6 +300,7 @@ rt::writer! { CgroupDestroyRootFtraceEventWriter, "perfetto.protos.CgroupDestroy
     value name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupDestroyRootFtraceEvent": CgroupDestroyRootFtraceEventReader, CgroupDestroyRootFtraceEventField, CgroupDestroyRootFtraceEventTable;
     one {
@@ -342,6 +348,7 @@ rt::writer! { CgroupReleaseFtraceEventWriter, "perfetto.protos.CgroupReleaseFtra
     value path(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupReleaseFtraceEvent": CgroupReleaseFtraceEventReader, CgroupReleaseFtraceEventField, CgroupReleaseFtraceEventTable;
     one {
@@ -393,6 +400,7 @@ rt::writer! { CgroupRenameFtraceEventWriter, "perfetto.protos.CgroupRenameFtrace
     value path(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupRenameFtraceEvent": CgroupRenameFtraceEventReader, CgroupRenameFtraceEventField, CgroupRenameFtraceEventTable;
     one {
@@ -438,6 +446,7 @@ rt::writer! { CgroupSetupRootFtraceEventWriter, "perfetto.protos.CgroupSetupRoot
     value name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CgroupSetupRootFtraceEvent": CgroupSetupRootFtraceEventReader, CgroupSetupRootFtraceEventField, CgroupSetupRootFtraceEventTable;
     one {

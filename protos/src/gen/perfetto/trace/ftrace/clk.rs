@@ -24,6 +24,7 @@ rt::writer! { ClkEnableFtraceEventWriter, "perfetto.protos.ClkEnableFtraceEvent"
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClkEnableFtraceEvent": ClkEnableFtraceEventReader, ClkEnableFtraceEventField, ClkEnableFtraceEventTable;
     one {
@@ -56,6 +57,7 @@ rt::writer! { ClkDisableFtraceEventWriter, "perfetto.protos.ClkDisableFtraceEven
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClkDisableFtraceEvent": ClkDisableFtraceEventReader, ClkDisableFtraceEventField, ClkDisableFtraceEventTable;
     one {
@@ -91,6 +93,7 @@ rt::writer! { ClkSetRateFtraceEventWriter, "perfetto.protos.ClkSetRateFtraceEven
     value rate(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClkSetRateFtraceEvent": ClkSetRateFtraceEventReader, ClkSetRateFtraceEventField, ClkSetRateFtraceEventTable;
     one {

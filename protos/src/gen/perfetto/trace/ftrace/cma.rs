@@ -30,6 +30,7 @@ rt::writer! { CmaAllocStartFtraceEventWriter, "perfetto.protos.CmaAllocStartFtra
     value name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CmaAllocStartFtraceEvent": CmaAllocStartFtraceEventReader, CmaAllocStartFtraceEventField, CmaAllocStartFtraceEventTable;
     one {
@@ -92,6 +93,7 @@ rt::writer! { CmaAllocInfoFtraceEventWriter, "perfetto.protos.CmaAllocInfoFtrace
     value pfn(u64) = 10 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CmaAllocInfoFtraceEvent": CmaAllocInfoFtraceEventReader, CmaAllocInfoFtraceEventField, CmaAllocInfoFtraceEventTable;
     one {
@@ -156,6 +158,7 @@ rt::writer! { CmaAllocFinishFtraceEventWriter, "perfetto.protos.CmaAllocFinishFt
     value errorno(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CmaAllocFinishFtraceEvent": CmaAllocFinishFtraceEventReader, CmaAllocFinishFtraceEventField, CmaAllocFinishFtraceEventTable;
     one {

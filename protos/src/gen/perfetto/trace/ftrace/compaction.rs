@@ -36,6 +36,7 @@ rt::writer! { MmCompactionBeginFtraceEventWriter, "perfetto.protos.MmCompactionB
     value sync(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionBeginFtraceEvent": MmCompactionBeginFtraceEventReader, MmCompactionBeginFtraceEventField, MmCompactionBeginFtraceEventTable;
     one {
@@ -90,6 +91,7 @@ rt::writer! { MmCompactionDeferCompactionFtraceEventWriter, "perfetto.protos.MmC
     value order_failed(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionDeferCompactionFtraceEvent": MmCompactionDeferCompactionFtraceEventReader, MmCompactionDeferCompactionFtraceEventField, MmCompactionDeferCompactionFtraceEventTable;
     one {
@@ -146,6 +148,7 @@ rt::writer! { MmCompactionDeferredFtraceEventWriter, "perfetto.protos.MmCompacti
     value order_failed(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionDeferredFtraceEvent": MmCompactionDeferredFtraceEventReader, MmCompactionDeferredFtraceEventField, MmCompactionDeferredFtraceEventTable;
     one {
@@ -202,6 +205,7 @@ rt::writer! { MmCompactionDeferResetFtraceEventWriter, "perfetto.protos.MmCompac
     value order_failed(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionDeferResetFtraceEvent": MmCompactionDeferResetFtraceEventReader, MmCompactionDeferResetFtraceEventField, MmCompactionDeferResetFtraceEventTable;
     one {
@@ -258,6 +262,7 @@ rt::writer! { MmCompactionEndFtraceEventWriter, "perfetto.protos.MmCompactionEnd
     value status(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionEndFtraceEvent": MmCompactionEndFtraceEventReader, MmCompactionEndFtraceEventField, MmCompactionEndFtraceEventTable;
     one {
@@ -308,6 +313,7 @@ rt::writer! { MmCompactionFinishedFtraceEventWriter, "perfetto.protos.MmCompacti
     value ret(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionFinishedFtraceEvent": MmCompactionFinishedFtraceEventReader, MmCompactionFinishedFtraceEventField, MmCompactionFinishedFtraceEventTable;
     one {
@@ -354,6 +360,7 @@ rt::writer! { MmCompactionIsolateFreepagesFtraceEventWriter, "perfetto.protos.Mm
     value nr_taken(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent": MmCompactionIsolateFreepagesFtraceEventReader, MmCompactionIsolateFreepagesFtraceEventField, MmCompactionIsolateFreepagesFtraceEventTable;
     one {
@@ -400,6 +407,7 @@ rt::writer! { MmCompactionIsolateMigratepagesFtraceEventWriter, "perfetto.protos
     value nr_taken(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent": MmCompactionIsolateMigratepagesFtraceEventReader, MmCompactionIsolateMigratepagesFtraceEventField, MmCompactionIsolateMigratepagesFtraceEventTable;
     one {
@@ -437,6 +445,7 @@ rt::writer! { MmCompactionKcompactdSleepFtraceEventWriter, "perfetto.protos.MmCo
     value nid(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent": MmCompactionKcompactdSleepFtraceEventReader, MmCompactionKcompactdSleepFtraceEventField, MmCompactionKcompactdSleepFtraceEventTable;
     one {
@@ -478,6 +487,7 @@ rt::writer! { MmCompactionKcompactdWakeFtraceEventWriter, "perfetto.protos.MmCom
     value highest_zoneidx(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent": MmCompactionKcompactdWakeFtraceEventReader, MmCompactionKcompactdWakeFtraceEventField, MmCompactionKcompactdWakeFtraceEventTable;
     one {
@@ -518,6 +528,7 @@ rt::writer! { MmCompactionMigratepagesFtraceEventWriter, "perfetto.protos.MmComp
     value nr_failed(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionMigratepagesFtraceEvent": MmCompactionMigratepagesFtraceEventReader, MmCompactionMigratepagesFtraceEventField, MmCompactionMigratepagesFtraceEventTable;
     one {
@@ -560,6 +571,7 @@ rt::writer! { MmCompactionSuitableFtraceEventWriter, "perfetto.protos.MmCompacti
     value ret(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionSuitableFtraceEvent": MmCompactionSuitableFtraceEventReader, MmCompactionSuitableFtraceEventField, MmCompactionSuitableFtraceEventTable;
     one {
@@ -606,6 +618,7 @@ rt::writer! { MmCompactionTryToCompactPagesFtraceEventWriter, "perfetto.protos.M
     value prio(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent": MmCompactionTryToCompactPagesFtraceEventReader, MmCompactionTryToCompactPagesFtraceEventField, MmCompactionTryToCompactPagesFtraceEventTable;
     one {
@@ -652,6 +665,7 @@ rt::writer! { MmCompactionWakeupKcompactdFtraceEventWriter, "perfetto.protos.MmC
     value highest_zoneidx(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent": MmCompactionWakeupKcompactdFtraceEventReader, MmCompactionWakeupKcompactdFtraceEventField, MmCompactionWakeupKcompactdFtraceEventTable;
     one {

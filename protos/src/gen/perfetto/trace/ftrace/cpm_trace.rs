@@ -30,6 +30,7 @@ rt::writer! { ParamSetValueCpmFtraceEventWriter, "perfetto.protos.ParamSetValueC
     value timestamp(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ParamSetValueCpmFtraceEvent": ParamSetValueCpmFtraceEventReader, ParamSetValueCpmFtraceEventField, ParamSetValueCpmFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { CpuhpExitFtraceEventWriter, "perfetto.protos.CpuhpExitFtraceEvent"
     value state(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuhpExitFtraceEvent": CpuhpExitFtraceEventReader, CpuhpExitFtraceEventField, CpuhpExitFtraceEventTable;
     one {
@@ -79,6 +80,7 @@ rt::writer! { CpuhpMultiEnterFtraceEventWriter, "perfetto.protos.CpuhpMultiEnter
     value target(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuhpMultiEnterFtraceEvent": CpuhpMultiEnterFtraceEventReader, CpuhpMultiEnterFtraceEventField, CpuhpMultiEnterFtraceEventTable;
     one {
@@ -125,6 +127,7 @@ rt::writer! { CpuhpEnterFtraceEventWriter, "perfetto.protos.CpuhpEnterFtraceEven
     value target(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuhpEnterFtraceEvent": CpuhpEnterFtraceEventReader, CpuhpEnterFtraceEventField, CpuhpEnterFtraceEventTable;
     one {
@@ -171,6 +174,7 @@ rt::writer! { CpuhpLatencyFtraceEventWriter, "perfetto.protos.CpuhpLatencyFtrace
     value time(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuhpLatencyFtraceEvent": CpuhpLatencyFtraceEventReader, CpuhpLatencyFtraceEventField, CpuhpLatencyFtraceEventTable;
     one {
@@ -217,6 +221,7 @@ rt::writer! { CpuhpPauseFtraceEventWriter, "perfetto.protos.CpuhpPauseFtraceEven
     value time(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuhpPauseFtraceEvent": CpuhpPauseFtraceEventReader, CpuhpPauseFtraceEventField, CpuhpPauseFtraceEventTable;
     one {

@@ -39,6 +39,7 @@ rt::writer! { CrosEcSensorhubDataFtraceEventWriter, "perfetto.protos.CrosEcSenso
     value fifo_timestamp(i64) = 6 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CrosEcSensorhubDataFtraceEvent": CrosEcSensorhubDataFtraceEventReader, CrosEcSensorhubDataFtraceEventField, CrosEcSensorhubDataFtraceEventTable;
     one {

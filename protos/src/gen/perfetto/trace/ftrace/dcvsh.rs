@@ -27,6 +27,7 @@ rt::writer! { DcvshFreqFtraceEventWriter, "perfetto.protos.DcvshFreqFtraceEvent"
     value freq(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DcvshFreqFtraceEvent": DcvshFreqFtraceEventReader, DcvshFreqFtraceEventField, DcvshFreqFtraceEventTable;
     one {

@@ -36,6 +36,7 @@ rt::writer! { DevfreqFrequencyFtraceEventWriter, "perfetto.protos.DevfreqFrequen
     value total_time(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DevfreqFrequencyFtraceEvent": DevfreqFrequencyFtraceEventReader, DevfreqFrequencyFtraceEventField, DevfreqFrequencyFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { DmaFenceInitFtraceEventWriter, "perfetto.protos.DmaFenceInitFtrace
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaFenceInitFtraceEvent": DmaFenceInitFtraceEventReader, DmaFenceInitFtraceEventField, DmaFenceInitFtraceEventTable;
     one {
@@ -79,6 +80,7 @@ rt::writer! { DmaFenceEmitFtraceEventWriter, "perfetto.protos.DmaFenceEmitFtrace
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaFenceEmitFtraceEvent": DmaFenceEmitFtraceEventReader, DmaFenceEmitFtraceEventField, DmaFenceEmitFtraceEventTable;
     one {
@@ -125,6 +127,7 @@ rt::writer! { DmaFenceSignaledFtraceEventWriter, "perfetto.protos.DmaFenceSignal
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaFenceSignaledFtraceEvent": DmaFenceSignaledFtraceEventReader, DmaFenceSignaledFtraceEventField, DmaFenceSignaledFtraceEventTable;
     one {
@@ -171,6 +174,7 @@ rt::writer! { DmaFenceWaitStartFtraceEventWriter, "perfetto.protos.DmaFenceWaitS
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaFenceWaitStartFtraceEvent": DmaFenceWaitStartFtraceEventReader, DmaFenceWaitStartFtraceEventField, DmaFenceWaitStartFtraceEventTable;
     one {
@@ -217,6 +221,7 @@ rt::writer! { DmaFenceWaitEndFtraceEventWriter, "perfetto.protos.DmaFenceWaitEnd
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaFenceWaitEndFtraceEvent": DmaFenceWaitEndFtraceEventReader, DmaFenceWaitEndFtraceEventField, DmaFenceWaitEndFtraceEventTable;
     one {

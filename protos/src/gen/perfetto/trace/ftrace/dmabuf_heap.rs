@@ -30,6 +30,7 @@ rt::writer! { DmaHeapStatFtraceEventWriter, "perfetto.protos.DmaHeapStatFtraceEv
     value total_allocated(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaHeapStatFtraceEvent": DmaHeapStatFtraceEventReader, DmaHeapStatFtraceEventField, DmaHeapStatFtraceEventTable;
     one {

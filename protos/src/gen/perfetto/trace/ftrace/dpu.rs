@@ -39,6 +39,7 @@ rt::writer! { DpuTracingMarkWriteFtraceEventWriter, "perfetto.protos.DpuTracingM
     value value(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuTracingMarkWriteFtraceEvent": DpuTracingMarkWriteFtraceEventReader, DpuTracingMarkWriteFtraceEventField, DpuTracingMarkWriteFtraceEventTable;
     one {
@@ -83,6 +84,7 @@ rt::writer! { DpuDsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DpuDsiCmdFi
     value payload(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent": DpuDsiCmdFifoStatusFtraceEventReader, DpuDsiCmdFifoStatusFtraceEventField, DpuDsiCmdFifoStatusFtraceEventTable;
     one {
@@ -119,6 +121,7 @@ rt::writer! { DpuDsiRxFtraceEventWriter, "perfetto.protos.DpuDsiRxFtraceEvent";
     bytes rx_buf = 3, rx_buf_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDsiRxFtraceEvent": DpuDsiRxFtraceEventReader, DpuDsiRxFtraceEventField, DpuDsiRxFtraceEventTable;
     one {
@@ -161,6 +164,7 @@ rt::writer! { DpuDsiTxFtraceEventWriter, "perfetto.protos.DpuDsiTxFtraceEvent";
     bytes tx_buf = 5, tx_buf_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDsiTxFtraceEvent": DpuDsiTxFtraceEventReader, DpuDsiTxFtraceEventField, DpuDsiTxFtraceEventTable;
     one {
@@ -204,6 +208,7 @@ rt::writer! { DpuDispDpuUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuUn
     value vsync_count(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispDpuUnderrunFtraceEvent": DpuDispDpuUnderrunFtraceEventReader, DpuDispDpuUnderrunFtraceEventField, DpuDispDpuUnderrunFtraceEventTable;
     one {
@@ -245,6 +250,7 @@ rt::writer! { DpuDispVblankIrqEnableFtraceEventWriter, "perfetto.protos.DpuDispV
     value enable(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent": DpuDispVblankIrqEnableFtraceEventReader, DpuDispVblankIrqEnableFtraceEventField, DpuDispVblankIrqEnableFtraceEventTable;
     one {
@@ -292,6 +298,7 @@ rt::writer! { DpuDispFrameDoneTimeoutFtraceEventWriter, "perfetto.protos.DpuDisp
     value during_disable(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent": DpuDispFrameDoneTimeoutFtraceEventReader, DpuDispFrameDoneTimeoutFtraceEventField, DpuDispFrameDoneTimeoutFtraceEventTable;
     one {
@@ -340,6 +347,7 @@ rt::writer! { DpuDispFrameStartTimeoutFtraceEventWriter, "perfetto.protos.DpuDis
     value te_count(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent": DpuDispFrameStartTimeoutFtraceEventReader, DpuDispFrameStartTimeoutFtraceEventField, DpuDispFrameStartTimeoutFtraceEventTable;
     one {
@@ -386,6 +394,7 @@ rt::writer! { DpuDispFrameDoneMissingFtraceEventWriter, "perfetto.protos.DpuDisp
     value te_count(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent": DpuDispFrameDoneMissingFtraceEventReader, DpuDispFrameDoneMissingFtraceEventField, DpuDispFrameDoneMissingFtraceEventTable;
     one {
@@ -432,6 +441,7 @@ rt::writer! { DpuDispFrameStartMissingFtraceEventWriter, "perfetto.protos.DpuDis
     value te_count(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispFrameStartMissingFtraceEvent": DpuDispFrameStartMissingFtraceEventReader, DpuDispFrameStartMissingFtraceEventField, DpuDispFrameStartMissingFtraceEventTable;
     one {
@@ -475,6 +485,7 @@ rt::writer! { DpuDispDpuLineUnderrunFtraceEventWriter, "perfetto.protos.DpuDispD
     value vsync_count(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent": DpuDispDpuLineUnderrunFtraceEventReader, DpuDispDpuLineUnderrunFtraceEventField, DpuDispDpuLineUnderrunFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { DrmVblankEventFtraceEventWriter, "perfetto.protos.DrmVblankEventFt
     value time(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmVblankEventFtraceEvent": DrmVblankEventFtraceEventReader, DrmVblankEventFtraceEventField, DrmVblankEventFtraceEventTable;
     one {
@@ -76,6 +77,7 @@ rt::writer! { DrmVblankEventDeliveredFtraceEventWriter, "perfetto.protos.DrmVbla
     value seq(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmVblankEventDeliveredFtraceEvent": DrmVblankEventDeliveredFtraceEventReader, DrmVblankEventDeliveredFtraceEventField, DrmVblankEventDeliveredFtraceEventTable;
     one {

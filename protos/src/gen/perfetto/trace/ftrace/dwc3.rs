@@ -45,6 +45,7 @@ rt::writer! { Dwc3AllocRequestFtraceEventWriter, "perfetto.protos.Dwc3AllocReque
     value no_interrupt(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3AllocRequestFtraceEvent": Dwc3AllocRequestFtraceEventReader, Dwc3AllocRequestFtraceEventField, Dwc3AllocRequestFtraceEventTable;
     one {
@@ -120,6 +121,7 @@ rt::writer! { Dwc3CompleteTrbFtraceEventWriter, "perfetto.protos.Dwc3CompleteTrb
     value dequeue(u32) = 11 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3CompleteTrbFtraceEvent": Dwc3CompleteTrbFtraceEventReader, Dwc3CompleteTrbFtraceEventField, Dwc3CompleteTrbFtraceEventTable;
     one {
@@ -186,6 +188,7 @@ rt::writer! { Dwc3CtrlReqFtraceEventWriter, "perfetto.protos.Dwc3CtrlReqFtraceEv
     value str(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3CtrlReqFtraceEvent": Dwc3CtrlReqFtraceEventReader, Dwc3CtrlReqFtraceEventField, Dwc3CtrlReqFtraceEventTable;
     one {
@@ -248,6 +251,7 @@ rt::writer! { Dwc3EpDequeueFtraceEventWriter, "perfetto.protos.Dwc3EpDequeueFtra
     value no_interrupt(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3EpDequeueFtraceEvent": Dwc3EpDequeueFtraceEventReader, Dwc3EpDequeueFtraceEventField, Dwc3EpDequeueFtraceEventTable;
     one {
@@ -314,6 +318,7 @@ rt::writer! { Dwc3EpQueueFtraceEventWriter, "perfetto.protos.Dwc3EpQueueFtraceEv
     value no_interrupt(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3EpQueueFtraceEvent": Dwc3EpQueueFtraceEventReader, Dwc3EpQueueFtraceEventField, Dwc3EpQueueFtraceEventTable;
     one {
@@ -365,6 +370,7 @@ rt::writer! { Dwc3EventFtraceEventWriter, "perfetto.protos.Dwc3EventFtraceEvent"
     value str(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3EventFtraceEvent": Dwc3EventFtraceEventReader, Dwc3EventFtraceEventField, Dwc3EventFtraceEventTable;
     one {
@@ -421,6 +427,7 @@ rt::writer! { Dwc3FreeRequestFtraceEventWriter, "perfetto.protos.Dwc3FreeRequest
     value no_interrupt(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3FreeRequestFtraceEvent": Dwc3FreeRequestFtraceEventReader, Dwc3FreeRequestFtraceEventField, Dwc3FreeRequestFtraceEventTable;
     one {
@@ -481,6 +488,7 @@ rt::writer! { Dwc3GadgetEpCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpCmd
     value cmd_status(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent": Dwc3GadgetEpCmdFtraceEventReader, Dwc3GadgetEpCmdFtraceEventField, Dwc3GadgetEpCmdFtraceEventTable;
     one {
@@ -546,6 +554,7 @@ rt::writer! { Dwc3GadgetEpDisableFtraceEventWriter, "perfetto.protos.Dwc3GadgetE
     value trb_dequeue(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent": Dwc3GadgetEpDisableFtraceEventReader, Dwc3GadgetEpDisableFtraceEventField, Dwc3GadgetEpDisableFtraceEventTable;
     one {
@@ -617,6 +626,7 @@ rt::writer! { Dwc3GadgetEpEnableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEp
     value trb_dequeue(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent": Dwc3GadgetEpEnableFtraceEventReader, Dwc3GadgetEpEnableFtraceEventField, Dwc3GadgetEpEnableFtraceEventTable;
     one {
@@ -670,6 +680,7 @@ rt::writer! { Dwc3GadgetGenericCmdFtraceEventWriter, "perfetto.protos.Dwc3Gadget
     value status(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent": Dwc3GadgetGenericCmdFtraceEventReader, Dwc3GadgetGenericCmdFtraceEventField, Dwc3GadgetGenericCmdFtraceEventTable;
     one {
@@ -726,6 +737,7 @@ rt::writer! { Dwc3GadgetGivebackFtraceEventWriter, "perfetto.protos.Dwc3GadgetGi
     value no_interrupt(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3GadgetGivebackFtraceEvent": Dwc3GadgetGivebackFtraceEventReader, Dwc3GadgetGivebackFtraceEventField, Dwc3GadgetGivebackFtraceEventTable;
     one {
@@ -801,6 +813,7 @@ rt::writer! { Dwc3PrepareTrbFtraceEventWriter, "perfetto.protos.Dwc3PrepareTrbFt
     value dequeue(u32) = 11 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3PrepareTrbFtraceEvent": Dwc3PrepareTrbFtraceEventReader, Dwc3PrepareTrbFtraceEventField, Dwc3PrepareTrbFtraceEventTable;
     one {
@@ -861,6 +874,7 @@ rt::writer! { Dwc3ReadlFtraceEventWriter, "perfetto.protos.Dwc3ReadlFtraceEvent"
     value msg(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3ReadlFtraceEvent": Dwc3ReadlFtraceEventReader, Dwc3ReadlFtraceEventField, Dwc3ReadlFtraceEventTable;
     one {
@@ -907,6 +921,7 @@ rt::writer! { Dwc3WritelFtraceEventWriter, "perfetto.protos.Dwc3WritelFtraceEven
     value msg(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Dwc3WritelFtraceEvent": Dwc3WritelFtraceEventReader, Dwc3WritelFtraceEventField, Dwc3WritelFtraceEventTable;
     one {

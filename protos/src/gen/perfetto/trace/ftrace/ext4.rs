@@ -36,6 +36,7 @@ rt::writer! { Ext4DaWriteBeginFtraceEventWriter, "perfetto.protos.Ext4DaWriteBeg
     value flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaWriteBeginFtraceEvent": Ext4DaWriteBeginFtraceEventReader, Ext4DaWriteBeginFtraceEventField, Ext4DaWriteBeginFtraceEventTable;
     one {
@@ -87,6 +88,7 @@ rt::writer! { Ext4DaWriteEndFtraceEventWriter, "perfetto.protos.Ext4DaWriteEndFt
     value copied(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaWriteEndFtraceEvent": Ext4DaWriteEndFtraceEventReader, Ext4DaWriteEndFtraceEventField, Ext4DaWriteEndFtraceEventTable;
     one {
@@ -135,6 +137,7 @@ rt::writer! { Ext4SyncFileEnterFtraceEventWriter, "perfetto.protos.Ext4SyncFileE
     value datasync(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4SyncFileEnterFtraceEvent": Ext4SyncFileEnterFtraceEventReader, Ext4SyncFileEnterFtraceEventField, Ext4SyncFileEnterFtraceEventTable;
     one {
@@ -178,6 +181,7 @@ rt::writer! { Ext4SyncFileExitFtraceEventWriter, "perfetto.protos.Ext4SyncFileEx
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4SyncFileExitFtraceEvent": Ext4SyncFileExitFtraceEventReader, Ext4SyncFileExitFtraceEventField, Ext4SyncFileExitFtraceEventTable;
     one {
@@ -222,6 +226,7 @@ rt::writer! { Ext4AllocDaBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocDaBl
     value meta_blocks(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4AllocDaBlocksFtraceEvent": Ext4AllocDaBlocksFtraceEventReader, Ext4AllocDaBlocksFtraceEventField, Ext4AllocDaBlocksFtraceEventTable;
     one {
@@ -289,6 +294,7 @@ rt::writer! { Ext4AllocateBlocksFtraceEventWriter, "perfetto.protos.Ext4Allocate
     value flags(u32) = 11 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4AllocateBlocksFtraceEvent": Ext4AllocateBlocksFtraceEventReader, Ext4AllocateBlocksFtraceEventField, Ext4AllocateBlocksFtraceEventTable;
     one {
@@ -349,6 +355,7 @@ rt::writer! { Ext4AllocateInodeFtraceEventWriter, "perfetto.protos.Ext4AllocateI
     value mode(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4AllocateInodeFtraceEvent": Ext4AllocateInodeFtraceEventReader, Ext4AllocateInodeFtraceEventField, Ext4AllocateInodeFtraceEventTable;
     one {
@@ -392,6 +399,7 @@ rt::writer! { Ext4BeginOrderedTruncateFtraceEventWriter, "perfetto.protos.Ext4Be
     value new_size(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent": Ext4BeginOrderedTruncateFtraceEventReader, Ext4BeginOrderedTruncateFtraceEventField, Ext4BeginOrderedTruncateFtraceEventTable;
     one {
@@ -436,6 +444,7 @@ rt::writer! { Ext4CollapseRangeFtraceEventWriter, "perfetto.protos.Ext4CollapseR
     value len(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4CollapseRangeFtraceEvent": Ext4CollapseRangeFtraceEventReader, Ext4CollapseRangeFtraceEventField, Ext4CollapseRangeFtraceEventTable;
     one {
@@ -494,6 +503,7 @@ rt::writer! { Ext4DaReleaseSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReleas
     value mode(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent": Ext4DaReleaseSpaceFtraceEventReader, Ext4DaReleaseSpaceFtraceEventField, Ext4DaReleaseSpaceFtraceEventTable;
     one {
@@ -557,6 +567,7 @@ rt::writer! { Ext4DaReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReserv
     value md_needed(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaReserveSpaceFtraceEvent": Ext4DaReserveSpaceFtraceEventReader, Ext4DaReserveSpaceFtraceEventField, Ext4DaReserveSpaceFtraceEventTable;
     one {
@@ -624,6 +635,7 @@ rt::writer! { Ext4DaUpdateReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4Da
     value mode(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent": Ext4DaUpdateReserveSpaceFtraceEventReader, Ext4DaUpdateReserveSpaceFtraceEventField, Ext4DaUpdateReserveSpaceFtraceEventTable;
     one {
@@ -698,6 +710,7 @@ rt::writer! { Ext4DaWritePagesFtraceEventWriter, "perfetto.protos.Ext4DaWritePag
     value pages_written(i32) = 10 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaWritePagesFtraceEvent": Ext4DaWritePagesFtraceEventReader, Ext4DaWritePagesFtraceEventField, Ext4DaWritePagesFtraceEventTable;
     one {
@@ -759,6 +772,7 @@ rt::writer! { Ext4DaWritePagesExtentFtraceEventWriter, "perfetto.protos.Ext4DaWr
     value flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent": Ext4DaWritePagesExtentFtraceEventReader, Ext4DaWritePagesExtentFtraceEventField, Ext4DaWritePagesExtentFtraceEventTable;
     one {
@@ -810,6 +824,7 @@ rt::writer! { Ext4DirectIOEnterFtraceEventWriter, "perfetto.protos.Ext4DirectIOE
     value rw(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DirectIOEnterFtraceEvent": Ext4DirectIOEnterFtraceEventReader, Ext4DirectIOEnterFtraceEventField, Ext4DirectIOEnterFtraceEventTable;
     one {
@@ -864,6 +879,7 @@ rt::writer! { Ext4DirectIOExitFtraceEventWriter, "perfetto.protos.Ext4DirectIOEx
     value ret(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DirectIOExitFtraceEvent": Ext4DirectIOExitFtraceEventReader, Ext4DirectIOExitFtraceEventField, Ext4DirectIOExitFtraceEventTable;
     one {
@@ -911,6 +927,7 @@ rt::writer! { Ext4DiscardBlocksFtraceEventWriter, "perfetto.protos.Ext4DiscardBl
     value count(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DiscardBlocksFtraceEvent": Ext4DiscardBlocksFtraceEventReader, Ext4DiscardBlocksFtraceEventField, Ext4DiscardBlocksFtraceEventTable;
     one {
@@ -955,6 +972,7 @@ rt::writer! { Ext4DiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4D
     value needed(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent": Ext4DiscardPreallocationsFtraceEventReader, Ext4DiscardPreallocationsFtraceEventField, Ext4DiscardPreallocationsFtraceEventTable;
     one {
@@ -998,6 +1016,7 @@ rt::writer! { Ext4DropInodeFtraceEventWriter, "perfetto.protos.Ext4DropInodeFtra
     value drop(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4DropInodeFtraceEvent": Ext4DropInodeFtraceEventReader, Ext4DropInodeFtraceEventField, Ext4DropInodeFtraceEventTable;
     one {
@@ -1048,6 +1067,7 @@ rt::writer! { Ext4EsCacheExtentFtraceEventWriter, "perfetto.protos.Ext4EsCacheEx
     value status(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsCacheExtentFtraceEvent": Ext4EsCacheExtentFtraceEventReader, Ext4EsCacheExtentFtraceEventField, Ext4EsCacheExtentFtraceEventTable;
     one {
@@ -1095,6 +1115,7 @@ rt::writer! { Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter, "perfetto.prot
     value lblk(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent": Ext4EsFindDelayedExtentRangeEnterFtraceEventReader, Ext4EsFindDelayedExtentRangeEnterFtraceEventField, Ext4EsFindDelayedExtentRangeEnterFtraceEventTable;
     one {
@@ -1145,6 +1166,7 @@ rt::writer! { Ext4EsFindDelayedExtentRangeExitFtraceEventWriter, "perfetto.proto
     value status(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent": Ext4EsFindDelayedExtentRangeExitFtraceEventReader, Ext4EsFindDelayedExtentRangeExitFtraceEventField, Ext4EsFindDelayedExtentRangeExitFtraceEventTable;
     one {
@@ -1201,6 +1223,7 @@ rt::writer! { Ext4EsInsertExtentFtraceEventWriter, "perfetto.protos.Ext4EsInsert
     value status(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsInsertExtentFtraceEvent": Ext4EsInsertExtentFtraceEventReader, Ext4EsInsertExtentFtraceEventField, Ext4EsInsertExtentFtraceEventTable;
     one {
@@ -1248,6 +1271,7 @@ rt::writer! { Ext4EsLookupExtentEnterFtraceEventWriter, "perfetto.protos.Ext4EsL
     value lblk(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent": Ext4EsLookupExtentEnterFtraceEventReader, Ext4EsLookupExtentEnterFtraceEventField, Ext4EsLookupExtentEnterFtraceEventTable;
     one {
@@ -1301,6 +1325,7 @@ rt::writer! { Ext4EsLookupExtentExitFtraceEventWriter, "perfetto.protos.Ext4EsLo
     value found(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent": Ext4EsLookupExtentExitFtraceEventReader, Ext4EsLookupExtentExitFtraceEventField, Ext4EsLookupExtentExitFtraceEventTable;
     one {
@@ -1353,6 +1378,7 @@ rt::writer! { Ext4EsRemoveExtentFtraceEventWriter, "perfetto.protos.Ext4EsRemove
     value len(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsRemoveExtentFtraceEvent": Ext4EsRemoveExtentFtraceEventReader, Ext4EsRemoveExtentFtraceEventField, Ext4EsRemoveExtentFtraceEventTable;
     one {
@@ -1402,6 +1428,7 @@ rt::writer! { Ext4EsShrinkFtraceEventWriter, "perfetto.protos.Ext4EsShrinkFtrace
     value retried(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsShrinkFtraceEvent": Ext4EsShrinkFtraceEventReader, Ext4EsShrinkFtraceEventField, Ext4EsShrinkFtraceEventTable;
     one {
@@ -1447,6 +1474,7 @@ rt::writer! { Ext4EsShrinkCountFtraceEventWriter, "perfetto.protos.Ext4EsShrinkC
     value cache_cnt(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsShrinkCountFtraceEvent": Ext4EsShrinkCountFtraceEventReader, Ext4EsShrinkCountFtraceEventField, Ext4EsShrinkCountFtraceEventTable;
     one {
@@ -1488,6 +1516,7 @@ rt::writer! { Ext4EsShrinkScanEnterFtraceEventWriter, "perfetto.protos.Ext4EsShr
     value cache_cnt(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent": Ext4EsShrinkScanEnterFtraceEventReader, Ext4EsShrinkScanEnterFtraceEventField, Ext4EsShrinkScanEnterFtraceEventTable;
     one {
@@ -1529,6 +1558,7 @@ rt::writer! { Ext4EsShrinkScanExitFtraceEventWriter, "perfetto.protos.Ext4EsShri
     value cache_cnt(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent": Ext4EsShrinkScanExitFtraceEventReader, Ext4EsShrinkScanExitFtraceEventField, Ext4EsShrinkScanExitFtraceEventTable;
     one {
@@ -1570,6 +1600,7 @@ rt::writer! { Ext4EvictInodeFtraceEventWriter, "perfetto.protos.Ext4EvictInodeFt
     value nlink(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4EvictInodeFtraceEvent": Ext4EvictInodeFtraceEventReader, Ext4EvictInodeFtraceEventField, Ext4EvictInodeFtraceEventTable;
     one {
@@ -1623,6 +1654,7 @@ rt::writer! { Ext4ExtConvertToInitializedEnterFtraceEventWriter, "perfetto.proto
     value u_pblk(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent": Ext4ExtConvertToInitializedEnterFtraceEventReader, Ext4ExtConvertToInitializedEnterFtraceEventField, Ext4ExtConvertToInitializedEnterFtraceEventTable;
     one {
@@ -1693,6 +1725,7 @@ rt::writer! { Ext4ExtConvertToInitializedFastpathFtraceEventWriter, "perfetto.pr
     value i_pblk(u64) = 10 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent": Ext4ExtConvertToInitializedFastpathFtraceEventReader, Ext4ExtConvertToInitializedFastpathFtraceEventField, Ext4ExtConvertToInitializedFastpathFtraceEventTable;
     one {
@@ -1763,6 +1796,7 @@ rt::writer! { Ext4ExtHandleUnwrittenExtentsFtraceEventWriter, "perfetto.protos.E
     value newblk(u64) = 8 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent": Ext4ExtHandleUnwrittenExtentsFtraceEventReader, Ext4ExtHandleUnwrittenExtentsFtraceEventField, Ext4ExtHandleUnwrittenExtentsFtraceEventTable;
     one {
@@ -1817,6 +1851,7 @@ rt::writer! { Ext4ExtInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtInCacheFt
     value ret(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtInCacheFtraceEvent": Ext4ExtInCacheFtraceEventReader, Ext4ExtInCacheFtraceEventField, Ext4ExtInCacheFtraceEventTable;
     one {
@@ -1863,6 +1898,7 @@ rt::writer! { Ext4ExtLoadExtentFtraceEventWriter, "perfetto.protos.Ext4ExtLoadEx
     value lblk(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtLoadExtentFtraceEvent": Ext4ExtLoadExtentFtraceEventReader, Ext4ExtLoadExtentFtraceEventField, Ext4ExtLoadExtentFtraceEventTable;
     one {
@@ -1912,6 +1948,7 @@ rt::writer! { Ext4ExtMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4ExtMa
     value flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent": Ext4ExtMapBlocksEnterFtraceEventReader, Ext4ExtMapBlocksEnterFtraceEventField, Ext4ExtMapBlocksEnterFtraceEventTable;
     one {
@@ -1972,6 +2009,7 @@ rt::writer! { Ext4ExtMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4ExtMap
     value ret(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent": Ext4ExtMapBlocksExitFtraceEventReader, Ext4ExtMapBlocksExitFtraceEventField, Ext4ExtMapBlocksExitFtraceEventTable;
     one {
@@ -2029,6 +2067,7 @@ rt::writer! { Ext4ExtPutInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtPutInC
     value start(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtPutInCacheFtraceEvent": Ext4ExtPutInCacheFtraceEventReader, Ext4ExtPutInCacheFtraceEventField, Ext4ExtPutInCacheFtraceEventTable;
     one {
@@ -2080,6 +2119,7 @@ rt::writer! { Ext4ExtRemoveSpaceFtraceEventWriter, "perfetto.protos.Ext4ExtRemov
     value depth(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent": Ext4ExtRemoveSpaceFtraceEventReader, Ext4ExtRemoveSpaceFtraceEventField, Ext4ExtRemoveSpaceFtraceEventTable;
     one {
@@ -2146,6 +2186,7 @@ rt::writer! { Ext4ExtRemoveSpaceDoneFtraceEventWriter, "perfetto.protos.Ext4ExtR
     value pc_state(i32) = 10 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent": Ext4ExtRemoveSpaceDoneFtraceEventReader, Ext4ExtRemoveSpaceDoneFtraceEventField, Ext4ExtRemoveSpaceDoneFtraceEventTable;
     one {
@@ -2201,6 +2242,7 @@ rt::writer! { Ext4ExtRmIdxFtraceEventWriter, "perfetto.protos.Ext4ExtRmIdxFtrace
     value pblk(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtRmIdxFtraceEvent": Ext4ExtRmIdxFtraceEventReader, Ext4ExtRmIdxFtraceEventField, Ext4ExtRmIdxFtraceEventTable;
     one {
@@ -2263,6 +2305,7 @@ rt::writer! { Ext4ExtRmLeafFtraceEventWriter, "perfetto.protos.Ext4ExtRmLeafFtra
     value pc_state(i32) = 10 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtRmLeafFtraceEvent": Ext4ExtRmLeafFtraceEventReader, Ext4ExtRmLeafFtraceEventField, Ext4ExtRmLeafFtraceEventTable;
     one {
@@ -2324,6 +2367,7 @@ rt::writer! { Ext4ExtShowExtentFtraceEventWriter, "perfetto.protos.Ext4ExtShowEx
     value len(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ExtShowExtentFtraceEvent": Ext4ExtShowExtentFtraceEventReader, Ext4ExtShowExtentFtraceEventField, Ext4ExtShowExtentFtraceEventTable;
     one {
@@ -2378,6 +2422,7 @@ rt::writer! { Ext4FallocateEnterFtraceEventWriter, "perfetto.protos.Ext4Fallocat
     value pos(i64) = 6 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4FallocateEnterFtraceEvent": Ext4FallocateEnterFtraceEventReader, Ext4FallocateEnterFtraceEventField, Ext4FallocateEnterFtraceEventTable;
     one {
@@ -2431,6 +2476,7 @@ rt::writer! { Ext4FallocateExitFtraceEventWriter, "perfetto.protos.Ext4Fallocate
     value ret(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4FallocateExitFtraceEvent": Ext4FallocateExitFtraceEventReader, Ext4FallocateExitFtraceEventField, Ext4FallocateExitFtraceEventTable;
     one {
@@ -2488,6 +2534,7 @@ rt::writer! { Ext4FindDelallocRangeFtraceEventWriter, "perfetto.protos.Ext4FindD
     value found_blk(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4FindDelallocRangeFtraceEvent": Ext4FindDelallocRangeFtraceEventReader, Ext4FindDelallocRangeFtraceEventField, Ext4FindDelallocRangeFtraceEventTable;
     one {
@@ -2543,6 +2590,7 @@ rt::writer! { Ext4ForgetFtraceEventWriter, "perfetto.protos.Ext4ForgetFtraceEven
     value mode(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ForgetFtraceEvent": Ext4ForgetFtraceEventReader, Ext4ForgetFtraceEventField, Ext4ForgetFtraceEventTable;
     one {
@@ -2597,6 +2645,7 @@ rt::writer! { Ext4FreeBlocksFtraceEventWriter, "perfetto.protos.Ext4FreeBlocksFt
     value mode(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4FreeBlocksFtraceEvent": Ext4FreeBlocksFtraceEventReader, Ext4FreeBlocksFtraceEventField, Ext4FreeBlocksFtraceEventTable;
     one {
@@ -2653,6 +2702,7 @@ rt::writer! { Ext4FreeInodeFtraceEventWriter, "perfetto.protos.Ext4FreeInodeFtra
     value mode(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4FreeInodeFtraceEvent": Ext4FreeInodeFtraceEventReader, Ext4FreeInodeFtraceEventField, Ext4FreeInodeFtraceEventTable;
     one {
@@ -2709,6 +2759,7 @@ rt::writer! { Ext4GetImpliedClusterAllocExitFtraceEventWriter, "perfetto.protos.
     value ret(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent": Ext4GetImpliedClusterAllocExitFtraceEventReader, Ext4GetImpliedClusterAllocExitFtraceEventField, Ext4GetImpliedClusterAllocExitFtraceEventTable;
     one {
@@ -2759,6 +2810,7 @@ rt::writer! { Ext4GetReservedClusterAllocFtraceEventWriter, "perfetto.protos.Ext
     value len(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent": Ext4GetReservedClusterAllocFtraceEventReader, Ext4GetReservedClusterAllocFtraceEventField, Ext4GetReservedClusterAllocFtraceEventTable;
     one {
@@ -2808,6 +2860,7 @@ rt::writer! { Ext4IndMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4IndMa
     value flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent": Ext4IndMapBlocksEnterFtraceEventReader, Ext4IndMapBlocksEnterFtraceEventField, Ext4IndMapBlocksEnterFtraceEventTable;
     one {
@@ -2868,6 +2921,7 @@ rt::writer! { Ext4IndMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4IndMap
     value ret(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent": Ext4IndMapBlocksExitFtraceEventReader, Ext4IndMapBlocksExitFtraceEventField, Ext4IndMapBlocksExitFtraceEventTable;
     one {
@@ -2922,6 +2976,7 @@ rt::writer! { Ext4InsertRangeFtraceEventWriter, "perfetto.protos.Ext4InsertRange
     value len(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4InsertRangeFtraceEvent": Ext4InsertRangeFtraceEventReader, Ext4InsertRangeFtraceEventField, Ext4InsertRangeFtraceEventTable;
     one {
@@ -2971,6 +3026,7 @@ rt::writer! { Ext4InvalidatepageFtraceEventWriter, "perfetto.protos.Ext4Invalida
     value length(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4InvalidatepageFtraceEvent": Ext4InvalidatepageFtraceEventReader, Ext4InvalidatepageFtraceEventField, Ext4InvalidatepageFtraceEventTable;
     one {
@@ -3025,6 +3081,7 @@ rt::writer! { Ext4JournalStartFtraceEventWriter, "perfetto.protos.Ext4JournalSta
     value revoke_creds(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4JournalStartFtraceEvent": Ext4JournalStartFtraceEventReader, Ext4JournalStartFtraceEventField, Ext4JournalStartFtraceEventTable;
     one {
@@ -3072,6 +3129,7 @@ rt::writer! { Ext4JournalStartReservedFtraceEventWriter, "perfetto.protos.Ext4Jo
     value blocks(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4JournalStartReservedFtraceEvent": Ext4JournalStartReservedFtraceEventReader, Ext4JournalStartReservedFtraceEventField, Ext4JournalStartReservedFtraceEventTable;
     one {
@@ -3119,6 +3177,7 @@ rt::writer! { Ext4JournalledInvalidatepageFtraceEventWriter, "perfetto.protos.Ex
     value length(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent": Ext4JournalledInvalidatepageFtraceEventReader, Ext4JournalledInvalidatepageFtraceEventField, Ext4JournalledInvalidatepageFtraceEventTable;
     one {
@@ -3170,6 +3229,7 @@ rt::writer! { Ext4JournalledWriteEndFtraceEventWriter, "perfetto.protos.Ext4Jour
     value copied(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4JournalledWriteEndFtraceEvent": Ext4JournalledWriteEndFtraceEventReader, Ext4JournalledWriteEndFtraceEventField, Ext4JournalledWriteEndFtraceEventTable;
     one {
@@ -3212,6 +3272,7 @@ rt::writer! { Ext4LoadInodeFtraceEventWriter, "perfetto.protos.Ext4LoadInodeFtra
     value ino(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4LoadInodeFtraceEvent": Ext4LoadInodeFtraceEventReader, Ext4LoadInodeFtraceEventField, Ext4LoadInodeFtraceEventTable;
     one {
@@ -3248,6 +3309,7 @@ rt::writer! { Ext4LoadInodeBitmapFtraceEventWriter, "perfetto.protos.Ext4LoadIno
     value group(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent": Ext4LoadInodeBitmapFtraceEventReader, Ext4LoadInodeBitmapFtraceEventField, Ext4LoadInodeBitmapFtraceEventTable;
     one {
@@ -3287,6 +3349,7 @@ rt::writer! { Ext4MarkInodeDirtyFtraceEventWriter, "perfetto.protos.Ext4MarkInod
     value ip(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent": Ext4MarkInodeDirtyFtraceEventReader, Ext4MarkInodeDirtyFtraceEventField, Ext4MarkInodeDirtyFtraceEventTable;
     one {
@@ -3325,6 +3388,7 @@ rt::writer! { Ext4MbBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBitmapLo
     value group(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbBitmapLoadFtraceEvent": Ext4MbBitmapLoadFtraceEventReader, Ext4MbBitmapLoadFtraceEventField, Ext4MbBitmapLoadFtraceEventTable;
     one {
@@ -3361,6 +3425,7 @@ rt::writer! { Ext4MbBuddyBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBud
     value group(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent": Ext4MbBuddyBitmapLoadFtraceEventReader, Ext4MbBuddyBitmapLoadFtraceEventField, Ext4MbBuddyBitmapLoadFtraceEventTable;
     one {
@@ -3397,6 +3462,7 @@ rt::writer! { Ext4MbDiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext
     value needed(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent": Ext4MbDiscardPreallocationsFtraceEventReader, Ext4MbDiscardPreallocationsFtraceEventField, Ext4MbDiscardPreallocationsFtraceEventTable;
     one {
@@ -3442,6 +3508,7 @@ rt::writer! { Ext4MbNewGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbNewGroup
     value pa_len(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbNewGroupPaFtraceEvent": Ext4MbNewGroupPaFtraceEventReader, Ext4MbNewGroupPaFtraceEventField, Ext4MbNewGroupPaFtraceEventTable;
     one {
@@ -3493,6 +3560,7 @@ rt::writer! { Ext4MbNewInodePaFtraceEventWriter, "perfetto.protos.Ext4MbNewInode
     value pa_len(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbNewInodePaFtraceEvent": Ext4MbNewInodePaFtraceEventReader, Ext4MbNewInodePaFtraceEventField, Ext4MbNewInodePaFtraceEventTable;
     one {
@@ -3538,6 +3606,7 @@ rt::writer! { Ext4MbReleaseGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbRele
     value pa_len(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent": Ext4MbReleaseGroupPaFtraceEventReader, Ext4MbReleaseGroupPaFtraceEventField, Ext4MbReleaseGroupPaFtraceEventTable;
     one {
@@ -3582,6 +3651,7 @@ rt::writer! { Ext4MbReleaseInodePaFtraceEventWriter, "perfetto.protos.Ext4MbRele
     value count(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent": Ext4MbReleaseInodePaFtraceEventReader, Ext4MbReleaseInodePaFtraceEventField, Ext4MbReleaseInodePaFtraceEventTable;
     one {
@@ -3676,6 +3746,7 @@ rt::writer! { Ext4MballocAllocFtraceEventWriter, "perfetto.protos.Ext4MballocAll
     value cr(u32) = 20 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MballocAllocFtraceEvent": Ext4MballocAllocFtraceEventReader, Ext4MballocAllocFtraceEventField, Ext4MballocAllocFtraceEventTable;
     one {
@@ -3757,6 +3828,7 @@ rt::writer! { Ext4MballocDiscardFtraceEventWriter, "perfetto.protos.Ext4MballocD
     value result_len(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MballocDiscardFtraceEvent": Ext4MballocDiscardFtraceEventReader, Ext4MballocDiscardFtraceEventField, Ext4MballocDiscardFtraceEventTable;
     one {
@@ -3808,6 +3880,7 @@ rt::writer! { Ext4MballocFreeFtraceEventWriter, "perfetto.protos.Ext4MballocFree
     value result_len(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MballocFreeFtraceEvent": Ext4MballocFreeFtraceEventReader, Ext4MballocFreeFtraceEventField, Ext4MballocFreeFtraceEventTable;
     one {
@@ -3874,6 +3947,7 @@ rt::writer! { Ext4MballocPreallocFtraceEventWriter, "perfetto.protos.Ext4Mballoc
     value result_len(i32) = 10 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4MballocPreallocFtraceEvent": Ext4MballocPreallocFtraceEventReader, Ext4MballocPreallocFtraceEventField, Ext4MballocPreallocFtraceEventTable;
     one {
@@ -3938,6 +4012,7 @@ rt::writer! { Ext4OtherInodeUpdateTimeFtraceEventWriter, "perfetto.protos.Ext4Ot
     value mode(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent": Ext4OtherInodeUpdateTimeFtraceEventReader, Ext4OtherInodeUpdateTimeFtraceEventField, Ext4OtherInodeUpdateTimeFtraceEventTable;
     one {
@@ -3991,6 +4066,7 @@ rt::writer! { Ext4PunchHoleFtraceEventWriter, "perfetto.protos.Ext4PunchHoleFtra
     value mode(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4PunchHoleFtraceEvent": Ext4PunchHoleFtraceEventReader, Ext4PunchHoleFtraceEventField, Ext4PunchHoleFtraceEventTable;
     one {
@@ -4036,6 +4112,7 @@ rt::writer! { Ext4ReadBlockBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4Rea
     value prefetch(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent": Ext4ReadBlockBitmapLoadFtraceEventReader, Ext4ReadBlockBitmapLoadFtraceEventField, Ext4ReadBlockBitmapLoadFtraceEventTable;
     one {
@@ -4077,6 +4154,7 @@ rt::writer! { Ext4ReadpageFtraceEventWriter, "perfetto.protos.Ext4ReadpageFtrace
     value index(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ReadpageFtraceEvent": Ext4ReadpageFtraceEventReader, Ext4ReadpageFtraceEventField, Ext4ReadpageFtraceEventTable;
     one {
@@ -4118,6 +4196,7 @@ rt::writer! { Ext4ReleasepageFtraceEventWriter, "perfetto.protos.Ext4Releasepage
     value index(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ReleasepageFtraceEvent": Ext4ReleasepageFtraceEventReader, Ext4ReleasepageFtraceEventField, Ext4ReleasepageFtraceEventTable;
     one {
@@ -4183,6 +4262,7 @@ rt::writer! { Ext4RemoveBlocksFtraceEventWriter, "perfetto.protos.Ext4RemoveBloc
     value pc_state(i32) = 11 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4RemoveBlocksFtraceEvent": Ext4RemoveBlocksFtraceEventReader, Ext4RemoveBlocksFtraceEventField, Ext4RemoveBlocksFtraceEventTable;
     one {
@@ -4261,6 +4341,7 @@ rt::writer! { Ext4RequestBlocksFtraceEventWriter, "perfetto.protos.Ext4RequestBl
     value flags(u32) = 10 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4RequestBlocksFtraceEvent": Ext4RequestBlocksFtraceEventReader, Ext4RequestBlocksFtraceEventField, Ext4RequestBlocksFtraceEventTable;
     one {
@@ -4316,6 +4397,7 @@ rt::writer! { Ext4RequestInodeFtraceEventWriter, "perfetto.protos.Ext4RequestIno
     value mode(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4RequestInodeFtraceEvent": Ext4RequestInodeFtraceEventReader, Ext4RequestInodeFtraceEventField, Ext4RequestInodeFtraceEventTable;
     one {
@@ -4354,6 +4436,7 @@ rt::writer! { Ext4SyncFsFtraceEventWriter, "perfetto.protos.Ext4SyncFsFtraceEven
     value wait(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4SyncFsFtraceEvent": Ext4SyncFsFtraceEventReader, Ext4SyncFsFtraceEventField, Ext4SyncFsFtraceEventTable;
     one {
@@ -4399,6 +4482,7 @@ rt::writer! { Ext4TrimAllFreeFtraceEventWriter, "perfetto.protos.Ext4TrimAllFree
     value len(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4TrimAllFreeFtraceEvent": Ext4TrimAllFreeFtraceEventReader, Ext4TrimAllFreeFtraceEventField, Ext4TrimAllFreeFtraceEventTable;
     one {
@@ -4450,6 +4534,7 @@ rt::writer! { Ext4TrimExtentFtraceEventWriter, "perfetto.protos.Ext4TrimExtentFt
     value len(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4TrimExtentFtraceEvent": Ext4TrimExtentFtraceEventReader, Ext4TrimExtentFtraceEventField, Ext4TrimExtentFtraceEventTable;
     one {
@@ -4495,6 +4580,7 @@ rt::writer! { Ext4TruncateEnterFtraceEventWriter, "perfetto.protos.Ext4TruncateE
     value blocks(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4TruncateEnterFtraceEvent": Ext4TruncateEnterFtraceEventReader, Ext4TruncateEnterFtraceEventField, Ext4TruncateEnterFtraceEventTable;
     one {
@@ -4536,6 +4622,7 @@ rt::writer! { Ext4TruncateExitFtraceEventWriter, "perfetto.protos.Ext4TruncateEx
     value blocks(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4TruncateExitFtraceEvent": Ext4TruncateExitFtraceEventReader, Ext4TruncateExitFtraceEventField, Ext4TruncateExitFtraceEventTable;
     one {
@@ -4580,6 +4667,7 @@ rt::writer! { Ext4UnlinkEnterFtraceEventWriter, "perfetto.protos.Ext4UnlinkEnter
     value size(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4UnlinkEnterFtraceEvent": Ext4UnlinkEnterFtraceEventReader, Ext4UnlinkEnterFtraceEventField, Ext4UnlinkEnterFtraceEventTable;
     one {
@@ -4623,6 +4711,7 @@ rt::writer! { Ext4UnlinkExitFtraceEventWriter, "perfetto.protos.Ext4UnlinkExitFt
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4UnlinkExitFtraceEvent": Ext4UnlinkExitFtraceEventReader, Ext4UnlinkExitFtraceEventField, Ext4UnlinkExitFtraceEventTable;
     one {
@@ -4670,6 +4759,7 @@ rt::writer! { Ext4WriteBeginFtraceEventWriter, "perfetto.protos.Ext4WriteBeginFt
     value flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4WriteBeginFtraceEvent": Ext4WriteBeginFtraceEventReader, Ext4WriteBeginFtraceEventField, Ext4WriteBeginFtraceEventTable;
     one {
@@ -4721,6 +4811,7 @@ rt::writer! { Ext4WriteEndFtraceEventWriter, "perfetto.protos.Ext4WriteEndFtrace
     value copied(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4WriteEndFtraceEvent": Ext4WriteEndFtraceEventReader, Ext4WriteEndFtraceEventField, Ext4WriteEndFtraceEventTable;
     one {
@@ -4766,6 +4857,7 @@ rt::writer! { Ext4WritepageFtraceEventWriter, "perfetto.protos.Ext4WritepageFtra
     value index(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4WritepageFtraceEvent": Ext4WritepageFtraceEventReader, Ext4WritepageFtraceEventField, Ext4WritepageFtraceEventTable;
     one {
@@ -4828,6 +4920,7 @@ rt::writer! { Ext4WritepagesFtraceEventWriter, "perfetto.protos.Ext4WritepagesFt
     value range_cyclic(u32) = 10 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4WritepagesFtraceEvent": Ext4WritepagesFtraceEventReader, Ext4WritepagesFtraceEventField, Ext4WritepagesFtraceEventTable;
     one {
@@ -4895,6 +4988,7 @@ rt::writer! { Ext4WritepagesResultFtraceEventWriter, "perfetto.protos.Ext4Writep
     value sync_mode(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4WritepagesResultFtraceEvent": Ext4WritepagesResultFtraceEventReader, Ext4WritepagesResultFtraceEventField, Ext4WritepagesResultFtraceEventTable;
     one {
@@ -4950,6 +5044,7 @@ rt::writer! { Ext4ZeroRangeFtraceEventWriter, "perfetto.protos.Ext4ZeroRangeFtra
     value mode(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Ext4ZeroRangeFtraceEvent": Ext4ZeroRangeFtraceEventReader, Ext4ZeroRangeFtraceEventField, Ext4ZeroRangeFtraceEventTable;
     one {

@@ -36,6 +36,7 @@ rt::writer! { F2fsDoSubmitBioFtraceEventWriter, "perfetto.protos.F2fsDoSubmitBio
     value size(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsDoSubmitBioFtraceEvent": F2fsDoSubmitBioFtraceEventReader, F2fsDoSubmitBioFtraceEventField, F2fsDoSubmitBioFtraceEventTable;
     one {
@@ -96,6 +97,7 @@ rt::writer! { F2fsEvictInodeFtraceEventWriter, "perfetto.protos.F2fsEvictInodeFt
     value advise(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsEvictInodeFtraceEvent": F2fsEvictInodeFtraceEventReader, F2fsEvictInodeFtraceEventField, F2fsEvictInodeFtraceEventTable;
     one {
@@ -162,6 +164,7 @@ rt::writer! { F2fsFallocateFtraceEventWriter, "perfetto.protos.F2fsFallocateFtra
     value ret(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsFallocateFtraceEvent": F2fsFallocateFtraceEventReader, F2fsFallocateFtraceEventField, F2fsFallocateFtraceEventTable;
     one {
@@ -222,6 +225,7 @@ rt::writer! { F2fsGetDataBlockFtraceEventWriter, "perfetto.protos.F2fsGetDataBlo
     value ret(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsGetDataBlockFtraceEvent": F2fsGetDataBlockFtraceEventReader, F2fsGetDataBlockFtraceEventField, F2fsGetDataBlockFtraceEventTable;
     one {
@@ -293,6 +297,7 @@ rt::writer! { F2fsGetVictimFtraceEventWriter, "perfetto.protos.F2fsGetVictimFtra
     value cost(u32) = 11 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsGetVictimFtraceEvent": F2fsGetVictimFtraceEventReader, F2fsGetVictimFtraceEventField, F2fsGetVictimFtraceEventTable;
     one {
@@ -365,6 +370,7 @@ rt::writer! { F2fsIgetFtraceEventWriter, "perfetto.protos.F2fsIgetFtraceEvent";
     value advise(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsIgetFtraceEvent": F2fsIgetFtraceEventReader, F2fsIgetFtraceEventField, F2fsIgetFtraceEventTable;
     one {
@@ -416,6 +422,7 @@ rt::writer! { F2fsIgetExitFtraceEventWriter, "perfetto.protos.F2fsIgetExitFtrace
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsIgetExitFtraceEvent": F2fsIgetExitFtraceEventReader, F2fsIgetExitFtraceEventField, F2fsIgetExitFtraceEventTable;
     one {
@@ -457,6 +464,7 @@ rt::writer! { F2fsNewInodeFtraceEventWriter, "perfetto.protos.F2fsNewInodeFtrace
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsNewInodeFtraceEvent": F2fsNewInodeFtraceEventReader, F2fsNewInodeFtraceEventField, F2fsNewInodeFtraceEventTable;
     one {
@@ -513,6 +521,7 @@ rt::writer! { F2fsReadpageFtraceEventWriter, "perfetto.protos.F2fsReadpageFtrace
     value uptodate(i32) = 8 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsReadpageFtraceEvent": F2fsReadpageFtraceEventReader, F2fsReadpageFtraceEventField, F2fsReadpageFtraceEventTable;
     one {
@@ -564,6 +573,7 @@ rt::writer! { F2fsReserveNewBlockFtraceEventWriter, "perfetto.protos.F2fsReserve
     value ofs_in_node(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsReserveNewBlockFtraceEvent": F2fsReserveNewBlockFtraceEventReader, F2fsReserveNewBlockFtraceEventField, F2fsReserveNewBlockFtraceEventTable;
     one {
@@ -617,6 +627,7 @@ rt::writer! { F2fsSetPageDirtyFtraceEventWriter, "perfetto.protos.F2fsSetPageDir
     value uptodate(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsSetPageDirtyFtraceEvent": F2fsSetPageDirtyFtraceEventReader, F2fsSetPageDirtyFtraceEventField, F2fsSetPageDirtyFtraceEventTable;
     one {
@@ -672,6 +683,7 @@ rt::writer! { F2fsSubmitWritePageFtraceEventWriter, "perfetto.protos.F2fsSubmitW
     value block(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsSubmitWritePageFtraceEvent": F2fsSubmitWritePageFtraceEventReader, F2fsSubmitWritePageFtraceEventField, F2fsSubmitWritePageFtraceEventTable;
     one {
@@ -732,6 +744,7 @@ rt::writer! { F2fsSyncFileEnterFtraceEventWriter, "perfetto.protos.F2fsSyncFileE
     value advise(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsSyncFileEnterFtraceEvent": F2fsSyncFileEnterFtraceEventReader, F2fsSyncFileEnterFtraceEventField, F2fsSyncFileEnterFtraceEventTable;
     one {
@@ -792,6 +805,7 @@ rt::writer! { F2fsSyncFileExitFtraceEventWriter, "perfetto.protos.F2fsSyncFileEx
     value cp_reason(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsSyncFileExitFtraceEvent": F2fsSyncFileExitFtraceEventReader, F2fsSyncFileExitFtraceEventField, F2fsSyncFileExitFtraceEventTable;
     one {
@@ -839,6 +853,7 @@ rt::writer! { F2fsSyncFsFtraceEventWriter, "perfetto.protos.F2fsSyncFsFtraceEven
     value wait(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsSyncFsFtraceEvent": F2fsSyncFsFtraceEventReader, F2fsSyncFsFtraceEventField, F2fsSyncFsFtraceEventTable;
     one {
@@ -895,6 +910,7 @@ rt::writer! { F2fsTruncateFtraceEventWriter, "perfetto.protos.F2fsTruncateFtrace
     value advise(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateFtraceEvent": F2fsTruncateFtraceEventReader, F2fsTruncateFtraceEventField, F2fsTruncateFtraceEventTable;
     one {
@@ -952,6 +968,7 @@ rt::writer! { F2fsTruncateBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTru
     value from(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent": F2fsTruncateBlocksEnterFtraceEventReader, F2fsTruncateBlocksEnterFtraceEventField, F2fsTruncateBlocksEnterFtraceEventTable;
     one {
@@ -997,6 +1014,7 @@ rt::writer! { F2fsTruncateBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTrun
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent": F2fsTruncateBlocksExitFtraceEventReader, F2fsTruncateBlocksExitFtraceEventField, F2fsTruncateBlocksExitFtraceEventTable;
     one {
@@ -1044,6 +1062,7 @@ rt::writer! { F2fsTruncateDataBlocksRangeFtraceEventWriter, "perfetto.protos.F2f
     value free(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent": F2fsTruncateDataBlocksRangeFtraceEventReader, F2fsTruncateDataBlocksRangeFtraceEventField, F2fsTruncateDataBlocksRangeFtraceEventTable;
     one {
@@ -1095,6 +1114,7 @@ rt::writer! { F2fsTruncateInodeBlocksEnterFtraceEventWriter, "perfetto.protos.F2
     value from(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent": F2fsTruncateInodeBlocksEnterFtraceEventReader, F2fsTruncateInodeBlocksEnterFtraceEventField, F2fsTruncateInodeBlocksEnterFtraceEventTable;
     one {
@@ -1140,6 +1160,7 @@ rt::writer! { F2fsTruncateInodeBlocksExitFtraceEventWriter, "perfetto.protos.F2f
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent": F2fsTruncateInodeBlocksExitFtraceEventReader, F2fsTruncateInodeBlocksExitFtraceEventField, F2fsTruncateInodeBlocksExitFtraceEventTable;
     one {
@@ -1184,6 +1205,7 @@ rt::writer! { F2fsTruncateNodeFtraceEventWriter, "perfetto.protos.F2fsTruncateNo
     value blk_addr(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateNodeFtraceEvent": F2fsTruncateNodeFtraceEventReader, F2fsTruncateNodeFtraceEventField, F2fsTruncateNodeFtraceEventTable;
     one {
@@ -1230,6 +1252,7 @@ rt::writer! { F2fsTruncateNodesEnterFtraceEventWriter, "perfetto.protos.F2fsTrun
     value blk_addr(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent": F2fsTruncateNodesEnterFtraceEventReader, F2fsTruncateNodesEnterFtraceEventField, F2fsTruncateNodesEnterFtraceEventTable;
     one {
@@ -1273,6 +1296,7 @@ rt::writer! { F2fsTruncateNodesExitFtraceEventWriter, "perfetto.protos.F2fsTrunc
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncateNodesExitFtraceEvent": F2fsTruncateNodesExitFtraceEventReader, F2fsTruncateNodesExitFtraceEventField, F2fsTruncateNodesExitFtraceEventTable;
     one {
@@ -1320,6 +1344,7 @@ rt::writer! { F2fsTruncatePartialNodesFtraceEventWriter, "perfetto.protos.F2fsTr
     value err(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent": F2fsTruncatePartialNodesFtraceEventReader, F2fsTruncatePartialNodesFtraceEventField, F2fsTruncatePartialNodesFtraceEventTable;
     one {
@@ -1371,6 +1396,7 @@ rt::writer! { F2fsUnlinkEnterFtraceEventWriter, "perfetto.protos.F2fsUnlinkEnter
     value name(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsUnlinkEnterFtraceEvent": F2fsUnlinkEnterFtraceEventReader, F2fsUnlinkEnterFtraceEventField, F2fsUnlinkEnterFtraceEventTable;
     one {
@@ -1416,6 +1442,7 @@ rt::writer! { F2fsUnlinkExitFtraceEventWriter, "perfetto.protos.F2fsUnlinkExitFt
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsUnlinkExitFtraceEvent": F2fsUnlinkExitFtraceEventReader, F2fsUnlinkExitFtraceEventField, F2fsUnlinkExitFtraceEventTable;
     one {
@@ -1469,6 +1496,7 @@ rt::writer! { F2fsVmPageMkwriteFtraceEventWriter, "perfetto.protos.F2fsVmPageMkw
     value uptodate(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsVmPageMkwriteFtraceEvent": F2fsVmPageMkwriteFtraceEventReader, F2fsVmPageMkwriteFtraceEventField, F2fsVmPageMkwriteFtraceEventTable;
     one {
@@ -1524,6 +1552,7 @@ rt::writer! { F2fsWriteBeginFtraceEventWriter, "perfetto.protos.F2fsWriteBeginFt
     value flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsWriteBeginFtraceEvent": F2fsWriteBeginFtraceEventReader, F2fsWriteBeginFtraceEventField, F2fsWriteBeginFtraceEventTable;
     one {
@@ -1575,6 +1604,7 @@ rt::writer! { F2fsWriteCheckpointFtraceEventWriter, "perfetto.protos.F2fsWriteCh
     value phase(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsWriteCheckpointFtraceEvent": F2fsWriteCheckpointFtraceEventReader, F2fsWriteCheckpointFtraceEventField, F2fsWriteCheckpointFtraceEventTable;
     one {
@@ -1626,6 +1656,7 @@ rt::writer! { F2fsWriteEndFtraceEventWriter, "perfetto.protos.F2fsWriteEndFtrace
     value copied(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsWriteEndFtraceEvent": F2fsWriteEndFtraceEventReader, F2fsWriteEndFtraceEventField, F2fsWriteEndFtraceEventTable;
     one {
@@ -1731,6 +1762,7 @@ rt::writer! { F2fsIostatFtraceEventWriter, "perfetto.protos.F2fsIostatFtraceEven
     value fs_nrio(u64) = 23 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsIostatFtraceEvent": F2fsIostatFtraceEventReader, F2fsIostatFtraceEventField, F2fsIostatFtraceEventTable;
     one {
@@ -1887,6 +1919,7 @@ rt::writer! { F2fsIostatLatencyFtraceEventWriter, "perfetto.protos.F2fsIostatLat
     value n_wr_s_peak(u32) = 28 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsIostatLatencyFtraceEvent": F2fsIostatLatencyFtraceEventReader, F2fsIostatLatencyFtraceEventField, F2fsIostatLatencyFtraceEventTable;
     one {
@@ -1981,6 +2014,7 @@ rt::writer! { F2fsBackgroundGcFtraceEventWriter, "perfetto.protos.F2fsBackground
     value free(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsBackgroundGcFtraceEvent": F2fsBackgroundGcFtraceEventReader, F2fsBackgroundGcFtraceEventField, F2fsBackgroundGcFtraceEventTable;
     one {
@@ -2054,6 +2088,7 @@ rt::writer! { F2fsGcBeginFtraceEventWriter, "perfetto.protos.F2fsGcBeginFtraceEv
     value nr_free_secs(u32) = 13 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsGcBeginFtraceEvent": F2fsGcBeginFtraceEventReader, F2fsGcBeginFtraceEventField, F2fsGcBeginFtraceEventTable;
     one {
@@ -2139,6 +2174,7 @@ rt::writer! { F2fsGcEndFtraceEventWriter, "perfetto.protos.F2fsGcEndFtraceEvent"
     value prefree_seg(u32) = 11 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsGcEndFtraceEvent": F2fsGcEndFtraceEventReader, F2fsGcEndFtraceEventField, F2fsGcEndFtraceEventTable;
     one {
@@ -2226,6 +2262,7 @@ rt::writer! { F2fsLockElapsedTimeFtraceEventWriter, "perfetto.protos.F2fsLockEla
     value other_time(u64) = 13 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.F2fsLockElapsedTimeFtraceEvent": F2fsLockElapsedTimeFtraceEventReader, F2fsLockElapsedTimeFtraceEventField, F2fsLockElapsedTimeFtraceEventTable;
     one {

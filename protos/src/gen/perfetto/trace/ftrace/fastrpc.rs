@@ -30,6 +30,7 @@ rt::writer! { FastrpcDmaStatFtraceEventWriter, "perfetto.protos.FastrpcDmaStatFt
     value total_allocated(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FastrpcDmaStatFtraceEvent": FastrpcDmaStatFtraceEventReader, FastrpcDmaStatFtraceEventField, FastrpcDmaStatFtraceEventTable;
     one {
@@ -71,6 +72,7 @@ rt::writer! { FastrpcDmaFreeFtraceEventWriter, "perfetto.protos.FastrpcDmaFreeFt
     value size(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FastrpcDmaFreeFtraceEvent": FastrpcDmaFreeFtraceEventReader, FastrpcDmaFreeFtraceEventField, FastrpcDmaFreeFtraceEventTable;
     one {
@@ -118,6 +120,7 @@ rt::writer! { FastrpcDmaAllocFtraceEventWriter, "perfetto.protos.FastrpcDmaAlloc
     value mflags(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FastrpcDmaAllocFtraceEvent": FastrpcDmaAllocFtraceEventReader, FastrpcDmaAllocFtraceEventField, FastrpcDmaAllocFtraceEventTable;
     one {
@@ -163,6 +166,7 @@ rt::writer! { FastrpcDmaUnmapFtraceEventWriter, "perfetto.protos.FastrpcDmaUnmap
     value size(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FastrpcDmaUnmapFtraceEvent": FastrpcDmaUnmapFtraceEventReader, FastrpcDmaUnmapFtraceEventField, FastrpcDmaUnmapFtraceEventTable;
     one {
@@ -216,6 +220,7 @@ rt::writer! { FastrpcDmaMapFtraceEventWriter, "perfetto.protos.FastrpcDmaMapFtra
     value mflags(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FastrpcDmaMapFtraceEvent": FastrpcDmaMapFtraceEventReader, FastrpcDmaMapFtraceEventField, FastrpcDmaMapFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { FenceInitFtraceEventWriter, "perfetto.protos.FenceInitFtraceEvent"
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FenceInitFtraceEvent": FenceInitFtraceEventReader, FenceInitFtraceEventField, FenceInitFtraceEventTable;
     one {
@@ -79,6 +80,7 @@ rt::writer! { FenceDestroyFtraceEventWriter, "perfetto.protos.FenceDestroyFtrace
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FenceDestroyFtraceEvent": FenceDestroyFtraceEventReader, FenceDestroyFtraceEventField, FenceDestroyFtraceEventTable;
     one {
@@ -125,6 +127,7 @@ rt::writer! { FenceEnableSignalFtraceEventWriter, "perfetto.protos.FenceEnableSi
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FenceEnableSignalFtraceEvent": FenceEnableSignalFtraceEventReader, FenceEnableSignalFtraceEventField, FenceEnableSignalFtraceEventTable;
     one {
@@ -171,6 +174,7 @@ rt::writer! { FenceSignaledFtraceEventWriter, "perfetto.protos.FenceSignaledFtra
     value timeline(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FenceSignaledFtraceEvent": FenceSignaledFtraceEventReader, FenceSignaledFtraceEventField, FenceSignaledFtraceEventTable;
     one {

@@ -36,6 +36,7 @@ rt::writer! { MmFilemapAddToPageCacheFtraceEventWriter, "perfetto.protos.MmFilem
     value page(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent": MmFilemapAddToPageCacheFtraceEventReader, MmFilemapAddToPageCacheFtraceEventField, MmFilemapAddToPageCacheFtraceEventTable;
     one {
@@ -87,6 +88,7 @@ rt::writer! { MmFilemapDeleteFromPageCacheFtraceEventWriter, "perfetto.protos.Mm
     value page(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent": MmFilemapDeleteFromPageCacheFtraceEventReader, MmFilemapDeleteFromPageCacheFtraceEventField, MmFilemapDeleteFromPageCacheFtraceEventTable;
     one {

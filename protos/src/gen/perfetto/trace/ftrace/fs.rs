@@ -30,6 +30,7 @@ rt::writer! { DoSysOpenFtraceEventWriter, "perfetto.protos.DoSysOpenFtraceEvent"
     value mode(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DoSysOpenFtraceEvent": DoSysOpenFtraceEventReader, DoSysOpenFtraceEventField, DoSysOpenFtraceEventTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { OpenExecFtraceEventWriter, "perfetto.protos.OpenExecFtraceEvent";
     value filename(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.OpenExecFtraceEvent": OpenExecFtraceEventReader, OpenExecFtraceEventField, OpenExecFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { PrintFtraceEventWriter, "perfetto.protos.PrintFtraceEvent";
     value buf(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PrintFtraceEvent": PrintFtraceEventReader, PrintFtraceEventField, PrintFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { FuncgraphEntryFtraceEventWriter, "perfetto.protos.FuncgraphEntryFt
     value func(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FuncgraphEntryFtraceEvent": FuncgraphEntryFtraceEventReader, FuncgraphEntryFtraceEventField, FuncgraphEntryFtraceEventTable;
     one {
@@ -108,6 +110,7 @@ rt::writer! { FuncgraphExitFtraceEventWriter, "perfetto.protos.FuncgraphExitFtra
     value rettime(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FuncgraphExitFtraceEvent": FuncgraphExitFtraceEventReader, FuncgraphExitFtraceEventField, FuncgraphExitFtraceEventTable;
     one {

@@ -1841,6 +1841,7 @@ rt::writer! { FtraceEventWriter, "perfetto.protos.FtraceEvent";
     value common_flags(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceEvent": FtraceEventReader, FtraceEventField, FtraceEventTable;
     one {

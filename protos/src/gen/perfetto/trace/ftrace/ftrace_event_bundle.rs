@@ -82,6 +82,7 @@ rt::writer! { FtraceEventBundleWriter, "perfetto.protos.FtraceEventBundle";
     bytes broken_abi_trace_page = 512, broken_abi_trace_page_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceEventBundle": FtraceEventBundleReader, FtraceEventBundleField, FtraceEventBundleTable;
     one {
@@ -174,6 +175,7 @@ rt::writer! { FtraceEventBundleCompactSchedWriter, "perfetto.protos.FtraceEventB
     packed waking_common_flags(u32) = 12 as packed_uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceEventBundle.CompactSched": FtraceEventBundleCompactSchedReader, FtraceEventBundleCompactSchedField, FtraceEventBundleCompactSchedTable;
     many {
@@ -230,6 +232,7 @@ rt::writer! { FtraceEventBundleFtraceErrorWriter, "perfetto.protos.FtraceEventBu
     enumeration status(crate::FtraceParseStatus) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceEventBundle.FtraceError": FtraceEventBundleFtraceErrorReader, FtraceEventBundleFtraceErrorField, FtraceEventBundleFtraceErrorTable;
     one {
@@ -269,6 +272,7 @@ rt::writer! { FtraceEventBundleGenericEventDescriptorWriter, "perfetto.protos.Ft
     value group_name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceEventBundle.GenericEventDescriptor": FtraceEventBundleGenericEventDescriptorReader, FtraceEventBundleGenericEventDescriptorField, FtraceEventBundleGenericEventDescriptorTable;
     one {

@@ -120,6 +120,7 @@ rt::writer! { FtraceCpuStatsWriter, "perfetto.protos.FtraceCpuStats";
     value read_events(u64) = 9 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceCpuStats": FtraceCpuStatsReader, FtraceCpuStatsField, FtraceCpuStatsTable;
     one {
@@ -170,6 +171,7 @@ rt::writer! { FtraceKprobeStatsWriter, "perfetto.protos.FtraceKprobeStats";
     value misses(i64) = 2 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceKprobeStats": FtraceKprobeStatsReader, FtraceKprobeStatsField, FtraceKprobeStatsTable;
     one {
@@ -239,6 +241,7 @@ rt::writer! { FtraceStatsWriter, "perfetto.protos.FtraceStats";
     value exclusive_feature_error(&str) = 13 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FtraceStats": FtraceStatsReader, FtraceStatsField, FtraceStatsTable;
     one {

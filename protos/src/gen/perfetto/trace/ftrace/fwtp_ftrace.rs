@@ -36,6 +36,7 @@ rt::writer! { FwtpPerfettoCounterFtraceEventWriter, "perfetto.protos.FwtpPerfett
     value value(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FwtpPerfettoCounterFtraceEvent": FwtpPerfettoCounterFtraceEventReader, FwtpPerfettoCounterFtraceEventField, FwtpPerfettoCounterFtraceEventTable;
     one {
@@ -87,6 +88,7 @@ rt::writer! { FwtpPerfettoSliceFtraceEventWriter, "perfetto.protos.FwtpPerfettoS
     value begin(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.FwtpPerfettoSliceFtraceEvent": FwtpPerfettoSliceFtraceEventReader, FwtpPerfettoSliceFtraceEventField, FwtpPerfettoSliceFtraceEventTable;
     one {

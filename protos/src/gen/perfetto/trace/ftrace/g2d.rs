@@ -33,6 +33,7 @@ rt::writer! { G2dTracingMarkWriteFtraceEventWriter, "perfetto.protos.G2dTracingM
     value value(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.G2dTracingMarkWriteFtraceEvent": G2dTracingMarkWriteFtraceEventReader, G2dTracingMarkWriteFtraceEventField, G2dTracingMarkWriteFtraceEventTable;
     one {

@@ -50,6 +50,7 @@ rt::writer! { GenericFtraceEventWriter, "perfetto.protos.GenericFtraceEvent";
     message field(GenericFtraceEventFieldWriter<'_>) = 2, field_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericFtraceEvent": GenericFtraceEventReader, GenericFtraceEventField_, GenericFtraceEventTable;
     one {
@@ -105,6 +106,7 @@ rt::writer! { GenericFtraceEventFieldWriter, "perfetto.protos.GenericFtraceEvent
     value uint_value(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericFtraceEvent.Field": GenericFtraceEventFieldReader, GenericFtraceEventFieldField, GenericFtraceEventFieldTable;
     one {
@@ -147,6 +149,7 @@ rt::writer! { KprobeEventWriter, "perfetto.protos.KprobeEvent";
     enumeration r#type(KprobeEventKprobeType) = 2;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KprobeEvent": KprobeEventReader, KprobeEventField, KprobeEventTable;
     one {

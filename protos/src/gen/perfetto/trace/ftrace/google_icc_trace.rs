@@ -28,6 +28,7 @@ rt::writer! { GoogleIccEventFtraceEventWriter, "perfetto.protos.GoogleIccEventFt
     value timestamp(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GoogleIccEventFtraceEvent": GoogleIccEventFtraceEventReader, GoogleIccEventFtraceEventField, GoogleIccEventFtraceEventTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { GoogleIrmEventFtraceEventWriter, "perfetto.protos.GoogleIrmEventFt
     value timestamp(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GoogleIrmEventFtraceEvent": GoogleIrmEventFtraceEventReader, GoogleIrmEventFtraceEventField, GoogleIrmEventFtraceEventTable;
     one {

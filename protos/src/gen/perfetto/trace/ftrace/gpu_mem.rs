@@ -30,6 +30,7 @@ rt::writer! { GpuMemTotalFtraceEventWriter, "perfetto.protos.GpuMemTotalFtraceEv
     value size(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuMemTotalFtraceEvent": GpuMemTotalFtraceEventReader, GpuMemTotalFtraceEventField, GpuMemTotalFtraceEventTable;
     one {

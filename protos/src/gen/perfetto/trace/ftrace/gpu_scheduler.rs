@@ -39,6 +39,7 @@ rt::writer! { DrmSchedJobFtraceEventWriter, "perfetto.protos.DrmSchedJobFtraceEv
     value name(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedJobFtraceEvent": DrmSchedJobFtraceEventReader, DrmSchedJobFtraceEventField, DrmSchedJobFtraceEventTable;
     one {
@@ -95,6 +96,7 @@ rt::writer! { DrmRunJobFtraceEventWriter, "perfetto.protos.DrmRunJobFtraceEvent"
     value name(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmRunJobFtraceEvent": DrmRunJobFtraceEventReader, DrmRunJobFtraceEventField, DrmRunJobFtraceEventTable;
     one {
@@ -136,6 +138,7 @@ rt::writer! { DrmSchedProcessJobFtraceEventWriter, "perfetto.protos.DrmSchedProc
     value fence(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedProcessJobFtraceEvent": DrmSchedProcessJobFtraceEventReader, DrmSchedProcessJobFtraceEventField, DrmSchedProcessJobFtraceEventTable;
     one {
@@ -177,6 +180,7 @@ rt::writer! { DrmSchedJobAddDepFtraceEventWriter, "perfetto.protos.DrmSchedJobAd
     value seqno(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedJobAddDepFtraceEvent": DrmSchedJobAddDepFtraceEventReader, DrmSchedJobAddDepFtraceEventField, DrmSchedJobAddDepFtraceEventTable;
     one {
@@ -217,6 +221,7 @@ rt::writer! { DrmSchedJobDoneFtraceEventWriter, "perfetto.protos.DrmSchedJobDone
     value fence_seqno(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedJobDoneFtraceEvent": DrmSchedJobDoneFtraceEventReader, DrmSchedJobDoneFtraceEventField, DrmSchedJobDoneFtraceEventTable;
     one {
@@ -268,6 +273,7 @@ rt::writer! { DrmSchedJobQueueFtraceEventWriter, "perfetto.protos.DrmSchedJobQue
     value client_id(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedJobQueueFtraceEvent": DrmSchedJobQueueFtraceEventReader, DrmSchedJobQueueFtraceEventField, DrmSchedJobQueueFtraceEventTable;
     one {
@@ -329,6 +335,7 @@ rt::writer! { DrmSchedJobRunFtraceEventWriter, "perfetto.protos.DrmSchedJobRunFt
     value client_id(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedJobRunFtraceEvent": DrmSchedJobRunFtraceEventReader, DrmSchedJobRunFtraceEventField, DrmSchedJobRunFtraceEventTable;
     one {
@@ -381,6 +388,7 @@ rt::writer! { DrmSchedJobUnschedulableFtraceEventWriter, "perfetto.protos.DrmSch
     value seqno(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent": DrmSchedJobUnschedulableFtraceEventReader, DrmSchedJobUnschedulableFtraceEventField, DrmSchedJobUnschedulableFtraceEventTable;
     one {

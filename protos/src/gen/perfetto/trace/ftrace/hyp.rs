@@ -21,6 +21,7 @@ rt::owned! { HypEnterFtraceEvent;
 rt::writer! { HypEnterFtraceEventWriter, "perfetto.protos.HypEnterFtraceEvent";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypEnterFtraceEvent": HypEnterFtraceEventReader, HypEnterFtraceEventField, HypEnterFtraceEventTable;
 }
@@ -47,6 +48,7 @@ rt::owned! { HypExitFtraceEvent;
 rt::writer! { HypExitFtraceEventWriter, "perfetto.protos.HypExitFtraceEvent";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypExitFtraceEvent": HypExitFtraceEventReader, HypExitFtraceEventField, HypExitFtraceEventTable;
 }
@@ -79,6 +81,7 @@ rt::writer! { HostHcallFtraceEventWriter, "perfetto.protos.HostHcallFtraceEvent"
     value invalid(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HostHcallFtraceEvent": HostHcallFtraceEventReader, HostHcallFtraceEventField, HostHcallFtraceEventTable;
     one {
@@ -115,6 +118,7 @@ rt::writer! { HostSmcFtraceEventWriter, "perfetto.protos.HostSmcFtraceEvent";
     value forwarded(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HostSmcFtraceEvent": HostSmcFtraceEventReader, HostSmcFtraceEventField, HostSmcFtraceEventTable;
     one {
@@ -151,6 +155,7 @@ rt::writer! { HostMemAbortFtraceEventWriter, "perfetto.protos.HostMemAbortFtrace
     value addr(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HostMemAbortFtraceEvent": HostMemAbortFtraceEventReader, HostMemAbortFtraceEventField, HostMemAbortFtraceEventTable;
     one {
@@ -202,6 +207,7 @@ rt::writer! { HostFfaCallFtraceEventWriter, "perfetto.protos.HostFfaCallFtraceEv
     value err(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HostFfaCallFtraceEvent": HostFfaCallFtraceEventReader, HostFfaCallFtraceEventField, HostFfaCallFtraceEventTable;
     one {
@@ -251,6 +257,7 @@ rt::writer! { IommuIdmapFtraceEventWriter, "perfetto.protos.IommuIdmapFtraceEven
     value prot(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IommuIdmapFtraceEvent": IommuIdmapFtraceEventReader, IommuIdmapFtraceEventField, IommuIdmapFtraceEventTable;
     one {
@@ -289,6 +296,7 @@ rt::writer! { PsciMemProtectFtraceEventWriter, "perfetto.protos.PsciMemProtectFt
     value was(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PsciMemProtectFtraceEvent": PsciMemProtectFtraceEventReader, PsciMemProtectFtraceEventField, PsciMemProtectFtraceEventTable;
     one {

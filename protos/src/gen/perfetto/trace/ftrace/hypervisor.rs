@@ -27,6 +27,7 @@ rt::writer! { HypervisorHostHcallFtraceEventWriter, "perfetto.protos.HypervisorH
     value invalid(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorHostHcallFtraceEvent": HypervisorHostHcallFtraceEventReader, HypervisorHostHcallFtraceEventField, HypervisorHostHcallFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { HypervisorHostSmcFtraceEventWriter, "perfetto.protos.HypervisorHos
     value forwarded(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorHostSmcFtraceEvent": HypervisorHostSmcFtraceEventReader, HypervisorHostSmcFtraceEventField, HypervisorHostSmcFtraceEventTable;
     one {
@@ -93,6 +95,7 @@ rt::owned! { HypervisorHypExitFtraceEvent;
 rt::writer! { HypervisorHypExitFtraceEventWriter, "perfetto.protos.HypervisorHypExitFtraceEvent";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorHypExitFtraceEvent": HypervisorHypExitFtraceEventReader, HypervisorHypExitFtraceEventField, HypervisorHypExitFtraceEventTable;
 }
@@ -128,6 +131,7 @@ rt::writer! { HypervisorIommuIdmapFtraceEventWriter, "perfetto.protos.Hypervisor
     value prot(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorIommuIdmapFtraceEvent": HypervisorIommuIdmapFtraceEventReader, HypervisorIommuIdmapFtraceEventField, HypervisorIommuIdmapFtraceEventTable;
     one {
@@ -166,6 +170,7 @@ rt::writer! { HypervisorPsciMemProtectFtraceEventWriter, "perfetto.protos.Hyperv
     value was(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorPsciMemProtectFtraceEvent": HypervisorPsciMemProtectFtraceEventReader, HypervisorPsciMemProtectFtraceEventField, HypervisorPsciMemProtectFtraceEventTable;
     one {
@@ -202,6 +207,7 @@ rt::writer! { HypervisorHostMemAbortFtraceEventWriter, "perfetto.protos.Hypervis
     value addr(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorHostMemAbortFtraceEvent": HypervisorHostMemAbortFtraceEventReader, HypervisorHostMemAbortFtraceEventField, HypervisorHostMemAbortFtraceEventTable;
     one {
@@ -232,6 +238,7 @@ rt::owned! { HypervisorHypEnterFtraceEvent;
 rt::writer! { HypervisorHypEnterFtraceEventWriter, "perfetto.protos.HypervisorHypEnterFtraceEvent";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorHypEnterFtraceEvent": HypervisorHypEnterFtraceEventReader, HypervisorHypEnterFtraceEventField, HypervisorHypEnterFtraceEventTable;
 }
@@ -261,6 +268,7 @@ rt::writer! { HypervisorIommuIdmapCompleteFtraceEventWriter, "perfetto.protos.Hy
     value map(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent": HypervisorIommuIdmapCompleteFtraceEventReader, HypervisorIommuIdmapCompleteFtraceEventField, HypervisorIommuIdmapCompleteFtraceEventTable;
     one {
@@ -293,6 +301,7 @@ rt::writer! { HypervisorVcpuIllegalTrapFtraceEventWriter, "perfetto.protos.Hyper
     value esr(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent": HypervisorVcpuIllegalTrapFtraceEventReader, HypervisorVcpuIllegalTrapFtraceEventField, HypervisorVcpuIllegalTrapFtraceEventTable;
     one {

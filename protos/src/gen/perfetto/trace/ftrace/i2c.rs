@@ -36,6 +36,7 @@ rt::writer! { I2cReadFtraceEventWriter, "perfetto.protos.I2cReadFtraceEvent";
     value len(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.I2cReadFtraceEvent": I2cReadFtraceEventReader, I2cReadFtraceEventField, I2cReadFtraceEventTable;
     one {
@@ -90,6 +91,7 @@ rt::writer! { I2cWriteFtraceEventWriter, "perfetto.protos.I2cWriteFtraceEvent";
     bytes buf = 7, buf_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.I2cWriteFtraceEvent": I2cWriteFtraceEventReader, I2cWriteFtraceEventField, I2cWriteFtraceEventTable;
     one {
@@ -137,6 +139,7 @@ rt::writer! { I2cResultFtraceEventWriter, "perfetto.protos.I2cResultFtraceEvent"
     value ret(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.I2cResultFtraceEvent": I2cResultFtraceEventReader, I2cResultFtraceEventField, I2cResultFtraceEventTable;
     one {
@@ -187,6 +190,7 @@ rt::writer! { I2cReplyFtraceEventWriter, "perfetto.protos.I2cReplyFtraceEvent";
     bytes buf = 7, buf_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.I2cReplyFtraceEvent": I2cReplyFtraceEventReader, I2cReplyFtraceEventField, I2cReplyFtraceEventTable;
     one {
@@ -240,6 +244,7 @@ rt::writer! { SmbusReadFtraceEventWriter, "perfetto.protos.SmbusReadFtraceEvent"
     value protocol(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmbusReadFtraceEvent": SmbusReadFtraceEventReader, SmbusReadFtraceEventField, SmbusReadFtraceEventTable;
     one {
@@ -294,6 +299,7 @@ rt::writer! { SmbusWriteFtraceEventWriter, "perfetto.protos.SmbusWriteFtraceEven
     value protocol(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmbusWriteFtraceEvent": SmbusWriteFtraceEventReader, SmbusWriteFtraceEventField, SmbusWriteFtraceEventTable;
     one {
@@ -353,6 +359,7 @@ rt::writer! { SmbusResultFtraceEventWriter, "perfetto.protos.SmbusResultFtraceEv
     value protocol(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmbusResultFtraceEvent": SmbusResultFtraceEventReader, SmbusResultFtraceEventField, SmbusResultFtraceEventTable;
     one {
@@ -411,6 +418,7 @@ rt::writer! { SmbusReplyFtraceEventWriter, "perfetto.protos.SmbusReplyFtraceEven
     value protocol(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmbusReplyFtraceEvent": SmbusReplyFtraceEventReader, SmbusReplyFtraceEventField, SmbusReplyFtraceEventTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { IonStatFtraceEventWriter, "perfetto.protos.IonStatFtraceEvent";
     value total_allocated(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonStatFtraceEvent": IonStatFtraceEventReader, IonStatFtraceEventField, IonStatFtraceEventTable;
     one {

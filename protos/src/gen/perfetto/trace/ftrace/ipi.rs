@@ -24,6 +24,7 @@ rt::writer! { IpiEntryFtraceEventWriter, "perfetto.protos.IpiEntryFtraceEvent";
     value reason(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IpiEntryFtraceEvent": IpiEntryFtraceEventReader, IpiEntryFtraceEventField, IpiEntryFtraceEventTable;
     one {
@@ -56,6 +57,7 @@ rt::writer! { IpiExitFtraceEventWriter, "perfetto.protos.IpiExitFtraceEvent";
     value reason(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IpiExitFtraceEvent": IpiExitFtraceEventReader, IpiExitFtraceEventField, IpiExitFtraceEventTable;
     one {
@@ -91,6 +93,7 @@ rt::writer! { IpiRaiseFtraceEventWriter, "perfetto.protos.IpiRaiseFtraceEvent";
     value reason(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IpiRaiseFtraceEvent": IpiRaiseFtraceEventReader, IpiRaiseFtraceEventField, IpiRaiseFtraceEventTable;
     one {

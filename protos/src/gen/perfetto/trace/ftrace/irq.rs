@@ -24,6 +24,7 @@ rt::writer! { SoftirqEntryFtraceEventWriter, "perfetto.protos.SoftirqEntryFtrace
     value vec(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SoftirqEntryFtraceEvent": SoftirqEntryFtraceEventReader, SoftirqEntryFtraceEventField, SoftirqEntryFtraceEventTable;
     one {
@@ -56,6 +57,7 @@ rt::writer! { SoftirqExitFtraceEventWriter, "perfetto.protos.SoftirqExitFtraceEv
     value vec(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SoftirqExitFtraceEvent": SoftirqExitFtraceEventReader, SoftirqExitFtraceEventField, SoftirqExitFtraceEventTable;
     one {
@@ -88,6 +90,7 @@ rt::writer! { SoftirqRaiseFtraceEventWriter, "perfetto.protos.SoftirqRaiseFtrace
     value vec(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SoftirqRaiseFtraceEvent": SoftirqRaiseFtraceEventReader, SoftirqRaiseFtraceEventField, SoftirqRaiseFtraceEventTable;
     one {
@@ -126,6 +129,7 @@ rt::writer! { IrqHandlerEntryFtraceEventWriter, "perfetto.protos.IrqHandlerEntry
     value handler(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IrqHandlerEntryFtraceEvent": IrqHandlerEntryFtraceEventReader, IrqHandlerEntryFtraceEventField, IrqHandlerEntryFtraceEventTable;
     one {
@@ -164,6 +168,7 @@ rt::writer! { IrqHandlerExitFtraceEventWriter, "perfetto.protos.IrqHandlerExitFt
     value ret(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IrqHandlerExitFtraceEvent": IrqHandlerExitFtraceEventReader, IrqHandlerExitFtraceEventField, IrqHandlerExitFtraceEventTable;
     one {

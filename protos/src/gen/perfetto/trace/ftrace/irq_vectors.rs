@@ -24,6 +24,7 @@ rt::writer! { LocalTimerEntryFtraceEventWriter, "perfetto.protos.LocalTimerEntry
     value vector(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LocalTimerEntryFtraceEvent": LocalTimerEntryFtraceEventReader, LocalTimerEntryFtraceEventField, LocalTimerEntryFtraceEventTable;
     one {
@@ -56,6 +57,7 @@ rt::writer! { LocalTimerExitFtraceEventWriter, "perfetto.protos.LocalTimerExitFt
     value vector(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LocalTimerExitFtraceEvent": LocalTimerExitFtraceEventReader, LocalTimerExitFtraceEventField, LocalTimerExitFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { KgslGpuFrequencyFtraceEventWriter, "perfetto.protos.KgslGpuFrequen
     value gpu_id(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KgslGpuFrequencyFtraceEvent": KgslGpuFrequencyFtraceEventReader, KgslGpuFrequencyFtraceEventField, KgslGpuFrequencyFtraceEventTable;
     one {
@@ -72,6 +73,7 @@ rt::writer! { KgslAdrenoCmdbatchQueuedFtraceEventWriter, "perfetto.protos.KgslAd
     value prio(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent": KgslAdrenoCmdbatchQueuedFtraceEventReader, KgslAdrenoCmdbatchQueuedFtraceEventField, KgslAdrenoCmdbatchQueuedFtraceEventTable;
     one {
@@ -147,6 +149,7 @@ rt::writer! { KgslAdrenoCmdbatchSubmittedFtraceEventWriter, "perfetto.protos.Kgs
     value dispatch_queue(i32) = 13 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent": KgslAdrenoCmdbatchSubmittedFtraceEventReader, KgslAdrenoCmdbatchSubmittedFtraceEventField, KgslAdrenoCmdbatchSubmittedFtraceEventTable;
     one {
@@ -211,6 +214,7 @@ rt::writer! { KgslAdrenoCmdbatchSyncFtraceEventWriter, "perfetto.protos.KgslAdre
     value prio(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent": KgslAdrenoCmdbatchSyncFtraceEventReader, KgslAdrenoCmdbatchSyncFtraceEventField, KgslAdrenoCmdbatchSyncFtraceEventTable;
     one {
@@ -296,6 +300,7 @@ rt::writer! { KgslAdrenoCmdbatchRetiredFtraceEventWriter, "perfetto.protos.KgslA
     value active(u64) = 17 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent": KgslAdrenoCmdbatchRetiredFtraceEventReader, KgslAdrenoCmdbatchRetiredFtraceEventField, KgslAdrenoCmdbatchRetiredFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { AllocPagesIommuEndFtraceEventWriter, "perfetto.protos.AllocPagesIo
     value order(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AllocPagesIommuEndFtraceEvent": AllocPagesIommuEndFtraceEventReader, AllocPagesIommuEndFtraceEventField, AllocPagesIommuEndFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { AllocPagesIommuFailFtraceEventWriter, "perfetto.protos.AllocPagesI
     value order(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AllocPagesIommuFailFtraceEvent": AllocPagesIommuFailFtraceEventReader, AllocPagesIommuFailFtraceEventField, AllocPagesIommuFailFtraceEventTable;
     one {
@@ -99,6 +101,7 @@ rt::writer! { AllocPagesIommuStartFtraceEventWriter, "perfetto.protos.AllocPages
     value order(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AllocPagesIommuStartFtraceEvent": AllocPagesIommuStartFtraceEventReader, AllocPagesIommuStartFtraceEventField, AllocPagesIommuStartFtraceEventTable;
     one {
@@ -135,6 +138,7 @@ rt::writer! { AllocPagesSysEndFtraceEventWriter, "perfetto.protos.AllocPagesSysE
     value order(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AllocPagesSysEndFtraceEvent": AllocPagesSysEndFtraceEventReader, AllocPagesSysEndFtraceEventField, AllocPagesSysEndFtraceEventTable;
     one {
@@ -171,6 +175,7 @@ rt::writer! { AllocPagesSysFailFtraceEventWriter, "perfetto.protos.AllocPagesSys
     value order(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AllocPagesSysFailFtraceEvent": AllocPagesSysFailFtraceEventReader, AllocPagesSysFailFtraceEventField, AllocPagesSysFailFtraceEventTable;
     one {
@@ -207,6 +212,7 @@ rt::writer! { AllocPagesSysStartFtraceEventWriter, "perfetto.protos.AllocPagesSy
     value order(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AllocPagesSysStartFtraceEvent": AllocPagesSysStartFtraceEventReader, AllocPagesSysStartFtraceEventField, AllocPagesSysStartFtraceEventTable;
     one {
@@ -240,6 +246,7 @@ rt::writer! { DmaAllocContiguousRetryFtraceEventWriter, "perfetto.protos.DmaAllo
     value tries(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmaAllocContiguousRetryFtraceEvent": DmaAllocContiguousRetryFtraceEventReader, DmaAllocContiguousRetryFtraceEventField, DmaAllocContiguousRetryFtraceEventTable;
     one {
@@ -281,6 +288,7 @@ rt::writer! { IommuMapRangeFtraceEventWriter, "perfetto.protos.IommuMapRangeFtra
     value va(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IommuMapRangeFtraceEvent": IommuMapRangeFtraceEventReader, IommuMapRangeFtraceEventField, IommuMapRangeFtraceEventTable;
     one {
@@ -330,6 +338,7 @@ rt::writer! { IommuSecPtblMapRangeEndFtraceEventWriter, "perfetto.protos.IommuSe
     value va(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent": IommuSecPtblMapRangeEndFtraceEventReader, IommuSecPtblMapRangeEndFtraceEventField, IommuSecPtblMapRangeEndFtraceEventTable;
     one {
@@ -381,6 +390,7 @@ rt::writer! { IommuSecPtblMapRangeStartFtraceEventWriter, "perfetto.protos.Iommu
     value va(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent": IommuSecPtblMapRangeStartFtraceEventReader, IommuSecPtblMapRangeStartFtraceEventField, IommuSecPtblMapRangeStartFtraceEventTable;
     one {
@@ -432,6 +442,7 @@ rt::writer! { IonAllocBufferEndFtraceEventWriter, "perfetto.protos.IonAllocBuffe
     value mask(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonAllocBufferEndFtraceEvent": IonAllocBufferEndFtraceEventReader, IonAllocBufferEndFtraceEventField, IonAllocBufferEndFtraceEventTable;
     one {
@@ -486,6 +497,7 @@ rt::writer! { IonAllocBufferFailFtraceEventWriter, "perfetto.protos.IonAllocBuff
     value mask(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonAllocBufferFailFtraceEvent": IonAllocBufferFailFtraceEventReader, IonAllocBufferFailFtraceEventField, IonAllocBufferFailFtraceEventTable;
     one {
@@ -542,6 +554,7 @@ rt::writer! { IonAllocBufferFallbackFtraceEventWriter, "perfetto.protos.IonAlloc
     value mask(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonAllocBufferFallbackFtraceEvent": IonAllocBufferFallbackFtraceEventReader, IonAllocBufferFallbackFtraceEventField, IonAllocBufferFallbackFtraceEventTable;
     one {
@@ -595,6 +608,7 @@ rt::writer! { IonAllocBufferStartFtraceEventWriter, "perfetto.protos.IonAllocBuf
     value mask(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonAllocBufferStartFtraceEvent": IonAllocBufferStartFtraceEventReader, IonAllocBufferStartFtraceEventField, IonAllocBufferStartFtraceEventTable;
     one {
@@ -634,6 +648,7 @@ rt::writer! { IonCpAllocRetryFtraceEventWriter, "perfetto.protos.IonCpAllocRetry
     value tries(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonCpAllocRetryFtraceEvent": IonCpAllocRetryFtraceEventReader, IonCpAllocRetryFtraceEventField, IonCpAllocRetryFtraceEventTable;
     one {
@@ -675,6 +690,7 @@ rt::writer! { IonCpSecureBufferEndFtraceEventWriter, "perfetto.protos.IonCpSecur
     value len(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonCpSecureBufferEndFtraceEvent": IonCpSecureBufferEndFtraceEventReader, IonCpSecureBufferEndFtraceEventField, IonCpSecureBufferEndFtraceEventTable;
     one {
@@ -721,6 +737,7 @@ rt::writer! { IonCpSecureBufferStartFtraceEventWriter, "perfetto.protos.IonCpSec
     value len(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonCpSecureBufferStartFtraceEvent": IonCpSecureBufferStartFtraceEventReader, IonCpSecureBufferStartFtraceEventField, IonCpSecureBufferStartFtraceEventTable;
     one {
@@ -758,6 +775,7 @@ rt::writer! { IonPrefetchingFtraceEventWriter, "perfetto.protos.IonPrefetchingFt
     value len(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonPrefetchingFtraceEvent": IonPrefetchingFtraceEventReader, IonPrefetchingFtraceEventField, IonPrefetchingFtraceEventTable;
     one {
@@ -796,6 +814,7 @@ rt::writer! { IonSecureCmaAddToPoolEndFtraceEventWriter, "perfetto.protos.IonSec
     value pool_total(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent": IonSecureCmaAddToPoolEndFtraceEventReader, IonSecureCmaAddToPoolEndFtraceEventField, IonSecureCmaAddToPoolEndFtraceEventTable;
     one {
@@ -837,6 +856,7 @@ rt::writer! { IonSecureCmaAddToPoolStartFtraceEventWriter, "perfetto.protos.IonS
     value pool_total(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent": IonSecureCmaAddToPoolStartFtraceEventReader, IonSecureCmaAddToPoolStartFtraceEventField, IonSecureCmaAddToPoolStartFtraceEventTable;
     one {
@@ -881,6 +901,7 @@ rt::writer! { IonSecureCmaAllocateEndFtraceEventWriter, "perfetto.protos.IonSecu
     value len(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent": IonSecureCmaAllocateEndFtraceEventReader, IonSecureCmaAllocateEndFtraceEventField, IonSecureCmaAllocateEndFtraceEventTable;
     one {
@@ -927,6 +948,7 @@ rt::writer! { IonSecureCmaAllocateStartFtraceEventWriter, "perfetto.protos.IonSe
     value len(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent": IonSecureCmaAllocateStartFtraceEventReader, IonSecureCmaAllocateStartFtraceEventField, IonSecureCmaAllocateStartFtraceEventTable;
     one {
@@ -967,6 +989,7 @@ rt::writer! { IonSecureCmaShrinkPoolEndFtraceEventWriter, "perfetto.protos.IonSe
     value skipped_size(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent": IonSecureCmaShrinkPoolEndFtraceEventReader, IonSecureCmaShrinkPoolEndFtraceEventField, IonSecureCmaShrinkPoolEndFtraceEventTable;
     one {
@@ -1003,6 +1026,7 @@ rt::writer! { IonSecureCmaShrinkPoolStartFtraceEventWriter, "perfetto.protos.Ion
     value skipped_size(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent": IonSecureCmaShrinkPoolStartFtraceEventReader, IonSecureCmaShrinkPoolStartFtraceEventField, IonSecureCmaShrinkPoolStartFtraceEventTable;
     one {
@@ -1039,6 +1063,7 @@ rt::writer! { KfreeFtraceEventWriter, "perfetto.protos.KfreeFtraceEvent";
     value ptr(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KfreeFtraceEvent": KfreeFtraceEventReader, KfreeFtraceEventField, KfreeFtraceEventTable;
     one {
@@ -1084,6 +1109,7 @@ rt::writer! { KmallocFtraceEventWriter, "perfetto.protos.KmallocFtraceEvent";
     value ptr(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KmallocFtraceEvent": KmallocFtraceEventReader, KmallocFtraceEventField, KmallocFtraceEventTable;
     one {
@@ -1138,6 +1164,7 @@ rt::writer! { KmallocNodeFtraceEventWriter, "perfetto.protos.KmallocNodeFtraceEv
     value ptr(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KmallocNodeFtraceEvent": KmallocNodeFtraceEventReader, KmallocNodeFtraceEventField, KmallocNodeFtraceEventTable;
     one {
@@ -1191,6 +1218,7 @@ rt::writer! { KmemCacheAllocFtraceEventWriter, "perfetto.protos.KmemCacheAllocFt
     value ptr(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KmemCacheAllocFtraceEvent": KmemCacheAllocFtraceEventReader, KmemCacheAllocFtraceEventField, KmemCacheAllocFtraceEventTable;
     one {
@@ -1245,6 +1273,7 @@ rt::writer! { KmemCacheAllocNodeFtraceEventWriter, "perfetto.protos.KmemCacheAll
     value ptr(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KmemCacheAllocNodeFtraceEvent": KmemCacheAllocNodeFtraceEventReader, KmemCacheAllocNodeFtraceEventField, KmemCacheAllocNodeFtraceEventTable;
     one {
@@ -1289,6 +1318,7 @@ rt::writer! { KmemCacheFreeFtraceEventWriter, "perfetto.protos.KmemCacheFreeFtra
     value ptr(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KmemCacheFreeFtraceEvent": KmemCacheFreeFtraceEventReader, KmemCacheFreeFtraceEventField, KmemCacheFreeFtraceEventTable;
     one {
@@ -1322,6 +1352,7 @@ rt::writer! { MigratePagesEndFtraceEventWriter, "perfetto.protos.MigratePagesEnd
     value mode(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MigratePagesEndFtraceEvent": MigratePagesEndFtraceEventReader, MigratePagesEndFtraceEventField, MigratePagesEndFtraceEventTable;
     one {
@@ -1354,6 +1385,7 @@ rt::writer! { MigratePagesStartFtraceEventWriter, "perfetto.protos.MigratePagesS
     value mode(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MigratePagesStartFtraceEvent": MigratePagesStartFtraceEventReader, MigratePagesStartFtraceEventField, MigratePagesStartFtraceEventTable;
     one {
@@ -1386,6 +1418,7 @@ rt::writer! { MigrateRetryFtraceEventWriter, "perfetto.protos.MigrateRetryFtrace
     value tries(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MigrateRetryFtraceEvent": MigrateRetryFtraceEventReader, MigrateRetryFtraceEventField, MigrateRetryFtraceEventTable;
     one {
@@ -1430,6 +1463,7 @@ rt::writer! { MmPageAllocFtraceEventWriter, "perfetto.protos.MmPageAllocFtraceEv
     value pfn(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmPageAllocFtraceEvent": MmPageAllocFtraceEventReader, MmPageAllocFtraceEventField, MmPageAllocFtraceEventTable;
     one {
@@ -1487,6 +1521,7 @@ rt::writer! { MmPageAllocExtfragFtraceEventWriter, "perfetto.protos.MmPageAllocE
     value pfn(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmPageAllocExtfragFtraceEvent": MmPageAllocExtfragFtraceEventReader, MmPageAllocExtfragFtraceEventField, MmPageAllocExtfragFtraceEventTable;
     one {
@@ -1539,6 +1574,7 @@ rt::writer! { MmPageAllocZoneLockedFtraceEventWriter, "perfetto.protos.MmPageAll
     value pfn(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmPageAllocZoneLockedFtraceEvent": MmPageAllocZoneLockedFtraceEventReader, MmPageAllocZoneLockedFtraceEventField, MmPageAllocZoneLockedFtraceEventTable;
     one {
@@ -1582,6 +1618,7 @@ rt::writer! { MmPageFreeFtraceEventWriter, "perfetto.protos.MmPageFreeFtraceEven
     value pfn(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmPageFreeFtraceEvent": MmPageFreeFtraceEventReader, MmPageFreeFtraceEventField, MmPageFreeFtraceEventTable;
     one {
@@ -1623,6 +1660,7 @@ rt::writer! { MmPageFreeBatchedFtraceEventWriter, "perfetto.protos.MmPageFreeBat
     value pfn(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmPageFreeBatchedFtraceEvent": MmPageFreeBatchedFtraceEventReader, MmPageFreeBatchedFtraceEventField, MmPageFreeBatchedFtraceEventTable;
     one {
@@ -1667,6 +1705,7 @@ rt::writer! { MmPagePcpuDrainFtraceEventWriter, "perfetto.protos.MmPagePcpuDrain
     value pfn(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmPagePcpuDrainFtraceEvent": MmPagePcpuDrainFtraceEventReader, MmPagePcpuDrainFtraceEventField, MmPagePcpuDrainFtraceEventTable;
     one {
@@ -1713,6 +1752,7 @@ rt::writer! { RssStatFtraceEventWriter, "perfetto.protos.RssStatFtraceEvent";
     value mm_id(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RssStatFtraceEvent": RssStatFtraceEventReader, RssStatFtraceEventField, RssStatFtraceEventTable;
     one {
@@ -1756,6 +1796,7 @@ rt::writer! { IonHeapShrinkFtraceEventWriter, "perfetto.protos.IonHeapShrinkFtra
     value total_allocated(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonHeapShrinkFtraceEvent": IonHeapShrinkFtraceEventReader, IonHeapShrinkFtraceEventField, IonHeapShrinkFtraceEventTable;
     one {
@@ -1797,6 +1838,7 @@ rt::writer! { IonHeapGrowFtraceEventWriter, "perfetto.protos.IonHeapGrowFtraceEv
     value total_allocated(i64) = 3 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonHeapGrowFtraceEvent": IonHeapGrowFtraceEventReader, IonHeapGrowFtraceEventField, IonHeapGrowFtraceEventTable;
     one {
@@ -1835,6 +1877,7 @@ rt::writer! { IonBufferCreateFtraceEventWriter, "perfetto.protos.IonBufferCreate
     value len(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonBufferCreateFtraceEvent": IonBufferCreateFtraceEventReader, IonBufferCreateFtraceEventField, IonBufferCreateFtraceEventTable;
     one {
@@ -1871,6 +1914,7 @@ rt::writer! { IonBufferDestroyFtraceEventWriter, "perfetto.protos.IonBufferDestr
     value len(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.IonBufferDestroyFtraceEvent": IonBufferDestroyFtraceEventReader, IonBufferDestroyFtraceEventField, IonBufferDestroyFtraceEventTable;
     one {
@@ -1919,6 +1963,7 @@ rt::writer! { MmAllocContigMigrateRangeInfoFtraceEventWriter, "perfetto.protos.M
     value migratetype(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent": MmAllocContigMigrateRangeInfoFtraceEventReader, MmAllocContigMigrateRangeInfoFtraceEventField, MmAllocContigMigrateRangeInfoFtraceEventTable;
     one {
@@ -1966,6 +2011,7 @@ rt::writer! { DmabufRssStatFtraceEventWriter, "perfetto.protos.DmabufRssStatFtra
     value i_ino(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DmabufRssStatFtraceEvent": DmabufRssStatFtraceEventReader, DmabufRssStatFtraceEventField, DmabufRssStatFtraceEventTable;
     one {

@@ -24,6 +24,7 @@ rt::writer! { KvmAccessFaultFtraceEventWriter, "perfetto.protos.KvmAccessFaultFt
     value ipa(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmAccessFaultFtraceEvent": KvmAccessFaultFtraceEventReader, KvmAccessFaultFtraceEventField, KvmAccessFaultFtraceEventTable;
     one {
@@ -59,6 +60,7 @@ rt::writer! { KvmAckIrqFtraceEventWriter, "perfetto.protos.KvmAckIrqFtraceEvent"
     value pin(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmAckIrqFtraceEvent": KvmAckIrqFtraceEventReader, KvmAckIrqFtraceEventField, KvmAckIrqFtraceEventTable;
     one {
@@ -95,6 +97,7 @@ rt::writer! { KvmAgeHvaFtraceEventWriter, "perfetto.protos.KvmAgeHvaFtraceEvent"
     value start(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmAgeHvaFtraceEvent": KvmAgeHvaFtraceEventReader, KvmAgeHvaFtraceEventField, KvmAgeHvaFtraceEventTable;
     one {
@@ -137,6 +140,7 @@ rt::writer! { KvmAgePageFtraceEventWriter, "perfetto.protos.KvmAgePageFtraceEven
     value referenced(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmAgePageFtraceEvent": KvmAgePageFtraceEventReader, KvmAgePageFtraceEventField, KvmAgePageFtraceEventTable;
     one {
@@ -174,6 +178,7 @@ rt::writer! { KvmArmClearDebugFtraceEventWriter, "perfetto.protos.KvmArmClearDeb
     value guest_debug(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmArmClearDebugFtraceEvent": KvmArmClearDebugFtraceEventReader, KvmArmClearDebugFtraceEventField, KvmArmClearDebugFtraceEventTable;
     one {
@@ -209,6 +214,7 @@ rt::writer! { KvmArmSetDreg32FtraceEventWriter, "perfetto.protos.KvmArmSetDreg32
     value value(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmArmSetDreg32FtraceEvent": KvmArmSetDreg32FtraceEventReader, KvmArmSetDreg32FtraceEventField, KvmArmSetDreg32FtraceEventTable;
     one {
@@ -245,6 +251,7 @@ rt::writer! { KvmArmSetRegsetFtraceEventWriter, "perfetto.protos.KvmArmSetRegset
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmArmSetRegsetFtraceEvent": KvmArmSetRegsetFtraceEventReader, KvmArmSetRegsetFtraceEventField, KvmArmSetRegsetFtraceEventTable;
     one {
@@ -281,6 +288,7 @@ rt::writer! { KvmArmSetupDebugFtraceEventWriter, "perfetto.protos.KvmArmSetupDeb
     value vcpu(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmArmSetupDebugFtraceEvent": KvmArmSetupDebugFtraceEventReader, KvmArmSetupDebugFtraceEventField, KvmArmSetupDebugFtraceEventTable;
     one {
@@ -314,6 +322,7 @@ rt::writer! { KvmEntryFtraceEventWriter, "perfetto.protos.KvmEntryFtraceEvent";
     value vcpu_pc(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmEntryFtraceEvent": KvmEntryFtraceEventReader, KvmEntryFtraceEventField, KvmEntryFtraceEventTable;
     one {
@@ -352,6 +361,7 @@ rt::writer! { KvmExitFtraceEventWriter, "perfetto.protos.KvmExitFtraceEvent";
     value vcpu_pc(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmExitFtraceEvent": KvmExitFtraceEventReader, KvmExitFtraceEventField, KvmExitFtraceEventTable;
     one {
@@ -387,6 +397,7 @@ rt::writer! { KvmFpuFtraceEventWriter, "perfetto.protos.KvmFpuFtraceEvent";
     value load(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmFpuFtraceEvent": KvmFpuFtraceEventReader, KvmFpuFtraceEventField, KvmFpuFtraceEventTable;
     one {
@@ -428,6 +439,7 @@ rt::writer! { KvmGetTimerMapFtraceEventWriter, "perfetto.protos.KvmGetTimerMapFt
     value vcpu_id(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmGetTimerMapFtraceEvent": KvmGetTimerMapFtraceEventReader, KvmGetTimerMapFtraceEventField, KvmGetTimerMapFtraceEventTable;
     one {
@@ -474,6 +486,7 @@ rt::writer! { KvmGuestFaultFtraceEventWriter, "perfetto.protos.KvmGuestFaultFtra
     value vcpu_pc(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmGuestFaultFtraceEvent": KvmGuestFaultFtraceEventReader, KvmGuestFaultFtraceEventField, KvmGuestFaultFtraceEventTable;
     one {
@@ -511,6 +524,7 @@ rt::writer! { KvmHandleSysRegFtraceEventWriter, "perfetto.protos.KvmHandleSysReg
     value hsr(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmHandleSysRegFtraceEvent": KvmHandleSysRegFtraceEventReader, KvmHandleSysRegFtraceEventField, KvmHandleSysRegFtraceEventTable;
     one {
@@ -549,6 +563,7 @@ rt::writer! { KvmHvcArm64FtraceEventWriter, "perfetto.protos.KvmHvcArm64FtraceEv
     value vcpu_pc(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmHvcArm64FtraceEvent": KvmHvcArm64FtraceEventReader, KvmHvcArm64FtraceEventField, KvmHvcArm64FtraceEventTable;
     one {
@@ -593,6 +608,7 @@ rt::writer! { KvmIrqLineFtraceEventWriter, "perfetto.protos.KvmIrqLineFtraceEven
     value vcpu_idx(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmIrqLineFtraceEvent": KvmIrqLineFtraceEventReader, KvmIrqLineFtraceEventField, KvmIrqLineFtraceEventTable;
     one {
@@ -639,6 +655,7 @@ rt::writer! { KvmMmioFtraceEventWriter, "perfetto.protos.KvmMmioFtraceEvent";
     value val(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmMmioFtraceEvent": KvmMmioFtraceEventReader, KvmMmioFtraceEventField, KvmMmioFtraceEventTable;
     one {
@@ -682,6 +699,7 @@ rt::writer! { KvmMmioEmulateFtraceEventWriter, "perfetto.protos.KvmMmioEmulateFt
     value vcpu_pc(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmMmioEmulateFtraceEvent": KvmMmioEmulateFtraceEventReader, KvmMmioEmulateFtraceEventField, KvmMmioEmulateFtraceEventTable;
     one {
@@ -720,6 +738,7 @@ rt::writer! { KvmSetGuestDebugFtraceEventWriter, "perfetto.protos.KvmSetGuestDeb
     value vcpu(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmSetGuestDebugFtraceEvent": KvmSetGuestDebugFtraceEventReader, KvmSetGuestDebugFtraceEventField, KvmSetGuestDebugFtraceEventTable;
     one {
@@ -759,6 +778,7 @@ rt::writer! { KvmSetIrqFtraceEventWriter, "perfetto.protos.KvmSetIrqFtraceEvent"
     value level(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmSetIrqFtraceEvent": KvmSetIrqFtraceEventReader, KvmSetIrqFtraceEventField, KvmSetIrqFtraceEventTable;
     one {
@@ -794,6 +814,7 @@ rt::writer! { KvmSetSpteHvaFtraceEventWriter, "perfetto.protos.KvmSetSpteHvaFtra
     value hva(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmSetSpteHvaFtraceEvent": KvmSetSpteHvaFtraceEventReader, KvmSetSpteHvaFtraceEventField, KvmSetSpteHvaFtraceEventTable;
     one {
@@ -829,6 +850,7 @@ rt::writer! { KvmSetWayFlushFtraceEventWriter, "perfetto.protos.KvmSetWayFlushFt
     value vcpu_pc(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmSetWayFlushFtraceEvent": KvmSetWayFlushFtraceEventReader, KvmSetWayFlushFtraceEventField, KvmSetWayFlushFtraceEventTable;
     one {
@@ -883,6 +905,7 @@ rt::writer! { KvmSysAccessFtraceEventWriter, "perfetto.protos.KvmSysAccessFtrace
     value vcpu_pc(u64) = 8 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmSysAccessFtraceEvent": KvmSysAccessFtraceEventReader, KvmSysAccessFtraceEventField, KvmSysAccessFtraceEventTable;
     one {
@@ -928,6 +951,7 @@ rt::writer! { KvmTestAgeHvaFtraceEventWriter, "perfetto.protos.KvmTestAgeHvaFtra
     value hva(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmTestAgeHvaFtraceEvent": KvmTestAgeHvaFtraceEventReader, KvmTestAgeHvaFtraceEventField, KvmTestAgeHvaFtraceEventTable;
     one {
@@ -963,6 +987,7 @@ rt::writer! { KvmTimerEmulateFtraceEventWriter, "perfetto.protos.KvmTimerEmulate
     value timer_idx(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmTimerEmulateFtraceEvent": KvmTimerEmulateFtraceEventReader, KvmTimerEmulateFtraceEventField, KvmTimerEmulateFtraceEventTable;
     one {
@@ -996,6 +1021,7 @@ rt::writer! { KvmTimerHrtimerExpireFtraceEventWriter, "perfetto.protos.KvmTimerH
     value timer_idx(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent": KvmTimerHrtimerExpireFtraceEventReader, KvmTimerHrtimerExpireFtraceEventField, KvmTimerHrtimerExpireFtraceEventTable;
     one {
@@ -1034,6 +1060,7 @@ rt::writer! { KvmTimerRestoreStateFtraceEventWriter, "perfetto.protos.KvmTimerRe
     value timer_idx(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmTimerRestoreStateFtraceEvent": KvmTimerRestoreStateFtraceEventReader, KvmTimerRestoreStateFtraceEventField, KvmTimerRestoreStateFtraceEventTable;
     one {
@@ -1075,6 +1102,7 @@ rt::writer! { KvmTimerSaveStateFtraceEventWriter, "perfetto.protos.KvmTimerSaveS
     value timer_idx(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmTimerSaveStateFtraceEvent": KvmTimerSaveStateFtraceEventReader, KvmTimerSaveStateFtraceEventField, KvmTimerSaveStateFtraceEventTable;
     one {
@@ -1116,6 +1144,7 @@ rt::writer! { KvmTimerUpdateIrqFtraceEventWriter, "perfetto.protos.KvmTimerUpdat
     value vcpu_id(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmTimerUpdateIrqFtraceEvent": KvmTimerUpdateIrqFtraceEventReader, KvmTimerUpdateIrqFtraceEventField, KvmTimerUpdateIrqFtraceEventTable;
     one {
@@ -1157,6 +1186,7 @@ rt::writer! { KvmToggleCacheFtraceEventWriter, "perfetto.protos.KvmToggleCacheFt
     value was(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmToggleCacheFtraceEvent": KvmToggleCacheFtraceEventReader, KvmToggleCacheFtraceEventField, KvmToggleCacheFtraceEventTable;
     one {
@@ -1195,6 +1225,7 @@ rt::writer! { KvmUnmapHvaRangeFtraceEventWriter, "perfetto.protos.KvmUnmapHvaRan
     value start(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmUnmapHvaRangeFtraceEvent": KvmUnmapHvaRangeFtraceEventReader, KvmUnmapHvaRangeFtraceEventField, KvmUnmapHvaRangeFtraceEventTable;
     one {
@@ -1228,6 +1259,7 @@ rt::writer! { KvmUserspaceExitFtraceEventWriter, "perfetto.protos.KvmUserspaceEx
     value reason(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmUserspaceExitFtraceEvent": KvmUserspaceExitFtraceEventReader, KvmUserspaceExitFtraceEventField, KvmUserspaceExitFtraceEventTable;
     one {
@@ -1266,6 +1298,7 @@ rt::writer! { KvmVcpuWakeupFtraceEventWriter, "perfetto.protos.KvmVcpuWakeupFtra
     value waited(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmVcpuWakeupFtraceEvent": KvmVcpuWakeupFtraceEventReader, KvmVcpuWakeupFtraceEventField, KvmVcpuWakeupFtraceEventTable;
     one {
@@ -1304,6 +1337,7 @@ rt::writer! { KvmWfxArm64FtraceEventWriter, "perfetto.protos.KvmWfxArm64FtraceEv
     value vcpu_pc(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KvmWfxArm64FtraceEvent": KvmWfxArm64FtraceEventReader, KvmWfxArm64FtraceEventField, KvmWfxArm64FtraceEventTable;
     one {
@@ -1346,6 +1380,7 @@ rt::writer! { TrapRegFtraceEventWriter, "perfetto.protos.TrapRegFtraceEvent";
     value write_value(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrapRegFtraceEvent": TrapRegFtraceEventReader, TrapRegFtraceEventField, TrapRegFtraceEventTable;
     one {
@@ -1389,6 +1424,7 @@ rt::writer! { VgicUpdateIrqPendingFtraceEventWriter, "perfetto.protos.VgicUpdate
     value vcpu_id(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VgicUpdateIrqPendingFtraceEvent": VgicUpdateIrqPendingFtraceEventReader, VgicUpdateIrqPendingFtraceEventField, VgicUpdateIrqPendingFtraceEventTable;
     one {

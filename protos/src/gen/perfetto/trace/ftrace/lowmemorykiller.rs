@@ -37,6 +37,7 @@ rt::writer! { LowmemoryKillFtraceEventWriter, "perfetto.protos.LowmemoryKillFtra
     value free(i64) = 5 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LowmemoryKillFtraceEvent": LowmemoryKillFtraceEventReader, LowmemoryKillFtraceEventField, LowmemoryKillFtraceEventTable;
     one {

@@ -36,6 +36,7 @@ rt::writer! { LwisTracingMarkWriteFtraceEventWriter, "perfetto.protos.LwisTracin
     value value(i64) = 5 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LwisTracingMarkWriteFtraceEvent": LwisTracingMarkWriteFtraceEventReader, LwisTracingMarkWriteFtraceEventField, LwisTracingMarkWriteFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { MaliTracingMarkWriteFtraceEventWriter, "perfetto.protos.MaliTracin
     value value(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliTracingMarkWriteFtraceEvent": MaliTracingMarkWriteFtraceEventReader, MaliTracingMarkWriteFtraceEventField, MaliTracingMarkWriteFtraceEventTable;
     one {
@@ -82,6 +83,7 @@ rt::writer! { MaliMaliKCPUCQSSETFtraceEventWriter, "perfetto.protos.MaliMaliKCPU
     value kctx_tgid(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent": MaliMaliKCPUCQSSETFtraceEventReader, MaliMaliKCPUCQSSETFtraceEventField, MaliMaliKCPUCQSSETFtraceEventTable;
     one {
@@ -133,6 +135,7 @@ rt::writer! { MaliMaliKCPUCQSWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMa
     value kctx_tgid(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent": MaliMaliKCPUCQSWAITSTARTFtraceEventReader, MaliMaliKCPUCQSWAITSTARTFtraceEventField, MaliMaliKCPUCQSWAITSTARTFtraceEventTable;
     one {
@@ -184,6 +187,7 @@ rt::writer! { MaliMaliKCPUCQSWAITENDFtraceEventWriter, "perfetto.protos.MaliMali
     value kctx_tgid(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent": MaliMaliKCPUCQSWAITENDFtraceEventReader, MaliMaliKCPUCQSWAITENDFtraceEventField, MaliMaliKCPUCQSWAITENDFtraceEventTable;
     one {
@@ -235,6 +239,7 @@ rt::writer! { MaliMaliKCPUFENCESIGNALFtraceEventWriter, "perfetto.protos.MaliMal
     value id(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent": MaliMaliKCPUFENCESIGNALFtraceEventReader, MaliMaliKCPUFENCESIGNALFtraceEventField, MaliMaliKCPUFENCESIGNALFtraceEventTable;
     one {
@@ -286,6 +291,7 @@ rt::writer! { MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter, "perfetto.protos.Mali
     value id(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent": MaliMaliKCPUFENCEWAITSTARTFtraceEventReader, MaliMaliKCPUFENCEWAITSTARTFtraceEventField, MaliMaliKCPUFENCEWAITSTARTFtraceEventTable;
     one {
@@ -337,6 +343,7 @@ rt::writer! { MaliMaliKCPUFENCEWAITENDFtraceEventWriter, "perfetto.protos.MaliMa
     value id(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent": MaliMaliKCPUFENCEWAITENDFtraceEventReader, MaliMaliKCPUFENCEWAITENDFtraceEventField, MaliMaliKCPUFENCEWAITENDFtraceEventTable;
     one {
@@ -382,6 +389,7 @@ rt::writer! { MaliMaliCSFINTERRUPTSTARTFtraceEventWriter, "perfetto.protos.MaliM
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent": MaliMaliCSFINTERRUPTSTARTFtraceEventReader, MaliMaliCSFINTERRUPTSTARTFtraceEventField, MaliMaliCSFINTERRUPTSTARTFtraceEventTable;
     one {
@@ -423,6 +431,7 @@ rt::writer! { MaliMaliCSFINTERRUPTENDFtraceEventWriter, "perfetto.protos.MaliMal
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent": MaliMaliCSFINTERRUPTENDFtraceEventReader, MaliMaliCSFINTERRUPTENDFtraceEventField, MaliMaliCSFINTERRUPTENDFtraceEventTable;
     one {
@@ -464,6 +473,7 @@ rt::writer! { MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter, "perfe
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent": MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader, MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventField, MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventTable;
     one {
@@ -505,6 +515,7 @@ rt::writer! { MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter, "perfetto.proto
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent": MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader, MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventField, MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventTable;
     one {
@@ -546,6 +557,7 @@ rt::writer! { MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter, "perfetto.prot
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent": MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader, MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventField, MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventTable;
     one {
@@ -587,6 +599,7 @@ rt::writer! { MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter, "perfetto.protos.M
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent": MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader, MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventField, MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventTable;
     one {
@@ -628,6 +641,7 @@ rt::writer! { MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter, "perfetto.pr
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent": MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader, MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventField, MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventTable;
     one {
@@ -669,6 +683,7 @@ rt::writer! { MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter, "perfetto.protos
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent": MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader, MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventField, MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventTable;
     one {
@@ -710,6 +725,7 @@ rt::writer! { MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter, "perfetto.protos.
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent": MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader, MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventField, MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventTable;
     one {
@@ -751,6 +767,7 @@ rt::writer! { MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter, "perfetto.proto
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent": MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader, MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventField, MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventTable;
     one {
@@ -792,6 +809,7 @@ rt::writer! { MaliMaliPMMCUINSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPM
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent": MaliMaliPMMCUINSLEEPFtraceEventReader, MaliMaliPMMCUINSLEEPFtraceEventField, MaliMaliPMMCUINSLEEPFtraceEventTable;
     one {
@@ -833,6 +851,7 @@ rt::writer! { MaliMaliPMMCUOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUO
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent": MaliMaliPMMCUOFFFtraceEventReader, MaliMaliPMMCUOFFFtraceEventField, MaliMaliPMMCUOFFFtraceEventTable;
     one {
@@ -874,6 +893,7 @@ rt::writer! { MaliMaliPMMCUONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUON
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONFtraceEvent": MaliMaliPMMCUONFtraceEventReader, MaliMaliPMMCUONFtraceEventField, MaliMaliPMMCUONFtraceEventTable;
     one {
@@ -915,6 +935,7 @@ rt::writer! { MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter, "perfetto.prot
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent": MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader, MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventField, MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventTable;
     one {
@@ -956,6 +977,7 @@ rt::writer! { MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter, "perfetto.protos.Ma
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent": MaliMaliPMMCUONGLBREINITPENDFtraceEventReader, MaliMaliPMMCUONGLBREINITPENDFtraceEventField, MaliMaliPMMCUONGLBREINITPENDFtraceEventTable;
     one {
@@ -997,6 +1019,7 @@ rt::writer! { MaliMaliPMMCUONHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMM
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent": MaliMaliPMMCUONHALTFtraceEventReader, MaliMaliPMMCUONHALTFtraceEventField, MaliMaliPMMCUONHALTFtraceEventTable;
     one {
@@ -1038,6 +1061,7 @@ rt::writer! { MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter, "perfetto.protos.Mal
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent": MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader, MaliMaliPMMCUONHWCNTDISABLEFtraceEventField, MaliMaliPMMCUONHWCNTDISABLEFtraceEventTable;
     one {
@@ -1079,6 +1103,7 @@ rt::writer! { MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter, "perfetto.protos.Mali
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent": MaliMaliPMMCUONHWCNTENABLEFtraceEventReader, MaliMaliPMMCUONHWCNTENABLEFtraceEventField, MaliMaliPMMCUONHWCNTENABLEFtraceEventTable;
     one {
@@ -1120,6 +1145,7 @@ rt::writer! { MaliMaliPMMCUONPENDHALTFtraceEventWriter, "perfetto.protos.MaliMal
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent": MaliMaliPMMCUONPENDHALTFtraceEventReader, MaliMaliPMMCUONPENDHALTFtraceEventField, MaliMaliPMMCUONPENDHALTFtraceEventTable;
     one {
@@ -1161,6 +1187,7 @@ rt::writer! { MaliMaliPMMCUONPENDSLEEPFtraceEventWriter, "perfetto.protos.MaliMa
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent": MaliMaliPMMCUONPENDSLEEPFtraceEventReader, MaliMaliPMMCUONPENDSLEEPFtraceEventField, MaliMaliPMMCUONPENDSLEEPFtraceEventTable;
     one {
@@ -1202,6 +1229,7 @@ rt::writer! { MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter, "perfetto.protos.Ma
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent": MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader, MaliMaliPMMCUONSLEEPINITIATEFtraceEventField, MaliMaliPMMCUONSLEEPINITIATEFtraceEventTable;
     one {
@@ -1243,6 +1271,7 @@ rt::writer! { MaliMaliPMMCUPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPM
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent": MaliMaliPMMCUPENDOFFFtraceEventReader, MaliMaliPMMCUPENDOFFFtraceEventField, MaliMaliPMMCUPENDOFFFtraceEventTable;
     one {
@@ -1284,6 +1313,7 @@ rt::writer! { MaliMaliPMMCUPENDONRELOADFtraceEventWriter, "perfetto.protos.MaliM
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent": MaliMaliPMMCUPENDONRELOADFtraceEventReader, MaliMaliPMMCUPENDONRELOADFtraceEventField, MaliMaliPMMCUPENDONRELOADFtraceEventTable;
     one {
@@ -1325,6 +1355,7 @@ rt::writer! { MaliMaliPMMCUPOWERDOWNFtraceEventWriter, "perfetto.protos.MaliMali
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent": MaliMaliPMMCUPOWERDOWNFtraceEventReader, MaliMaliPMMCUPOWERDOWNFtraceEventField, MaliMaliPMMCUPOWERDOWNFtraceEventTable;
     one {
@@ -1366,6 +1397,7 @@ rt::writer! { MaliMaliPMMCURESETWAITFtraceEventWriter, "perfetto.protos.MaliMali
     value info_val(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent": MaliMaliPMMCURESETWAITFtraceEventReader, MaliMaliPMMCURESETWAITFtraceEventField, MaliMaliPMMCURESETWAITFtraceEventTable;
     one {
@@ -1407,6 +1439,7 @@ rt::writer! { MaliGpuPowerStateFtraceEventWriter, "perfetto.protos.MaliGpuPowerS
     value to_state(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MaliGpuPowerStateFtraceEvent": MaliGpuPowerStateFtraceEventReader, MaliGpuPowerStateFtraceEventField, MaliGpuPowerStateFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { MdpCmdKickoffFtraceEventWriter, "perfetto.protos.MdpCmdKickoffFtra
     value kickoff_cnt(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCmdKickoffFtraceEvent": MdpCmdKickoffFtraceEventReader, MdpCmdKickoffFtraceEventField, MdpCmdKickoffFtraceEventTable;
     one {
@@ -69,6 +70,7 @@ rt::writer! { MdpCommitFtraceEventWriter, "perfetto.protos.MdpCommitFtraceEvent"
     value bandwidth(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCommitFtraceEvent": MdpCommitFtraceEventReader, MdpCommitFtraceEventField, MdpCommitFtraceEventTable;
     one {
@@ -115,6 +117,7 @@ rt::writer! { MdpPerfSetOtFtraceEventWriter, "perfetto.protos.MdpPerfSetOtFtrace
     value is_vbif_rt(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpPerfSetOtFtraceEvent": MdpPerfSetOtFtraceEventReader, MdpPerfSetOtFtraceEventField, MdpPerfSetOtFtraceEventTable;
     one {
@@ -197,6 +200,7 @@ rt::writer! { MdpSsppChangeFtraceEventWriter, "perfetto.protos.MdpSsppChangeFtra
     value dst_h(u32) = 16 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpSsppChangeFtraceEvent": MdpSsppChangeFtraceEventReader, MdpSsppChangeFtraceEventField, MdpSsppChangeFtraceEventTable;
     one {
@@ -264,6 +268,7 @@ rt::writer! { TracingMarkWriteFtraceEventWriter, "perfetto.protos.TracingMarkWri
     value trace_begin(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingMarkWriteFtraceEvent": TracingMarkWriteFtraceEventReader, TracingMarkWriteFtraceEventField, TracingMarkWriteFtraceEventTable;
     one {
@@ -308,6 +313,7 @@ rt::writer! { MdpCmdPingpongDoneFtraceEventWriter, "perfetto.protos.MdpCmdPingpo
     value koff_cnt(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCmdPingpongDoneFtraceEvent": MdpCmdPingpongDoneFtraceEventReader, MdpCmdPingpongDoneFtraceEventField, MdpCmdPingpongDoneFtraceEventTable;
     one {
@@ -366,6 +372,7 @@ rt::writer! { MdpCompareBwFtraceEventWriter, "perfetto.protos.MdpCompareBwFtrace
     value update_bw(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCompareBwFtraceEvent": MdpCompareBwFtraceEventReader, MdpCompareBwFtraceEventField, MdpCompareBwFtraceEventTable;
     one {
@@ -423,6 +430,7 @@ rt::writer! { MdpPerfSetPanicLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetP
     value robust_lut(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpPerfSetPanicLutsFtraceEvent": MdpPerfSetPanicLutsFtraceEventReader, MdpPerfSetPanicLutsFtraceEventField, MdpPerfSetPanicLutsFtraceEventTable;
     one {
@@ -507,6 +515,7 @@ rt::writer! { MdpSsppSetFtraceEventWriter, "perfetto.protos.MdpSsppSetFtraceEven
     value dst_h(u32) = 16 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpSsppSetFtraceEvent": MdpSsppSetFtraceEventReader, MdpSsppSetFtraceEventField, MdpSsppSetFtraceEventTable;
     one {
@@ -571,6 +580,7 @@ rt::writer! { MdpCmdReadptrDoneFtraceEventWriter, "perfetto.protos.MdpCmdReadptr
     value koff_cnt(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCmdReadptrDoneFtraceEvent": MdpCmdReadptrDoneFtraceEventReader, MdpCmdReadptrDoneFtraceEventField, MdpCmdReadptrDoneFtraceEventTable;
     one {
@@ -610,6 +620,7 @@ rt::writer! { MdpMisrCrcFtraceEventWriter, "perfetto.protos.MdpMisrCrcFtraceEven
     value crc(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpMisrCrcFtraceEvent": MdpMisrCrcFtraceEventReader, MdpMisrCrcFtraceEventField, MdpMisrCrcFtraceEventTable;
     one {
@@ -663,6 +674,7 @@ rt::writer! { MdpPerfSetQosLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetQos
     value linear(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpPerfSetQosLutsFtraceEvent": MdpPerfSetQosLutsFtraceEventReader, MdpPerfSetQosLutsFtraceEventField, MdpPerfSetQosLutsFtraceEventTable;
     one {
@@ -712,6 +724,7 @@ rt::writer! { MdpTraceCounterFtraceEventWriter, "perfetto.protos.MdpTraceCounter
     value value(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpTraceCounterFtraceEvent": MdpTraceCounterFtraceEventReader, MdpTraceCounterFtraceEventField, MdpTraceCounterFtraceEventTable;
     one {
@@ -747,6 +760,7 @@ rt::writer! { MdpCmdReleaseBwFtraceEventWriter, "perfetto.protos.MdpCmdReleaseBw
     value ctl_num(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCmdReleaseBwFtraceEvent": MdpCmdReleaseBwFtraceEventReader, MdpCmdReleaseBwFtraceEventField, MdpCmdReleaseBwFtraceEventTable;
     one {
@@ -779,6 +793,7 @@ rt::writer! { MdpMixerUpdateFtraceEventWriter, "perfetto.protos.MdpMixerUpdateFt
     value mixer_num(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpMixerUpdateFtraceEvent": MdpMixerUpdateFtraceEventReader, MdpMixerUpdateFtraceEventField, MdpMixerUpdateFtraceEventTable;
     one {
@@ -832,6 +847,7 @@ rt::writer! { MdpPerfSetWmLevelsFtraceEventWriter, "perfetto.protos.MdpPerfSetWm
     value mb_size(u32) = 8 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpPerfSetWmLevelsFtraceEvent": MdpPerfSetWmLevelsFtraceEventReader, MdpPerfSetWmLevelsFtraceEventField, MdpPerfSetWmLevelsFtraceEventTable;
     one {
@@ -880,6 +896,7 @@ rt::writer! { MdpVideoUnderrunDoneFtraceEventWriter, "perfetto.protos.MdpVideoUn
     value underrun_cnt(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpVideoUnderrunDoneFtraceEvent": MdpVideoUnderrunDoneFtraceEventReader, MdpVideoUnderrunDoneFtraceEventField, MdpVideoUnderrunDoneFtraceEventTable;
     one {
@@ -916,6 +933,7 @@ rt::writer! { MdpCmdWaitPingpongFtraceEventWriter, "perfetto.protos.MdpCmdWaitPi
     value kickoff_cnt(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpCmdWaitPingpongFtraceEvent": MdpCmdWaitPingpongFtraceEventReader, MdpCmdWaitPingpongFtraceEventField, MdpCmdWaitPingpongFtraceEventTable;
     one {
@@ -976,6 +994,7 @@ rt::writer! { MdpPerfPrefillCalcFtraceEventWriter, "perfetto.protos.MdpPerfPrefi
     value prefill_bytes(u32) = 10 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpPerfPrefillCalcFtraceEvent": MdpPerfPrefillCalcFtraceEventReader, MdpPerfPrefillCalcFtraceEventField, MdpPerfPrefillCalcFtraceEventTable;
     one {
@@ -1031,6 +1050,7 @@ rt::writer! { MdpPerfUpdateBusFtraceEventWriter, "perfetto.protos.MdpPerfUpdateB
     value ib_quota(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MdpPerfUpdateBusFtraceEvent": MdpPerfUpdateBusFtraceEventReader, MdpPerfUpdateBusFtraceEventField, MdpPerfUpdateBusFtraceEventTable;
     one {
@@ -1066,6 +1086,7 @@ rt::writer! { RotatorBwAoAsContextFtraceEventWriter, "perfetto.protos.RotatorBwA
     value state(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RotatorBwAoAsContextFtraceEvent": RotatorBwAoAsContextFtraceEventReader, RotatorBwAoAsContextFtraceEventField, RotatorBwAoAsContextFtraceEventTable;
     one {

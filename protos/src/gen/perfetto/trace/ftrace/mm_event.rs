@@ -33,6 +33,7 @@ rt::writer! { MmEventRecordFtraceEventWriter, "perfetto.protos.MmEventRecordFtra
     value r#type(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmEventRecordFtraceEvent": MmEventRecordFtraceEventReader, MmEventRecordFtraceEventField, MmEventRecordFtraceEventTable;
     one {

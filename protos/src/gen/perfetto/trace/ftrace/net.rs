@@ -30,6 +30,7 @@ rt::writer! { NetifReceiveSkbFtraceEventWriter, "perfetto.protos.NetifReceiveSkb
     value skbaddr(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NetifReceiveSkbFtraceEvent": NetifReceiveSkbFtraceEventReader, NetifReceiveSkbFtraceEventField, NetifReceiveSkbFtraceEventTable;
     one {
@@ -74,6 +75,7 @@ rt::writer! { NetDevXmitFtraceEventWriter, "perfetto.protos.NetDevXmitFtraceEven
     value skbaddr(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NetDevXmitFtraceEvent": NetDevXmitFtraceEventReader, NetDevXmitFtraceEventField, NetDevXmitFtraceEventTable;
     one {
@@ -165,6 +167,7 @@ rt::writer! { NapiGroReceiveEntryFtraceEventWriter, "perfetto.protos.NapiGroRece
     value vlan_tci(u32) = 19 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NapiGroReceiveEntryFtraceEvent": NapiGroReceiveEntryFtraceEventReader, NapiGroReceiveEntryFtraceEventField, NapiGroReceiveEntryFtraceEventTable;
     one {
@@ -232,6 +235,7 @@ rt::writer! { NapiGroReceiveExitFtraceEventWriter, "perfetto.protos.NapiGroRecei
     value ret(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.NapiGroReceiveExitFtraceEvent": NapiGroReceiveExitFtraceEventReader, NapiGroReceiveExitFtraceEventField, NapiGroReceiveExitFtraceEventTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { OomScoreAdjUpdateFtraceEventWriter, "perfetto.protos.OomScoreAdjUp
     value pid(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.OomScoreAdjUpdateFtraceEvent": OomScoreAdjUpdateFtraceEventReader, OomScoreAdjUpdateFtraceEventField, OomScoreAdjUpdateFtraceEventTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { MarkVictimFtraceEventWriter, "perfetto.protos.MarkVictimFtraceEven
     value pid(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MarkVictimFtraceEvent": MarkVictimFtraceEventReader, MarkVictimFtraceEventField, MarkVictimFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { DsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DsiCmdFifoStat
     value payload(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DsiCmdFifoStatusFtraceEvent": DsiCmdFifoStatusFtraceEventReader, DsiCmdFifoStatusFtraceEventField, DsiCmdFifoStatusFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { DsiRxFtraceEventWriter, "perfetto.protos.DsiRxFtraceEvent";
     bytes rx_buf = 3, rx_buf_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DsiRxFtraceEvent": DsiRxFtraceEventReader, DsiRxFtraceEventField, DsiRxFtraceEventTable;
     one {
@@ -102,6 +104,7 @@ rt::writer! { DsiTxFtraceEventWriter, "perfetto.protos.DsiTxFtraceEvent";
     bytes tx_buf = 4, tx_buf_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DsiTxFtraceEvent": DsiTxFtraceEventReader, DsiTxFtraceEventField, DsiTxFtraceEventTable;
     one {
@@ -152,6 +155,7 @@ rt::writer! { PanelWriteGenericFtraceEventWriter, "perfetto.protos.PanelWriteGen
     value value(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PanelWriteGenericFtraceEvent": PanelWriteGenericFtraceEventReader, PanelWriteGenericFtraceEventField, PanelWriteGenericFtraceEventTable;
     one {
@@ -196,6 +200,7 @@ rt::writer! { GramCollisionFtraceEventWriter, "perfetto.protos.GramCollisionFtra
     value collision_cnt(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GramCollisionFtraceEvent": GramCollisionFtraceEventReader, GramCollisionFtraceEventField, GramCollisionFtraceEventTable;
     one {
@@ -256,6 +261,7 @@ rt::writer! { PanelSettingsFullFtraceEventWriter, "perfetto.protos.PanelSettings
     value te_freq(u32) = 10 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PanelSettingsFullFtraceEvent": PanelSettingsFullFtraceEventReader, PanelSettingsFullFtraceEventField, PanelSettingsFullFtraceEventTable;
     one {
@@ -317,6 +323,7 @@ rt::writer! { PanelSettingsLiteFtraceEventWriter, "perfetto.protos.PanelSettings
     value te_freq(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PanelSettingsLiteFtraceEvent": PanelSettingsLiteFtraceEventReader, PanelSettingsLiteFtraceEventField, PanelSettingsLiteFtraceEventTable;
     one {

@@ -91,6 +91,7 @@ rt::writer! { SchedSwitchWithCtrsFtraceEventWriter, "perfetto.protos.SchedSwitch
     value amu2(u64) = 23 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedSwitchWithCtrsFtraceEvent": SchedSwitchWithCtrsFtraceEventReader, SchedSwitchWithCtrsFtraceEventField, SchedSwitchWithCtrsFtraceEventTable;
     one {

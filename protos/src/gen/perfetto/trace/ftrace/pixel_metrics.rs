@@ -30,6 +30,7 @@ rt::writer! { LongIrqFtraceEventWriter, "perfetto.protos.LongIrqFtraceEvent";
     value count(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LongIrqFtraceEvent": LongIrqFtraceEventReader, LongIrqFtraceEventField, LongIrqFtraceEventTable;
     one {
@@ -71,6 +72,7 @@ rt::writer! { LongSoftirqFtraceEventWriter, "perfetto.protos.LongSoftirqFtraceEv
     value count(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LongSoftirqFtraceEvent": LongSoftirqFtraceEventReader, LongSoftirqFtraceEventField, LongSoftirqFtraceEventTable;
     one {

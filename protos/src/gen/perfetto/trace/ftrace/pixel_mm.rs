@@ -24,6 +24,7 @@ rt::writer! { PixelMmKswapdWakeFtraceEventWriter, "perfetto.protos.PixelMmKswapd
     value whatever(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PixelMmKswapdWakeFtraceEvent": PixelMmKswapdWakeFtraceEventReader, PixelMmKswapdWakeFtraceEventField, PixelMmKswapdWakeFtraceEventTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { PixelMmKswapdDoneFtraceEventWriter, "perfetto.protos.PixelMmKswapd
     value duration_ns(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PixelMmKswapdDoneFtraceEvent": PixelMmKswapdDoneFtraceEventReader, PixelMmKswapdDoneFtraceEventField, PixelMmKswapdDoneFtraceEventTable;
     one {

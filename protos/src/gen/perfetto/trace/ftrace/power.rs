@@ -27,6 +27,7 @@ rt::writer! { CpuFrequencyFtraceEventWriter, "perfetto.protos.CpuFrequencyFtrace
     value cpu_id(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuFrequencyFtraceEvent": CpuFrequencyFtraceEventReader, CpuFrequencyFtraceEventField, CpuFrequencyFtraceEventTable;
     one {
@@ -66,6 +67,7 @@ rt::writer! { CpuFrequencyLimitsFtraceEventWriter, "perfetto.protos.CpuFrequency
     value cpu_id(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuFrequencyLimitsFtraceEvent": CpuFrequencyLimitsFtraceEventReader, CpuFrequencyLimitsFtraceEventField, CpuFrequencyLimitsFtraceEventTable;
     one {
@@ -104,6 +106,7 @@ rt::writer! { CpuIdleFtraceEventWriter, "perfetto.protos.CpuIdleFtraceEvent";
     value cpu_id(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuIdleFtraceEvent": CpuIdleFtraceEventReader, CpuIdleFtraceEventField, CpuIdleFtraceEventTable;
     one {
@@ -143,6 +146,7 @@ rt::writer! { ClockEnableFtraceEventWriter, "perfetto.protos.ClockEnableFtraceEv
     value cpu_id(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClockEnableFtraceEvent": ClockEnableFtraceEventReader, ClockEnableFtraceEventField, ClockEnableFtraceEventTable;
     one {
@@ -184,6 +188,7 @@ rt::writer! { ClockDisableFtraceEventWriter, "perfetto.protos.ClockDisableFtrace
     value cpu_id(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClockDisableFtraceEvent": ClockDisableFtraceEventReader, ClockDisableFtraceEventField, ClockDisableFtraceEventTable;
     one {
@@ -225,6 +230,7 @@ rt::writer! { ClockSetRateFtraceEventWriter, "perfetto.protos.ClockSetRateFtrace
     value cpu_id(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ClockSetRateFtraceEvent": ClockSetRateFtraceEventReader, ClockSetRateFtraceEventField, ClockSetRateFtraceEventTable;
     one {
@@ -266,6 +272,7 @@ rt::writer! { SuspendResumeFtraceEventWriter, "perfetto.protos.SuspendResumeFtra
     value start(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SuspendResumeFtraceEvent": SuspendResumeFtraceEventReader, SuspendResumeFtraceEventField, SuspendResumeFtraceEventTable;
     one {
@@ -304,6 +311,7 @@ rt::writer! { GpuFrequencyFtraceEventWriter, "perfetto.protos.GpuFrequencyFtrace
     value state(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuFrequencyFtraceEvent": GpuFrequencyFtraceEventReader, GpuFrequencyFtraceEventField, GpuFrequencyFtraceEventTable;
     one {
@@ -340,6 +348,7 @@ rt::writer! { WakeupSourceActivateFtraceEventWriter, "perfetto.protos.WakeupSour
     value state(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WakeupSourceActivateFtraceEvent": WakeupSourceActivateFtraceEventReader, WakeupSourceActivateFtraceEventField, WakeupSourceActivateFtraceEventTable;
     one {
@@ -376,6 +385,7 @@ rt::writer! { WakeupSourceDeactivateFtraceEventWriter, "perfetto.protos.WakeupSo
     value state(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WakeupSourceDeactivateFtraceEvent": WakeupSourceDeactivateFtraceEventReader, WakeupSourceDeactivateFtraceEventField, WakeupSourceDeactivateFtraceEventTable;
     one {
@@ -421,6 +431,7 @@ rt::writer! { GpuWorkPeriodFtraceEventWriter, "perfetto.protos.GpuWorkPeriodFtra
     value total_active_duration_ns(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuWorkPeriodFtraceEvent": GpuWorkPeriodFtraceEventReader, GpuWorkPeriodFtraceEventField, GpuWorkPeriodFtraceEventTable;
     one {
@@ -472,6 +483,7 @@ rt::writer! { DevicePmCallbackStartFtraceEventWriter, "perfetto.protos.DevicePmC
     value event(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DevicePmCallbackStartFtraceEvent": DevicePmCallbackStartFtraceEventReader, DevicePmCallbackStartFtraceEventField, DevicePmCallbackStartFtraceEventTable;
     one {
@@ -517,6 +529,7 @@ rt::writer! { DevicePmCallbackEndFtraceEventWriter, "perfetto.protos.DevicePmCal
     value error(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DevicePmCallbackEndFtraceEvent": DevicePmCallbackEndFtraceEventReader, DevicePmCallbackEndFtraceEventField, DevicePmCallbackEndFtraceEventTable;
     one {
@@ -555,6 +568,7 @@ rt::writer! { GpuPowerStateFtraceEventWriter, "perfetto.protos.GpuPowerStateFtra
     value new_state(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuPowerStateFtraceEvent": GpuPowerStateFtraceEventReader, GpuPowerStateFtraceEventField, GpuPowerStateFtraceEventTable;
     one {
@@ -594,6 +608,7 @@ rt::writer! { PsciDomainIdleExitFtraceEventWriter, "perfetto.protos.PsciDomainId
     value s2idle(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PsciDomainIdleExitFtraceEvent": PsciDomainIdleExitFtraceEventReader, PsciDomainIdleExitFtraceEventField, PsciDomainIdleExitFtraceEventTable;
     one {
@@ -635,6 +650,7 @@ rt::writer! { PsciDomainIdleEnterFtraceEventWriter, "perfetto.protos.PsciDomainI
     value s2idle(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PsciDomainIdleEnterFtraceEvent": PsciDomainIdleEnterFtraceEventReader, PsciDomainIdleEnterFtraceEventField, PsciDomainIdleEnterFtraceEventTable;
     one {

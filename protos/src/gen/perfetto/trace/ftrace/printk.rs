@@ -24,6 +24,7 @@ rt::writer! { ConsoleFtraceEventWriter, "perfetto.protos.ConsoleFtraceEvent";
     value msg(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ConsoleFtraceEvent": ConsoleFtraceEventReader, ConsoleFtraceEventField, ConsoleFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { SysEnterFtraceEventWriter, "perfetto.protos.SysEnterFtraceEvent";
     value args(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysEnterFtraceEvent": SysEnterFtraceEventReader, SysEnterFtraceEventField, SysEnterFtraceEventTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { SysExitFtraceEventWriter, "perfetto.protos.SysExitFtraceEvent";
     value ret(i64) = 2 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysExitFtraceEvent": SysExitFtraceEventReader, SysExitFtraceEventField, SysExitFtraceEventTable;
     one {

@@ -24,6 +24,7 @@ rt::writer! { RegulatorDisableFtraceEventWriter, "perfetto.protos.RegulatorDisab
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorDisableFtraceEvent": RegulatorDisableFtraceEventReader, RegulatorDisableFtraceEventField, RegulatorDisableFtraceEventTable;
     one {
@@ -56,6 +57,7 @@ rt::writer! { RegulatorDisableCompleteFtraceEventWriter, "perfetto.protos.Regula
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorDisableCompleteFtraceEvent": RegulatorDisableCompleteFtraceEventReader, RegulatorDisableCompleteFtraceEventField, RegulatorDisableCompleteFtraceEventTable;
     one {
@@ -88,6 +90,7 @@ rt::writer! { RegulatorEnableFtraceEventWriter, "perfetto.protos.RegulatorEnable
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorEnableFtraceEvent": RegulatorEnableFtraceEventReader, RegulatorEnableFtraceEventField, RegulatorEnableFtraceEventTable;
     one {
@@ -120,6 +123,7 @@ rt::writer! { RegulatorEnableCompleteFtraceEventWriter, "perfetto.protos.Regulat
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorEnableCompleteFtraceEvent": RegulatorEnableCompleteFtraceEventReader, RegulatorEnableCompleteFtraceEventField, RegulatorEnableCompleteFtraceEventTable;
     one {
@@ -152,6 +156,7 @@ rt::writer! { RegulatorEnableDelayFtraceEventWriter, "perfetto.protos.RegulatorE
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorEnableDelayFtraceEvent": RegulatorEnableDelayFtraceEventReader, RegulatorEnableDelayFtraceEventField, RegulatorEnableDelayFtraceEventTable;
     one {
@@ -190,6 +195,7 @@ rt::writer! { RegulatorSetVoltageFtraceEventWriter, "perfetto.protos.RegulatorSe
     value max(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorSetVoltageFtraceEvent": RegulatorSetVoltageFtraceEventReader, RegulatorSetVoltageFtraceEventField, RegulatorSetVoltageFtraceEventTable;
     one {
@@ -228,6 +234,7 @@ rt::writer! { RegulatorSetVoltageCompleteFtraceEventWriter, "perfetto.protos.Reg
     value val(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent": RegulatorSetVoltageCompleteFtraceEventReader, RegulatorSetVoltageCompleteFtraceEventField, RegulatorSetVoltageCompleteFtraceEventTable;
     one {

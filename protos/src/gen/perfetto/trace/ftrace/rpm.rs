@@ -27,6 +27,7 @@ rt::writer! { RpmStatusFtraceEventWriter, "perfetto.protos.RpmStatusFtraceEvent"
     value status(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RpmStatusFtraceEvent": RpmStatusFtraceEventReader, RpmStatusFtraceEventField, RpmStatusFtraceEventTable;
     one {

@@ -36,6 +36,7 @@ rt::writer! { SamsungTracingMarkWriteFtraceEventWriter, "perfetto.protos.Samsung
     value value(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SamsungTracingMarkWriteFtraceEvent": SamsungTracingMarkWriteFtraceEventReader, SamsungTracingMarkWriteFtraceEventField, SamsungTracingMarkWriteFtraceEventTable;
     one {

@@ -42,6 +42,7 @@ rt::writer! { SchedSwitchFtraceEventWriter, "perfetto.protos.SchedSwitchFtraceEv
     value next_prio(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedSwitchFtraceEvent": SchedSwitchFtraceEventReader, SchedSwitchFtraceEventField, SchedSwitchFtraceEventTable;
     one {
@@ -97,6 +98,7 @@ rt::writer! { SchedWakeupFtraceEventWriter, "perfetto.protos.SchedWakeupFtraceEv
     value target_cpu(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedWakeupFtraceEvent": SchedWakeupFtraceEventReader, SchedWakeupFtraceEventField, SchedWakeupFtraceEventTable;
     one {
@@ -142,6 +144,7 @@ rt::writer! { SchedBlockedReasonFtraceEventWriter, "perfetto.protos.SchedBlocked
     value io_wait(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedBlockedReasonFtraceEvent": SchedBlockedReasonFtraceEventReader, SchedBlockedReasonFtraceEventField, SchedBlockedReasonFtraceEventTable;
     one {
@@ -183,6 +186,7 @@ rt::writer! { SchedCpuHotplugFtraceEventWriter, "perfetto.protos.SchedCpuHotplug
     value status(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedCpuHotplugFtraceEvent": SchedCpuHotplugFtraceEventReader, SchedCpuHotplugFtraceEventField, SchedCpuHotplugFtraceEventTable;
     one {
@@ -230,6 +234,7 @@ rt::writer! { SchedWakingFtraceEventWriter, "perfetto.protos.SchedWakingFtraceEv
     value target_cpu(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedWakingFtraceEvent": SchedWakingFtraceEventReader, SchedWakingFtraceEventField, SchedWakingFtraceEventTable;
     one {
@@ -281,6 +286,7 @@ rt::writer! { SchedWakeupNewFtraceEventWriter, "perfetto.protos.SchedWakeupNewFt
     value target_cpu(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedWakeupNewFtraceEvent": SchedWakeupNewFtraceEventReader, SchedWakeupNewFtraceEventField, SchedWakeupNewFtraceEventTable;
     one {
@@ -326,6 +332,7 @@ rt::writer! { SchedProcessExecFtraceEventWriter, "perfetto.protos.SchedProcessEx
     value old_pid(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedProcessExecFtraceEvent": SchedProcessExecFtraceEventReader, SchedProcessExecFtraceEventField, SchedProcessExecFtraceEventTable;
     one {
@@ -370,6 +377,7 @@ rt::writer! { SchedProcessExitFtraceEventWriter, "perfetto.protos.SchedProcessEx
     value prio(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedProcessExitFtraceEvent": SchedProcessExitFtraceEventReader, SchedProcessExitFtraceEventField, SchedProcessExitFtraceEventTable;
     one {
@@ -416,6 +424,7 @@ rt::writer! { SchedProcessForkFtraceEventWriter, "perfetto.protos.SchedProcessFo
     value child_pid(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedProcessForkFtraceEvent": SchedProcessForkFtraceEventReader, SchedProcessForkFtraceEventField, SchedProcessForkFtraceEventTable;
     one {
@@ -459,6 +468,7 @@ rt::writer! { SchedProcessFreeFtraceEventWriter, "perfetto.protos.SchedProcessFr
     value prio(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedProcessFreeFtraceEvent": SchedProcessFreeFtraceEventReader, SchedProcessFreeFtraceEventField, SchedProcessFreeFtraceEventTable;
     one {
@@ -497,6 +507,7 @@ rt::writer! { SchedProcessHangFtraceEventWriter, "perfetto.protos.SchedProcessHa
     value pid(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedProcessHangFtraceEvent": SchedProcessHangFtraceEventReader, SchedProcessHangFtraceEventField, SchedProcessHangFtraceEventTable;
     one {
@@ -536,6 +547,7 @@ rt::writer! { SchedProcessWaitFtraceEventWriter, "perfetto.protos.SchedProcessWa
     value prio(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedProcessWaitFtraceEvent": SchedProcessWaitFtraceEventReader, SchedProcessWaitFtraceEventField, SchedProcessWaitFtraceEventTable;
     one {
@@ -580,6 +592,7 @@ rt::writer! { SchedPiSetprioFtraceEventWriter, "perfetto.protos.SchedPiSetprioFt
     value pid(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedPiSetprioFtraceEvent": SchedPiSetprioFtraceEventReader, SchedPiSetprioFtraceEventField, SchedPiSetprioFtraceEventTable;
     one {
@@ -659,6 +672,7 @@ rt::writer! { SchedCpuUtilCfsFtraceEventWriter, "perfetto.protos.SchedCpuUtilCfs
     value wake_util(u64) = 15 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedCpuUtilCfsFtraceEvent": SchedCpuUtilCfsFtraceEventReader, SchedCpuUtilCfsFtraceEventField, SchedCpuUtilCfsFtraceEventTable;
     one {
@@ -736,6 +750,7 @@ rt::writer! { SchedMigrateTaskFtraceEventWriter, "perfetto.protos.SchedMigrateTa
     value load(u32) = 7 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedMigrateTaskFtraceEvent": SchedMigrateTaskFtraceEventReader, SchedMigrateTaskFtraceEventField, SchedMigrateTaskFtraceEventTable;
     one {
@@ -791,6 +806,7 @@ rt::writer! { SchedWakeupTaskAttrFtraceEventWriter, "perfetto.protos.SchedWakeup
     value vruntime(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedWakeupTaskAttrFtraceEvent": SchedWakeupTaskAttrFtraceEventReader, SchedWakeupTaskAttrFtraceEventField, SchedWakeupTaskAttrFtraceEventTable;
     one {
@@ -839,6 +855,7 @@ rt::writer! { SchedGroupTrackerFtraceEventWriter, "perfetto.protos.SchedGroupTra
     value group_num(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SchedGroupTrackerFtraceEvent": SchedGroupTrackerFtraceEventReader, SchedGroupTrackerFtraceEventField, SchedGroupTrackerFtraceEventTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { ScmCallStartFtraceEventWriter, "perfetto.protos.ScmCallStartFtrace
     value x5(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ScmCallStartFtraceEvent": ScmCallStartFtraceEventReader, ScmCallStartFtraceEventField, ScmCallStartFtraceEventTable;
     one {
@@ -62,6 +63,7 @@ rt::owned! { ScmCallEndFtraceEvent;
 rt::writer! { ScmCallEndFtraceEventWriter, "perfetto.protos.ScmCallEndFtraceEvent";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ScmCallEndFtraceEvent": ScmCallEndFtraceEventReader, ScmCallEndFtraceEventField, ScmCallEndFtraceEventTable;
 }

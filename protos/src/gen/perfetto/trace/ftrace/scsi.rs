@@ -60,6 +60,7 @@ rt::writer! { ScsiDispatchCmdErrorFtraceEventWriter, "perfetto.protos.ScsiDispat
     bytes cmnd = 14, cmnd_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ScsiDispatchCmdErrorFtraceEvent": ScsiDispatchCmdErrorFtraceEventReader, ScsiDispatchCmdErrorFtraceEventField, ScsiDispatchCmdErrorFtraceEventTable;
     one {
@@ -160,6 +161,7 @@ rt::writer! { ScsiDispatchCmdTimeoutFtraceEventWriter, "perfetto.protos.ScsiDisp
     bytes cmnd = 17, cmnd_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent": ScsiDispatchCmdTimeoutFtraceEventReader, ScsiDispatchCmdTimeoutFtraceEventField, ScsiDispatchCmdTimeoutFtraceEventTable;
     one {
@@ -221,6 +223,7 @@ rt::writer! { ScsiEhWakeupFtraceEventWriter, "perfetto.protos.ScsiEhWakeupFtrace
     value host_no(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ScsiEhWakeupFtraceEvent": ScsiEhWakeupFtraceEventReader, ScsiEhWakeupFtraceEventField, ScsiEhWakeupFtraceEventTable;
     one {

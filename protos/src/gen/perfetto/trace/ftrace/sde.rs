@@ -36,6 +36,7 @@ rt::writer! { SdeTracingMarkWriteFtraceEventWriter, "perfetto.protos.SdeTracingM
     value trace_begin(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SdeTracingMarkWriteFtraceEvent": SdeTracingMarkWriteFtraceEventReader, SdeTracingMarkWriteFtraceEventField, SdeTracingMarkWriteFtraceEventTable;
     one {
@@ -126,6 +127,7 @@ rt::writer! { SdeSdeEvtlogFtraceEventWriter, "perfetto.protos.SdeSdeEvtlogFtrace
     value d14(u32) = 18 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SdeSdeEvtlogFtraceEvent": SdeSdeEvtlogFtraceEventReader, SdeSdeEvtlogFtraceEventField, SdeSdeEvtlogFtraceEventTable;
     one {
@@ -212,6 +214,7 @@ rt::writer! { SdeSdePerfCalcCrtcFtraceEventWriter, "perfetto.protos.SdeSdePerfCa
     value ib_mnoc(u64) = 8 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent": SdeSdePerfCalcCrtcFtraceEventReader, SdeSdePerfCalcCrtcFtraceEventField, SdeSdePerfCalcCrtcFtraceEventTable;
     one {
@@ -290,6 +293,7 @@ rt::writer! { SdeSdePerfCrtcUpdateFtraceEventWriter, "perfetto.protos.SdeSdePerf
     value update_clk(u32) = 12 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent": SdeSdePerfCrtcUpdateFtraceEventReader, SdeSdePerfCrtcUpdateFtraceEventField, SdeSdePerfCrtcUpdateFtraceEventTable;
     one {
@@ -358,6 +362,7 @@ rt::writer! { SdeSdePerfSetQosLutsFtraceEventWriter, "perfetto.protos.SdeSdePerf
     value rt(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent": SdeSdePerfSetQosLutsFtraceEventReader, SdeSdePerfSetQosLutsFtraceEventField, SdeSdePerfSetQosLutsFtraceEventTable;
     one {
@@ -408,6 +413,7 @@ rt::writer! { SdeSdePerfUpdateBusFtraceEventWriter, "perfetto.protos.SdeSdePerfU
     value ib_quota(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SdeSdePerfUpdateBusFtraceEvent": SdeSdePerfUpdateBusFtraceEventReader, SdeSdePerfUpdateBusFtraceEventField, SdeSdePerfUpdateBusFtraceEventTable;
     one {

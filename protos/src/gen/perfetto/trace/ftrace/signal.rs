@@ -30,6 +30,7 @@ rt::writer! { SignalDeliverFtraceEventWriter, "perfetto.protos.SignalDeliverFtra
     value sig(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SignalDeliverFtraceEvent": SignalDeliverFtraceEventReader, SignalDeliverFtraceEventField, SignalDeliverFtraceEventTable;
     one {
@@ -80,6 +81,7 @@ rt::writer! { SignalGenerateFtraceEventWriter, "perfetto.protos.SignalGenerateFt
     value sig(i32) = 6 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SignalGenerateFtraceEvent": SignalGenerateFtraceEventReader, SignalGenerateFtraceEventField, SignalGenerateFtraceEventTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { KfreeSkbFtraceEventWriter, "perfetto.protos.KfreeSkbFtraceEvent";
     value skbaddr(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.KfreeSkbFtraceEvent": KfreeSkbFtraceEventReader, KfreeSkbFtraceEventField, KfreeSkbFtraceEventTable;
     one {

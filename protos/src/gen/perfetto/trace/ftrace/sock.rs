@@ -48,6 +48,7 @@ rt::writer! { InetSockSetStateFtraceEventWriter, "perfetto.protos.InetSockSetSta
     value sport(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InetSockSetStateFtraceEvent": InetSockSetStateFtraceEventReader, InetSockSetStateFtraceEventField, InetSockSetStateFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { SyncPtFtraceEventWriter, "perfetto.protos.SyncPtFtraceEvent";
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncPtFtraceEvent": SyncPtFtraceEventReader, SyncPtFtraceEventField, SyncPtFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { SyncTimelineFtraceEventWriter, "perfetto.protos.SyncTimelineFtrace
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncTimelineFtraceEvent": SyncTimelineFtraceEventReader, SyncTimelineFtraceEventField, SyncTimelineFtraceEventTable;
     one {
@@ -102,6 +104,7 @@ rt::writer! { SyncWaitFtraceEventWriter, "perfetto.protos.SyncWaitFtraceEvent";
     value begin(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SyncWaitFtraceEvent": SyncWaitFtraceEventReader, SyncWaitFtraceEventField, SyncWaitFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { RssStatThrottledFtraceEventWriter, "perfetto.protos.RssStatThrottl
     value size(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.RssStatThrottledFtraceEvent": RssStatThrottledFtraceEventReader, RssStatThrottledFtraceEventField, RssStatThrottledFtraceEventTable;
     one {
@@ -70,6 +71,7 @@ rt::writer! { SuspendResumeMinimalFtraceEventWriter, "perfetto.protos.SuspendRes
     value start(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SuspendResumeMinimalFtraceEvent": SuspendResumeMinimalFtraceEventReader, SuspendResumeMinimalFtraceEventField, SuspendResumeMinimalFtraceEventTable;
     one {

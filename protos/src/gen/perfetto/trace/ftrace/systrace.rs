@@ -33,6 +33,7 @@ rt::writer! { ZeroFtraceEventWriter, "perfetto.protos.ZeroFtraceEvent";
     value value(i64) = 4 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ZeroFtraceEvent": ZeroFtraceEventReader, ZeroFtraceEventField, ZeroFtraceEventTable;
     one {

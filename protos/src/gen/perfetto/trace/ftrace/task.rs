@@ -33,6 +33,7 @@ rt::writer! { TaskNewtaskFtraceEventWriter, "perfetto.protos.TaskNewtaskFtraceEv
     value oom_score_adj(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TaskNewtaskFtraceEvent": TaskNewtaskFtraceEventReader, TaskNewtaskFtraceEventField, TaskNewtaskFtraceEventTable;
     one {
@@ -79,6 +80,7 @@ rt::writer! { TaskRenameFtraceEventWriter, "perfetto.protos.TaskRenameFtraceEven
     value oom_score_adj(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TaskRenameFtraceEvent": TaskRenameFtraceEventReader, TaskRenameFtraceEventField, TaskRenameFtraceEventTable;
     one {

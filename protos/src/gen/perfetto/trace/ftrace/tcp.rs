@@ -42,6 +42,7 @@ rt::writer! { TcpRetransmitSkbFtraceEventWriter, "perfetto.protos.TcpRetransmitS
     value state(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TcpRetransmitSkbFtraceEvent": TcpRetransmitSkbFtraceEventReader, TcpRetransmitSkbFtraceEventField, TcpRetransmitSkbFtraceEventTable;
     one {

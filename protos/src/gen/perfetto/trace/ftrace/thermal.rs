@@ -33,6 +33,7 @@ rt::writer! { ThermalTemperatureFtraceEventWriter, "perfetto.protos.ThermalTempe
     value thermal_zone(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ThermalTemperatureFtraceEvent": ThermalTemperatureFtraceEventReader, ThermalTemperatureFtraceEventField, ThermalTemperatureFtraceEventTable;
     one {
@@ -73,6 +74,7 @@ rt::writer! { CdevUpdateFtraceEventWriter, "perfetto.protos.CdevUpdateFtraceEven
     value r#type(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CdevUpdateFtraceEvent": CdevUpdateFtraceEventReader, CdevUpdateFtraceEventField, CdevUpdateFtraceEventTable;
     one {

@@ -55,6 +55,7 @@ rt::writer! { ThermalExynosAcpmBulkFtraceEventWriter, "perfetto.protos.ThermalEx
     value timestamp(u64) = 11 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ThermalExynosAcpmBulkFtraceEvent": ThermalExynosAcpmBulkFtraceEventReader, ThermalExynosAcpmBulkFtraceEventField, ThermalExynosAcpmBulkFtraceEventTable;
     one {
@@ -124,6 +125,7 @@ rt::writer! { ThermalExynosAcpmHighOverheadFtraceEventWriter, "perfetto.protos.T
     value k_i(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent": ThermalExynosAcpmHighOverheadFtraceEventReader, ThermalExynosAcpmHighOverheadFtraceEventField, ThermalExynosAcpmHighOverheadFtraceEventTable;
     one {

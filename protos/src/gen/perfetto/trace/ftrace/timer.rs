@@ -36,6 +36,7 @@ rt::writer! { HrtimerStartFtraceEventWriter, "perfetto.protos.HrtimerStartFtrace
     value mode(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HrtimerStartFtraceEvent": HrtimerStartFtraceEventReader, HrtimerStartFtraceEventField, HrtimerStartFtraceEventTable;
     one {
@@ -75,6 +76,7 @@ rt::writer! { HrtimerCancelFtraceEventWriter, "perfetto.protos.HrtimerCancelFtra
     value hrtimer(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HrtimerCancelFtraceEvent": HrtimerCancelFtraceEventReader, HrtimerCancelFtraceEventField, HrtimerCancelFtraceEventTable;
     one {
@@ -113,6 +115,7 @@ rt::writer! { HrtimerExpireEntryFtraceEventWriter, "perfetto.protos.HrtimerExpir
     value function(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HrtimerExpireEntryFtraceEvent": HrtimerExpireEntryFtraceEventReader, HrtimerExpireEntryFtraceEventField, HrtimerExpireEntryFtraceEventTable;
     one {
@@ -148,6 +151,7 @@ rt::writer! { HrtimerExpireExitFtraceEventWriter, "perfetto.protos.HrtimerExpire
     value hrtimer(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HrtimerExpireExitFtraceEvent": HrtimerExpireExitFtraceEventReader, HrtimerExpireExitFtraceEventField, HrtimerExpireExitFtraceEventTable;
     one {
@@ -198,6 +202,7 @@ rt::writer! { TimerStartFtraceEventWriter, "perfetto.protos.TimerStartFtraceEven
     value bucket_expiry(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TimerStartFtraceEvent": TimerStartFtraceEventReader, TimerStartFtraceEventField, TimerStartFtraceEventTable;
     one {
@@ -241,6 +246,7 @@ rt::writer! { TimerCancelFtraceEventWriter, "perfetto.protos.TimerCancelFtraceEv
     value timer(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TimerCancelFtraceEvent": TimerCancelFtraceEventReader, TimerCancelFtraceEventField, TimerCancelFtraceEventTable;
     one {
@@ -282,6 +288,7 @@ rt::writer! { TimerExpireEntryFtraceEventWriter, "perfetto.protos.TimerExpireEnt
     value baseclk(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TimerExpireEntryFtraceEvent": TimerExpireEntryFtraceEventReader, TimerExpireEntryFtraceEventField, TimerExpireEntryFtraceEventTable;
     one {
@@ -319,6 +326,7 @@ rt::writer! { TimerExpireExitFtraceEventWriter, "perfetto.protos.TimerExpireExit
     value timer(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TimerExpireExitFtraceEvent": TimerExpireExitFtraceEventReader, TimerExpireExitFtraceEventField, TimerExpireExitFtraceEventTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { TrustySmcFtraceEventWriter, "perfetto.protos.TrustySmcFtraceEvent"
     value r3(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustySmcFtraceEvent": TrustySmcFtraceEventReader, TrustySmcFtraceEventField, TrustySmcFtraceEventTable;
     one {
@@ -70,6 +71,7 @@ rt::writer! { TrustySmcDoneFtraceEventWriter, "perfetto.protos.TrustySmcDoneFtra
     value ret(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustySmcDoneFtraceEvent": TrustySmcDoneFtraceEventReader, TrustySmcDoneFtraceEventField, TrustySmcDoneFtraceEventTable;
     one {
@@ -111,6 +113,7 @@ rt::writer! { TrustyStdCall32FtraceEventWriter, "perfetto.protos.TrustyStdCall32
     value r3(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyStdCall32FtraceEvent": TrustyStdCall32FtraceEventReader, TrustyStdCall32FtraceEventField, TrustyStdCall32FtraceEventTable;
     one {
@@ -148,6 +151,7 @@ rt::writer! { TrustyStdCall32DoneFtraceEventWriter, "perfetto.protos.TrustyStdCa
     value ret(i64) = 1 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyStdCall32DoneFtraceEvent": TrustyStdCall32DoneFtraceEventReader, TrustyStdCall32DoneFtraceEventField, TrustyStdCall32DoneFtraceEventTable;
     one {
@@ -186,6 +190,7 @@ rt::writer! { TrustyShareMemoryFtraceEventWriter, "perfetto.protos.TrustyShareMe
     value nents(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyShareMemoryFtraceEvent": TrustyShareMemoryFtraceEventReader, TrustyShareMemoryFtraceEventField, TrustyShareMemoryFtraceEventTable;
     one {
@@ -233,6 +238,7 @@ rt::writer! { TrustyShareMemoryDoneFtraceEventWriter, "perfetto.protos.TrustySha
     value ret(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyShareMemoryDoneFtraceEvent": TrustyShareMemoryDoneFtraceEventReader, TrustyShareMemoryDoneFtraceEventField, TrustyShareMemoryDoneFtraceEventTable;
     one {
@@ -272,6 +278,7 @@ rt::writer! { TrustyReclaimMemoryFtraceEventWriter, "perfetto.protos.TrustyRecla
     value id(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyReclaimMemoryFtraceEvent": TrustyReclaimMemoryFtraceEventReader, TrustyReclaimMemoryFtraceEventField, TrustyReclaimMemoryFtraceEventTable;
     one {
@@ -307,6 +314,7 @@ rt::writer! { TrustyReclaimMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyR
     value ret(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent": TrustyReclaimMemoryDoneFtraceEventReader, TrustyReclaimMemoryDoneFtraceEventField, TrustyReclaimMemoryDoneFtraceEventTable;
     one {
@@ -340,6 +348,7 @@ rt::writer! { TrustyIrqFtraceEventWriter, "perfetto.protos.TrustyIrqFtraceEvent"
     value irq(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIrqFtraceEvent": TrustyIrqFtraceEventReader, TrustyIrqFtraceEventField, TrustyIrqFtraceEventTable;
     one {
@@ -378,6 +387,7 @@ rt::writer! { TrustyIpcHandleEventFtraceEventWriter, "perfetto.protos.TrustyIpcH
     value srv_name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcHandleEventFtraceEvent": TrustyIpcHandleEventFtraceEventReader, TrustyIpcHandleEventFtraceEventField, TrustyIpcHandleEventFtraceEventTable;
     one {
@@ -419,6 +429,7 @@ rt::writer! { TrustyIpcConnectFtraceEventWriter, "perfetto.protos.TrustyIpcConne
     value state(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcConnectFtraceEvent": TrustyIpcConnectFtraceEventReader, TrustyIpcConnectFtraceEventField, TrustyIpcConnectFtraceEventTable;
     one {
@@ -460,6 +471,7 @@ rt::writer! { TrustyIpcConnectEndFtraceEventWriter, "perfetto.protos.TrustyIpcCo
     value state(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcConnectEndFtraceEvent": TrustyIpcConnectEndFtraceEventReader, TrustyIpcConnectEndFtraceEventField, TrustyIpcConnectEndFtraceEventTable;
     one {
@@ -510,6 +522,7 @@ rt::writer! { TrustyIpcWriteFtraceEventWriter, "perfetto.protos.TrustyIpcWriteFt
     value srv_name(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcWriteFtraceEvent": TrustyIpcWriteFtraceEventReader, TrustyIpcWriteFtraceEventField, TrustyIpcWriteFtraceEventTable;
     one {
@@ -557,6 +570,7 @@ rt::writer! { TrustyIpcPollFtraceEventWriter, "perfetto.protos.TrustyIpcPollFtra
     value srv_name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcPollFtraceEvent": TrustyIpcPollFtraceEventReader, TrustyIpcPollFtraceEventField, TrustyIpcPollFtraceEventTable;
     one {
@@ -595,6 +609,7 @@ rt::writer! { TrustyIpcReadFtraceEventWriter, "perfetto.protos.TrustyIpcReadFtra
     value srv_name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcReadFtraceEvent": TrustyIpcReadFtraceEventReader, TrustyIpcReadFtraceEventField, TrustyIpcReadFtraceEventTable;
     one {
@@ -640,6 +655,7 @@ rt::writer! { TrustyIpcReadEndFtraceEventWriter, "perfetto.protos.TrustyIpcReadE
     value srv_name(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcReadEndFtraceEvent": TrustyIpcReadEndFtraceEventReader, TrustyIpcReadEndFtraceEventField, TrustyIpcReadEndFtraceEventTable;
     one {
@@ -685,6 +701,7 @@ rt::writer! { TrustyIpcRxFtraceEventWriter, "perfetto.protos.TrustyIpcRxFtraceEv
     value srv_name(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyIpcRxFtraceEvent": TrustyIpcRxFtraceEventReader, TrustyIpcRxFtraceEventField, TrustyIpcRxFtraceEventTable;
     one {
@@ -726,6 +743,7 @@ rt::writer! { TrustyEnqueueNopFtraceEventWriter, "perfetto.protos.TrustyEnqueueN
     value arg3(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrustyEnqueueNopFtraceEvent": TrustyEnqueueNopFtraceEventReader, TrustyEnqueueNopFtraceEventField, TrustyEnqueueNopFtraceEventTable;
     one {

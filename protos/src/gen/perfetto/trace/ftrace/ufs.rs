@@ -51,6 +51,7 @@ rt::writer! { UfshcdCommandFtraceEventWriter, "perfetto.protos.UfshcdCommandFtra
     value str_t(u32) = 10 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UfshcdCommandFtraceEvent": UfshcdCommandFtraceEventReader, UfshcdCommandFtraceEventField, UfshcdCommandFtraceEventTable;
     one {
@@ -103,6 +104,7 @@ rt::writer! { UfshcdClkGatingFtraceEventWriter, "perfetto.protos.UfshcdClkGating
     value state(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UfshcdClkGatingFtraceEvent": UfshcdClkGatingFtraceEventReader, UfshcdClkGatingFtraceEventField, UfshcdClkGatingFtraceEventTable;
     one {

@@ -75,6 +75,7 @@ rt::writer! { V4l2QbufFtraceEventWriter, "perfetto.protos.V4l2QbufFtraceEvent";
     value r#type(u32) = 18 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V4l2QbufFtraceEvent": V4l2QbufFtraceEventReader, V4l2QbufFtraceEventField, V4l2QbufFtraceEventTable;
     one {
@@ -191,6 +192,7 @@ rt::writer! { V4l2DqbufFtraceEventWriter, "perfetto.protos.V4l2DqbufFtraceEvent"
     value r#type(u32) = 18 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.V4l2DqbufFtraceEvent": V4l2DqbufFtraceEventReader, V4l2DqbufFtraceEventField, V4l2DqbufFtraceEventTable;
     one {
@@ -298,6 +300,7 @@ rt::writer! { Vb2V4l2BufQueueFtraceEventWriter, "perfetto.protos.Vb2V4l2BufQueue
     value timestamp(i64) = 15 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Vb2V4l2BufQueueFtraceEvent": Vb2V4l2BufQueueFtraceEventReader, Vb2V4l2BufQueueFtraceEventField, Vb2V4l2BufQueueFtraceEventTable;
     one {
@@ -399,6 +402,7 @@ rt::writer! { Vb2V4l2BufDoneFtraceEventWriter, "perfetto.protos.Vb2V4l2BufDoneFt
     value timestamp(i64) = 15 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Vb2V4l2BufDoneFtraceEvent": Vb2V4l2BufDoneFtraceEventReader, Vb2V4l2BufDoneFtraceEventField, Vb2V4l2BufDoneFtraceEventTable;
     one {
@@ -500,6 +504,7 @@ rt::writer! { Vb2V4l2QbufFtraceEventWriter, "perfetto.protos.Vb2V4l2QbufFtraceEv
     value timestamp(i64) = 15 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Vb2V4l2QbufFtraceEvent": Vb2V4l2QbufFtraceEventReader, Vb2V4l2QbufFtraceEventField, Vb2V4l2QbufFtraceEventTable;
     one {
@@ -601,6 +606,7 @@ rt::writer! { Vb2V4l2DqbufFtraceEventWriter, "perfetto.protos.Vb2V4l2DqbufFtrace
     value timestamp(i64) = 15 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Vb2V4l2DqbufFtraceEvent": Vb2V4l2DqbufFtraceEventReader, Vb2V4l2DqbufFtraceEventField, Vb2V4l2DqbufFtraceEventTable;
     one {

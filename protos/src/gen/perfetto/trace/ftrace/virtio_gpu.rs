@@ -48,6 +48,7 @@ rt::writer! { VirtioGpuCmdQueueFtraceEventWriter, "perfetto.protos.VirtioGpuCmdQ
     value vq(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VirtioGpuCmdQueueFtraceEvent": VirtioGpuCmdQueueFtraceEventReader, VirtioGpuCmdQueueFtraceEventField, VirtioGpuCmdQueueFtraceEventTable;
     one {
@@ -119,6 +120,7 @@ rt::writer! { VirtioGpuCmdResponseFtraceEventWriter, "perfetto.protos.VirtioGpuC
     value vq(u32) = 9 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VirtioGpuCmdResponseFtraceEvent": VirtioGpuCmdResponseFtraceEventReader, VirtioGpuCmdResponseFtraceEventField, VirtioGpuCmdResponseFtraceEventTable;
     one {

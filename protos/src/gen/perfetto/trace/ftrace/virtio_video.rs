@@ -27,6 +27,7 @@ rt::writer! { VirtioVideoCmdFtraceEventWriter, "perfetto.protos.VirtioVideoCmdFt
     value r#type(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VirtioVideoCmdFtraceEvent": VirtioVideoCmdFtraceEventReader, VirtioVideoCmdFtraceEventField, VirtioVideoCmdFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { VirtioVideoCmdDoneFtraceEventWriter, "perfetto.protos.VirtioVideoC
     value r#type(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VirtioVideoCmdDoneFtraceEvent": VirtioVideoCmdDoneFtraceEventReader, VirtioVideoCmdDoneFtraceEventField, VirtioVideoCmdDoneFtraceEventTable;
     one {
@@ -117,6 +119,7 @@ rt::writer! { VirtioVideoResourceQueueFtraceEventWriter, "perfetto.protos.Virtio
     value timestamp(u64) = 8 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VirtioVideoResourceQueueFtraceEvent": VirtioVideoResourceQueueFtraceEventReader, VirtioVideoResourceQueueFtraceEventField, VirtioVideoResourceQueueFtraceEventTable;
     one {
@@ -183,6 +186,7 @@ rt::writer! { VirtioVideoResourceQueueDoneFtraceEventWriter, "perfetto.protos.Vi
     value timestamp(u64) = 8 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent": VirtioVideoResourceQueueDoneFtraceEventReader, VirtioVideoResourceQueueDoneFtraceEventField, VirtioVideoResourceQueueDoneFtraceEventTable;
     one {

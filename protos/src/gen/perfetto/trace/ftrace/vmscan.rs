@@ -30,6 +30,7 @@ rt::writer! { MmVmscanDirectReclaimBeginFtraceEventWriter, "perfetto.protos.MmVm
     value gfp_flags(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent": MmVmscanDirectReclaimBeginFtraceEventReader, MmVmscanDirectReclaimBeginFtraceEventField, MmVmscanDirectReclaimBeginFtraceEventTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { MmVmscanDirectReclaimEndFtraceEventWriter, "perfetto.protos.MmVmsc
     value nr_reclaimed(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent": MmVmscanDirectReclaimEndFtraceEventReader, MmVmscanDirectReclaimEndFtraceEventField, MmVmscanDirectReclaimEndFtraceEventTable;
     one {
@@ -103,6 +105,7 @@ rt::writer! { MmVmscanKswapdWakeFtraceEventWriter, "perfetto.protos.MmVmscanKswa
     value zid(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmVmscanKswapdWakeFtraceEvent": MmVmscanKswapdWakeFtraceEventReader, MmVmscanKswapdWakeFtraceEventField, MmVmscanKswapdWakeFtraceEventTable;
     one {
@@ -138,6 +141,7 @@ rt::writer! { MmVmscanKswapdSleepFtraceEventWriter, "perfetto.protos.MmVmscanKsw
     value nid(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmVmscanKswapdSleepFtraceEvent": MmVmscanKswapdSleepFtraceEventReader, MmVmscanKswapdSleepFtraceEventField, MmVmscanKswapdSleepFtraceEventTable;
     one {
@@ -200,6 +204,7 @@ rt::writer! { MmShrinkSlabStartFtraceEventWriter, "perfetto.protos.MmShrinkSlabS
     value priority(i32) = 11 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmShrinkSlabStartFtraceEvent": MmShrinkSlabStartFtraceEventReader, MmShrinkSlabStartFtraceEventField, MmShrinkSlabStartFtraceEventTable;
     one {
@@ -269,6 +274,7 @@ rt::writer! { MmShrinkSlabEndFtraceEventWriter, "perfetto.protos.MmShrinkSlabEnd
     value nid(i32) = 7 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmShrinkSlabEndFtraceEvent": MmShrinkSlabEndFtraceEventReader, MmShrinkSlabEndFtraceEventField, MmShrinkSlabEndFtraceEventTable;
     one {
@@ -318,6 +324,7 @@ rt::writer! { MmVmscanMemcgReclaimBeginFtraceEventWriter, "perfetto.protos.MmVms
     value gfp_flags(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent": MmVmscanMemcgReclaimBeginFtraceEventReader, MmVmscanMemcgReclaimBeginFtraceEventField, MmVmscanMemcgReclaimBeginFtraceEventTable;
     one {
@@ -353,6 +360,7 @@ rt::writer! { MmVmscanMemcgReclaimEndFtraceEventWriter, "perfetto.protos.MmVmsca
     value nr_reclaimed(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent": MmVmscanMemcgReclaimEndFtraceEventReader, MmVmscanMemcgReclaimEndFtraceEventField, MmVmscanMemcgReclaimEndFtraceEventTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { WorkqueueActivateWorkFtraceEventWriter, "perfetto.protos.Workqueue
     value function(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WorkqueueActivateWorkFtraceEvent": WorkqueueActivateWorkFtraceEventReader, WorkqueueActivateWorkFtraceEventField, WorkqueueActivateWorkFtraceEventTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { WorkqueueExecuteEndFtraceEventWriter, "perfetto.protos.WorkqueueEx
     value function(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WorkqueueExecuteEndFtraceEvent": WorkqueueExecuteEndFtraceEventReader, WorkqueueExecuteEndFtraceEventField, WorkqueueExecuteEndFtraceEventTable;
     one {
@@ -99,6 +101,7 @@ rt::writer! { WorkqueueExecuteStartFtraceEventWriter, "perfetto.protos.Workqueue
     value function(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WorkqueueExecuteStartFtraceEvent": WorkqueueExecuteStartFtraceEventReader, WorkqueueExecuteStartFtraceEventField, WorkqueueExecuteStartFtraceEventTable;
     one {
@@ -144,6 +147,7 @@ rt::writer! { WorkqueueQueueWorkFtraceEventWriter, "perfetto.protos.WorkqueueQue
     value workqueue(&str) = 6 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.WorkqueueQueueWorkFtraceEvent": WorkqueueQueueWorkFtraceEventReader, WorkqueueQueueWorkFtraceEventField, WorkqueueQueueWorkFtraceEventTable;
     one {

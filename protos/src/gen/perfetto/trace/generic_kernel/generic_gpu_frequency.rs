@@ -27,6 +27,7 @@ rt::writer! { GenericGpuFrequencyEventWriter, "perfetto.protos.GenericGpuFrequen
     value frequency_khz(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericGpuFrequencyEvent": GenericGpuFrequencyEventReader, GenericGpuFrequencyEventField, GenericGpuFrequencyEventTable;
     one {

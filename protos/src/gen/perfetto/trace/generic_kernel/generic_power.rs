@@ -27,6 +27,7 @@ rt::writer! { GenericKernelCpuFrequencyEventWriter, "perfetto.protos.GenericKern
     value freq_hz(i64) = 2 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericKernelCpuFrequencyEvent": GenericKernelCpuFrequencyEventReader, GenericKernelCpuFrequencyEventField, GenericKernelCpuFrequencyEventTable;
     one {

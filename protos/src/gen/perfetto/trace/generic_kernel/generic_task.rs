@@ -69,6 +69,7 @@ rt::writer! { GenericKernelTaskStateEventWriter, "perfetto.protos.GenericKernelT
     value prio(i32) = 5 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericKernelTaskStateEvent": GenericKernelTaskStateEventReader, GenericKernelTaskStateEventField, GenericKernelTaskStateEventTable;
     one {
@@ -115,6 +116,7 @@ rt::writer! { GenericKernelTaskRenameEventWriter, "perfetto.protos.GenericKernel
     value comm(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericKernelTaskRenameEvent": GenericKernelTaskRenameEventReader, GenericKernelTaskRenameEventField, GenericKernelTaskRenameEventTable;
     one {
@@ -151,6 +153,7 @@ rt::writer! { GenericKernelProcessTreeWriter, "perfetto.protos.GenericKernelProc
     message threads(GenericKernelProcessTreeThreadWriter<'_>) = 2, threads_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericKernelProcessTree": GenericKernelProcessTreeReader, GenericKernelProcessTreeField, GenericKernelProcessTreeTable;
     many {
@@ -196,6 +199,7 @@ rt::writer! { GenericKernelProcessTreeThreadWriter, "perfetto.protos.GenericKern
     value is_idle(bool) = 5 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericKernelProcessTree.Thread": GenericKernelProcessTreeThreadReader, GenericKernelProcessTreeThreadField, GenericKernelProcessTreeThreadTable;
     one {
@@ -241,6 +245,7 @@ rt::writer! { GenericKernelProcessTreeProcessWriter, "perfetto.protos.GenericKer
     value cmdline(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GenericKernelProcessTree.Process": GenericKernelProcessTreeProcessReader, GenericKernelProcessTreeProcessField, GenericKernelProcessTreeProcessTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { InternedGpuCounterDescriptorWriter, "perfetto.protos.InternedGpuCo
     value gpu_id(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedGpuCounterDescriptor": InternedGpuCounterDescriptorReader, InternedGpuCounterDescriptorField, InternedGpuCounterDescriptorTable;
     one {
@@ -83,6 +84,7 @@ rt::writer! { GpuCounterEventWriter, "perfetto.protos.GpuCounterEvent";
     value gpu_id(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterEvent": GpuCounterEventReader, GpuCounterEventField, GpuCounterEventTable;
     one {
@@ -142,6 +144,7 @@ rt::writer! { GpuCounterEventGpuCounterWriter, "perfetto.protos.GpuCounterEvent.
     value double_value(f64) = 3 as double;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuCounterEvent.GpuCounter": GpuCounterEventGpuCounterReader, GpuCounterEventGpuCounterField, GpuCounterEventGpuCounterTable;
     one {

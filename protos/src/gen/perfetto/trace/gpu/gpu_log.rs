@@ -57,6 +57,7 @@ rt::writer! { GpuLogWriter, "perfetto.protos.GpuLog";
     value log_message(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuLog": GpuLogReader, GpuLogField, GpuLogTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { GpuMemTotalEventWriter, "perfetto.protos.GpuMemTotalEvent";
     value size(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuMemTotalEvent": GpuMemTotalEventReader, GpuMemTotalEventField, GpuMemTotalEventTable;
     one {

@@ -76,6 +76,7 @@ rt::writer! { InternedGraphicsContextWriter, "perfetto.protos.InternedGraphicsCo
     enumeration api(InternedGraphicsContextApi) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedGraphicsContext": InternedGraphicsContextReader, InternedGraphicsContextField, InternedGraphicsContextTable;
     one {
@@ -120,6 +121,7 @@ rt::writer! { InternedGpuRenderStageSpecificationWriter, "perfetto.protos.Intern
     enumeration category(InternedGpuRenderStageSpecificationRenderStageCategory) = 4;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedGpuRenderStageSpecification": InternedGpuRenderStageSpecificationReader, InternedGpuRenderStageSpecificationField, InternedGpuRenderStageSpecificationTable;
     one {
@@ -235,6 +237,7 @@ rt::writer! { GpuRenderStageEventWriter, "perfetto.protos.GpuRenderStageEvent";
     message launch(GpuRenderStageEventComputeKernelLaunchWriter<'_>) = 21, launch_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent": GpuRenderStageEventReader, GpuRenderStageEventField, GpuRenderStageEventTable;
     one {
@@ -313,6 +316,7 @@ rt::writer! { GpuRenderStageEventExtraDataWriter, "perfetto.protos.GpuRenderStag
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.ExtraData": GpuRenderStageEventExtraDataReader, GpuRenderStageEventExtraDataField, GpuRenderStageEventExtraDataTable;
     one {
@@ -352,6 +356,7 @@ rt::writer! { GpuRenderStageEventDim3Writer, "perfetto.protos.GpuRenderStageEven
     value z(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.Dim3": GpuRenderStageEventDim3Reader, GpuRenderStageEventDim3Field, GpuRenderStageEventDim3Table;
     one {
@@ -427,6 +432,7 @@ rt::writer! { GpuRenderStageEventExtraComputeArgWriter, "perfetto.protos.GpuRend
     value string_value_iid(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg": GpuRenderStageEventExtraComputeArgReader, GpuRenderStageEventExtraComputeArgField, GpuRenderStageEventExtraComputeArgTable;
     oneof name_field {
@@ -478,6 +484,7 @@ rt::writer! { GpuRenderStageEventComputeKernelLaunchWriter, "perfetto.protos.Gpu
     message args(GpuRenderStageEventExtraComputeArgWriter<'_>) = 3, args_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch": GpuRenderStageEventComputeKernelLaunchReader, GpuRenderStageEventComputeKernelLaunchField, GpuRenderStageEventComputeKernelLaunchTable;
     one {
@@ -521,6 +528,7 @@ rt::writer! { GpuRenderStageEventSpecificationsWriter, "perfetto.protos.GpuRende
     message stage(GpuRenderStageEventSpecificationsDescriptionWriter<'_>) = 3, stage_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.Specifications": GpuRenderStageEventSpecificationsReader, GpuRenderStageEventSpecificationsField, GpuRenderStageEventSpecificationsTable;
     one {
@@ -569,6 +577,7 @@ rt::writer! { GpuRenderStageEventSpecificationsContextSpecWriter, "perfetto.prot
     value pid(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec": GpuRenderStageEventSpecificationsContextSpecReader, GpuRenderStageEventSpecificationsContextSpecField, GpuRenderStageEventSpecificationsContextSpecTable;
     one {
@@ -605,6 +614,7 @@ rt::writer! { GpuRenderStageEventSpecificationsDescriptionWriter, "perfetto.prot
     value description(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuRenderStageEvent.Specifications.Description": GpuRenderStageEventSpecificationsDescriptionReader, GpuRenderStageEventSpecificationsDescriptionField, GpuRenderStageEventSpecificationsDescriptionTable;
     one {
@@ -650,6 +660,7 @@ rt::writer! { InternedComputeKernelWriter, "perfetto.protos.InternedComputeKerne
     message args(GpuRenderStageEventExtraComputeArgWriter<'_>) = 5, args_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedComputeKernel": InternedComputeKernelReader, InternedComputeKernelField, InternedComputeKernelTable;
     one {
@@ -694,6 +705,7 @@ rt::writer! { InternedComputeArgNameWriter, "perfetto.protos.InternedComputeArgN
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedComputeArgName": InternedComputeArgNameReader, InternedComputeArgNameField, InternedComputeArgNameTable;
     one {

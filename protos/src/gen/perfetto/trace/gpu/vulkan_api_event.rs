@@ -38,6 +38,7 @@ rt::writer! { VulkanApiEventWriter, "perfetto.protos.VulkanApiEvent";
     message vk_queue_submit(VulkanApiEventVkQueueSubmitWriter<'_>) = 2, vk_queue_submit_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VulkanApiEvent": VulkanApiEventReader, VulkanApiEventField, VulkanApiEventTable;
     oneof event {
@@ -89,6 +90,7 @@ rt::writer! { VulkanApiEventVkDebugUtilsObjectNameWriter, "perfetto.protos.Vulka
     value object_name(&str) = 5 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName": VulkanApiEventVkDebugUtilsObjectNameReader, VulkanApiEventVkDebugUtilsObjectNameField, VulkanApiEventVkDebugUtilsObjectNameTable;
     one {
@@ -143,6 +145,7 @@ rt::writer! { VulkanApiEventVkQueueSubmitWriter, "perfetto.protos.VulkanApiEvent
     value submission_id(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VulkanApiEvent.VkQueueSubmit": VulkanApiEventVkQueueSubmitReader, VulkanApiEventVkQueueSubmitField, VulkanApiEventVkQueueSubmitTable;
     one {

@@ -125,6 +125,7 @@ rt::writer! { VulkanMemoryEventAnnotationWriter, "perfetto.protos.VulkanMemoryEv
     value string_iid(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VulkanMemoryEventAnnotation": VulkanMemoryEventAnnotationReader, VulkanMemoryEventAnnotationField, VulkanMemoryEventAnnotationTable;
     one {
@@ -203,6 +204,7 @@ rt::writer! { VulkanMemoryEventWriter, "perfetto.protos.VulkanMemoryEvent";
     value object_handle(u64) = 20 as fixed64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.VulkanMemoryEvent": VulkanMemoryEventReader, VulkanMemoryEventField, VulkanMemoryEventTable;
     one {

@@ -163,6 +163,7 @@ rt::writer! { InternedDataWriter, "perfetto.protos.InternedData";
     message stack_sample_async_context_descriptors(crate::StackSampleAsyncContextDescriptorWriter<'_>) = 51, stack_sample_async_context_descriptors_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedData": InternedDataReader, InternedDataField, InternedDataTable;
     many {

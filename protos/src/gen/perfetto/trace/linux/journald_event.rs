@@ -63,6 +63,7 @@ rt::writer! { SystemdJournaldEventWriter, "perfetto.protos.SystemdJournaldEvent"
     value num_failed(u64) = 21 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SystemdJournaldEvent": SystemdJournaldEventReader, SystemdJournaldEventField, SystemdJournaldEventTable;
     one {

@@ -61,6 +61,7 @@ rt::writer! { ConcurrentSessionEventWriter, "perfetto.protos.ConcurrentSessionEv
     value num_data_sources(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ConcurrentSessionEvent": ConcurrentSessionEventReader, ConcurrentSessionEventField, ConcurrentSessionEventTable;
     one {

@@ -65,6 +65,7 @@ rt::writer! { PerfettoMetatraceWriter, "perfetto.protos.PerfettoMetatrace";
     message interned_strings(PerfettoMetatraceInternedStringWriter<'_>) = 10, interned_strings_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfettoMetatrace": PerfettoMetatraceReader, PerfettoMetatraceField, PerfettoMetatraceTable;
     one {
@@ -152,6 +153,7 @@ rt::writer! { PerfettoMetatraceArgWriter, "perfetto.protos.PerfettoMetatrace.Arg
     value value_iid(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfettoMetatrace.Arg": PerfettoMetatraceArgReader, PerfettoMetatraceArgField, PerfettoMetatraceArgTable;
     oneof key_or_interned_key {
@@ -194,6 +196,7 @@ rt::writer! { PerfettoMetatraceInternedStringWriter, "perfetto.protos.PerfettoMe
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfettoMetatrace.InternedString": PerfettoMetatraceInternedStringReader, PerfettoMetatraceInternedStringField, PerfettoMetatraceInternedStringTable;
     one {

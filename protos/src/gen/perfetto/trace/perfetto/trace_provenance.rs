@@ -22,6 +22,7 @@ rt::writer! { TraceProvenanceWriter, "perfetto.protos.TraceProvenance";
     message buffers(TraceProvenanceBufferWriter<'_>) = 2, buffers_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceProvenance": TraceProvenanceReader, TraceProvenanceField, TraceProvenanceTable;
     many {
@@ -57,6 +58,7 @@ rt::writer! { TraceProvenanceSequenceWriter, "perfetto.protos.TraceProvenance.Se
     value producer_id(i32) = 2 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceProvenance.Sequence": TraceProvenanceSequenceReader, TraceProvenanceSequenceField, TraceProvenanceSequenceTable;
     one {
@@ -90,6 +92,7 @@ rt::writer! { TraceProvenanceBufferWriter, "perfetto.protos.TraceProvenance.Buff
     message sequences(TraceProvenanceSequenceWriter<'_>) = 1, sequences_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceProvenance.Buffer": TraceProvenanceBufferReader, TraceProvenanceBufferField, TraceProvenanceBufferTable;
     many {

@@ -85,6 +85,7 @@ rt::writer! { TracingServiceEventWriter, "perfetto.protos.TracingServiceEvent";
     value buffer_cloned(u32) = 11 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceEvent": TracingServiceEventReader, TracingServiceEventField, TracingServiceEventTable;
     oneof event_type {
@@ -158,6 +159,7 @@ rt::writer! { TracingServiceEventDataSourcesWriter, "perfetto.protos.TracingServ
     message data_source(TracingServiceEventDataSourcesDataSourceWriter<'_>) = 1, data_source_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceEvent.DataSources": TracingServiceEventDataSourcesReader, TracingServiceEventDataSourcesField, TracingServiceEventDataSourcesTable;
     many {
@@ -196,6 +198,7 @@ rt::writer! { TracingServiceEventDataSourcesDataSourceWriter, "perfetto.protos.T
     value data_source_name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TracingServiceEvent.DataSources.DataSource": TracingServiceEventDataSourcesDataSourceReader, TracingServiceEventDataSourcesDataSourceField, TracingServiceEventDataSourcesDataSourceTable;
     one {

@@ -33,6 +33,7 @@ rt::writer! { AndroidEnergyEstimationBreakdownWriter, "perfetto.protos.AndroidEn
     message per_uid_breakdown(AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'_>) = 4, per_uid_breakdown_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidEnergyEstimationBreakdown": AndroidEnergyEstimationBreakdownReader, AndroidEnergyEstimationBreakdownField, AndroidEnergyEstimationBreakdownTable;
     one {
@@ -83,6 +84,7 @@ rt::writer! { AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter, "perfett
     value energy_uws(i64) = 2 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown": AndroidEnergyEstimationBreakdownEnergyUidBreakdownReader, AndroidEnergyEstimationBreakdownEnergyUidBreakdownField, AndroidEnergyEstimationBreakdownEnergyUidBreakdownTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { EntityStateResidencyWriter, "perfetto.protos.EntityStateResidency"
     message residency(EntityStateResidencyStateResidencyWriter<'_>) = 2, residency_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EntityStateResidency": EntityStateResidencyReader, EntityStateResidencyField, EntityStateResidencyTable;
     many {
@@ -73,6 +74,7 @@ rt::writer! { EntityStateResidencyPowerEntityStateWriter, "perfetto.protos.Entit
     value state_name(&str) = 4 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EntityStateResidency.PowerEntityState": EntityStateResidencyPowerEntityStateReader, EntityStateResidencyPowerEntityStateField, EntityStateResidencyPowerEntityStateTable;
     one {
@@ -122,6 +124,7 @@ rt::writer! { EntityStateResidencyStateResidencyWriter, "perfetto.protos.EntityS
     value last_entry_timestamp_ms(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EntityStateResidency.StateResidency": EntityStateResidencyStateResidencyReader, EntityStateResidencyStateResidencyField, EntityStateResidencyStateResidencyTable;
     one {

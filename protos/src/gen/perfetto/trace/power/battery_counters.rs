@@ -42,6 +42,7 @@ rt::writer! { BatteryCountersWriter, "perfetto.protos.BatteryCounters";
     value voltage_uv(i64) = 7 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BatteryCounters": BatteryCountersReader, BatteryCountersField, BatteryCountersTable;
     one {

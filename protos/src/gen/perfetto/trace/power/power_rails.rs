@@ -30,6 +30,7 @@ rt::writer! { PowerRailsWriter, "perfetto.protos.PowerRails";
     value session_uuid(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PowerRails": PowerRailsReader, PowerRailsField, PowerRailsTable;
     one {
@@ -76,6 +77,7 @@ rt::writer! { PowerRailsRailDescriptorWriter, "perfetto.protos.PowerRails.RailDe
     value sampling_rate(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PowerRails.RailDescriptor": PowerRailsRailDescriptorReader, PowerRailsRailDescriptorField, PowerRailsRailDescriptorTable;
     one {
@@ -119,6 +121,7 @@ rt::writer! { PowerRailsEnergyDataWriter, "perfetto.protos.PowerRails.EnergyData
     value energy(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PowerRails.EnergyData": PowerRailsEnergyDataReader, PowerRailsEnergyDataField, PowerRailsEnergyDataTable;
     one {

@@ -30,6 +30,7 @@ rt::writer! { JavaFrameWriter, "perfetto.protos.JavaFrame";
     value line_number(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.JavaFrame": JavaFrameReader, JavaFrameField, JavaFrameTable;
     one {
@@ -65,6 +66,7 @@ rt::writer! { JavaStackWriter, "perfetto.protos.JavaStack";
     message frames(JavaFrameWriter<'_>) = 1, frames_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.JavaStack": JavaStackReader, JavaStackField, JavaStackTable;
     many {
@@ -121,6 +123,7 @@ rt::writer! { ArtProcessMetadataWriter, "perfetto.protos.ArtProcessMetadata";
     value oom_error_msg(&str) = 9 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ArtProcessMetadata": ArtProcessMetadataReader, ArtProcessMetadataField, ArtProcessMetadataTable;
     one {

@@ -39,6 +39,7 @@ rt::writer! { ObfuscatedMemberWriter, "perfetto.protos.ObfuscatedMember";
     value source_line_end(u32) = 6 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObfuscatedMember": ObfuscatedMemberReader, ObfuscatedMemberField, ObfuscatedMemberTable;
     one {
@@ -89,6 +90,7 @@ rt::writer! { ObfuscatedClassWriter, "perfetto.protos.ObfuscatedClass";
     message obfuscated_methods(ObfuscatedMemberWriter<'_>) = 4, obfuscated_methods_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ObfuscatedClass": ObfuscatedClassReader, ObfuscatedClassField, ObfuscatedClassTable;
     one {
@@ -134,6 +136,7 @@ rt::writer! { DeobfuscationMappingWriter, "perfetto.protos.DeobfuscationMapping"
     message obfuscated_classes(ObfuscatedClassWriter<'_>) = 3, obfuscated_classes_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DeobfuscationMapping": DeobfuscationMappingReader, DeobfuscationMappingField, DeobfuscationMappingTable;
     one {

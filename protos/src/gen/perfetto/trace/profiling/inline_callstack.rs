@@ -22,6 +22,7 @@ rt::writer! { InlineCallstackWriter, "perfetto.protos.InlineCallstack";
     message frames(InlineCallstackFrameWriter<'_>) = 1, frames_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InlineCallstack": InlineCallstackReader, InlineCallstackField, InlineCallstackTable;
     many {
@@ -60,6 +61,7 @@ rt::writer! { InlineCallstackFrameWriter, "perfetto.protos.InlineCallstack.Frame
     value line_number(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InlineCallstack.Frame": InlineCallstackFrameReader, InlineCallstackFrameField, InlineCallstackFrameTable;
     one {

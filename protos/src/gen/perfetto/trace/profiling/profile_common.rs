@@ -54,6 +54,7 @@ rt::writer! { InternedStringWriter, "perfetto.protos.InternedString";
     bytes str = 2, str_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InternedString": InternedStringReader, InternedStringField, InternedStringTable;
     one {
@@ -112,6 +113,7 @@ rt::writer! { MappingWriter, "perfetto.protos.Mapping";
     value exact_offset(u64) = 8 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Mapping": MappingReader, MappingField, MappingTable;
     one {
@@ -195,6 +197,7 @@ rt::writer! { FrameWriter, "perfetto.protos.Frame";
     value kind_str(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Frame": FrameReader, FrameField, FrameTable;
     one {
@@ -248,6 +251,7 @@ rt::writer! { CallstackWriter, "perfetto.protos.Callstack";
     value frame_ids(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Callstack": CallstackReader, CallstackField, CallstackTable;
     one {
@@ -290,6 +294,7 @@ rt::writer! { LineWriter, "perfetto.protos.Line";
     value line_number(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Line": LineReader, LineField, LineTable;
     one {
@@ -328,6 +333,7 @@ rt::writer! { AddressSymbolsWriter, "perfetto.protos.AddressSymbols";
     message lines(LineWriter<'_>) = 2, lines_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.AddressSymbols": AddressSymbolsReader, AddressSymbolsField, AddressSymbolsTable;
     one {
@@ -369,6 +375,7 @@ rt::writer! { ModuleSymbolsWriter, "perfetto.protos.ModuleSymbols";
     message address_symbols(AddressSymbolsWriter<'_>) = 3, address_symbols_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ModuleSymbols": ModuleSymbolsReader, ModuleSymbolsField, ModuleSymbolsTable;
     one {

@@ -170,6 +170,7 @@ rt::writer! { PerfSampleDefaultsWriter, "perfetto.protos.PerfSampleDefaults";
     message followers(crate::FollowerEventWriter<'_>) = 4, followers_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfSampleDefaults": PerfSampleDefaultsReader, PerfSampleDefaultsField, PerfSampleDefaultsTable;
     one {
@@ -227,6 +228,7 @@ rt::writer! { ProfilePacketWriter, "perfetto.protos.ProfilePacket";
     value index(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProfilePacket": ProfilePacketReader, ProfilePacketField, ProfilePacketTable;
     one {
@@ -293,6 +295,7 @@ rt::writer! { ProfilePacketHeapSampleWriter, "perfetto.protos.ProfilePacket.Heap
     value self_max_count(u64) = 9 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProfilePacket.HeapSample": ProfilePacketHeapSampleReader, ProfilePacketHeapSampleField, ProfilePacketHeapSampleTable;
     one {
@@ -338,6 +341,7 @@ rt::writer! { ProfilePacketHistogramWriter, "perfetto.protos.ProfilePacket.Histo
     message buckets(ProfilePacketHistogramBucketWriter<'_>) = 1, buckets_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProfilePacket.Histogram": ProfilePacketHistogramReader, ProfilePacketHistogramField, ProfilePacketHistogramTable;
     many {
@@ -376,6 +380,7 @@ rt::writer! { ProfilePacketHistogramBucketWriter, "perfetto.protos.ProfilePacket
     value count(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProfilePacket.Histogram.Bucket": ProfilePacketHistogramBucketReader, ProfilePacketHistogramBucketField, ProfilePacketHistogramBucketTable;
     one {
@@ -426,6 +431,7 @@ rt::writer! { ProfilePacketProcessStatsWriter, "perfetto.protos.ProfilePacket.Pr
     value client_spinlock_blocked_us(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProfilePacket.ProcessStats": ProfilePacketProcessStatsReader, ProfilePacketProcessStatsField, ProfilePacketProcessStatsTable;
     one {
@@ -509,6 +515,7 @@ rt::writer! { ProfilePacketProcessHeapSamplesWriter, "perfetto.protos.ProfilePac
     value start_timestamp(u64) = 15 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProfilePacket.ProcessHeapSamples": ProfilePacketProcessHeapSamplesReader, ProfilePacketProcessHeapSamplesField, ProfilePacketProcessHeapSamplesTable;
     one {
@@ -589,6 +596,7 @@ rt::writer! { StreamingAllocationWriter, "perfetto.protos.StreamingAllocation";
     value sequence_number(u64) = 6 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StreamingAllocation": StreamingAllocationReader, StreamingAllocationField, StreamingAllocationTable;
     many {
@@ -636,6 +644,7 @@ rt::writer! { StreamingFreeWriter, "perfetto.protos.StreamingFree";
     value sequence_number(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StreamingFree": StreamingFreeReader, StreamingFreeField, StreamingFreeTable;
     many {
@@ -677,6 +686,7 @@ rt::writer! { StreamingProfilePacketWriter, "perfetto.protos.StreamingProfilePac
     value process_priority(i32) = 3 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StreamingProfilePacket": StreamingProfilePacketReader, StreamingProfilePacketField, StreamingProfilePacketTable;
     one {
@@ -711,6 +721,7 @@ rt::owned! { Profiling;
 rt::writer! { ProfilingWriter, "perfetto.protos.Profiling";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Profiling": ProfilingReader, ProfilingField, ProfilingTable;
 }
@@ -792,6 +803,7 @@ rt::writer! { PerfSampleWriter, "perfetto.protos.PerfSample";
     message producer_event(PerfSampleProducerEventWriter<'_>) = 19, producer_event_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfSample": PerfSampleReader, PerfSampleField, PerfSampleTable;
     one {
@@ -868,6 +880,7 @@ rt::writer! { PerfSampleProducerEventWriter, "perfetto.protos.PerfSample.Produce
     enumeration source_stop_reason(PerfSampleProducerEventDataSourceStopReason) = 1;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PerfSample.ProducerEvent": PerfSampleProducerEventReader, PerfSampleProducerEventField, PerfSampleProducerEventTable;
     oneof optional_source_stop_reason {

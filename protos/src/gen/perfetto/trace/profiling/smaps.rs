@@ -89,6 +89,7 @@ rt::writer! { SmapsEntryWriter, "perfetto.protos.SmapsEntry";
     value proportional_resident_kb(u64) = 15 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmapsEntry": SmapsEntryReader, SmapsEntryField, SmapsEntryTable;
     one {
@@ -190,6 +191,7 @@ rt::writer! { PackedSmapsWriter, "perfetto.protos.PackedSmaps";
     packed swap_pss_kb(u64) = 15 as packed_uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PackedSmaps": PackedSmapsReader, PackedSmapsField, PackedSmapsTable;
     many {
@@ -258,6 +260,7 @@ rt::writer! { SmapsPacketWriter, "perfetto.protos.SmapsPacket";
     enumeration recording_type(SmapsPacketRecordingType) = 4;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SmapsPacket": SmapsPacketReader, SmapsPacketField, SmapsPacketTable;
     one {

@@ -200,6 +200,7 @@ rt::writer! { StackSampleWriter, "perfetto.protos.StackSample";
     packed follower_weights(u64) = 14 as packed_uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackSample": StackSampleReader, StackSampleField, StackSampleTable;
     one {
@@ -288,6 +289,7 @@ rt::writer! { StackSampleTaskContextWriter, "perfetto.protos.StackSample.TaskCon
     value async_id(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackSample.TaskContext": StackSampleTaskContextReader, StackSampleTaskContextField_, StackSampleTaskContextTable;
     one {
@@ -334,6 +336,7 @@ rt::writer! { StackSampleAsyncContextDescriptorWriter, "perfetto.protos.StackSam
     value parent_iid(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackSample.AsyncContextDescriptor": StackSampleAsyncContextDescriptorReader, StackSampleAsyncContextDescriptorField, StackSampleAsyncContextDescriptorTable;
     one {
@@ -377,6 +380,7 @@ rt::writer! { StackSampleExecutionContextWriter, "perfetto.protos.StackSample.Ex
     enumeration mode(StackSampleMode) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackSample.ExecutionContext": StackSampleExecutionContextReader, StackSampleExecutionContextField_, StackSampleExecutionContextTable;
     one {
@@ -441,6 +445,7 @@ rt::writer! { StackSampleCounterDescriptorWriter, "perfetto.protos.StackSample.C
     enumeration scope(StackSampleCounterDescriptorScope) = 7;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackSample.CounterDescriptor": StackSampleCounterDescriptorReader, StackSampleCounterDescriptorField, StackSampleCounterDescriptorTable;
     one {
@@ -492,6 +497,7 @@ rt::writer! { StackSampleDefaultsWriter, "perfetto.protos.StackSampleDefaults";
     message follower_descriptors(StackSampleCounterDescriptorWriter<'_>) = 3, follower_descriptors_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StackSampleDefaults": StackSampleDefaultsReader, StackSampleDefaultsField, StackSampleDefaultsTable;
     one {

@@ -27,6 +27,7 @@ rt::writer! { ProcessStatsWriter, "perfetto.protos.ProcessStats";
     value collection_end_timestamp(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessStats": ProcessStatsReader, ProcessStatsField, ProcessStatsTable;
     one {
@@ -63,6 +64,7 @@ rt::writer! { ProcessStatsThreadWriter, "perfetto.protos.ProcessStats.Thread";
     value tid(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessStats.Thread": ProcessStatsThreadReader, ProcessStatsThreadField, ProcessStatsThreadTable;
     one {
@@ -98,6 +100,7 @@ rt::writer! { ProcessStatsFDInfoWriter, "perfetto.protos.ProcessStats.FDInfo";
     value path(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessStats.FDInfo": ProcessStatsFDInfoReader, ProcessStatsFDInfoField, ProcessStatsFDInfoTable;
     one {
@@ -214,6 +217,7 @@ rt::writer! { ProcessStatsProcessWriter, "perfetto.protos.ProcessStats.Process";
     value dmabuf_rss_kb(u64) = 24 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessStats.Process": ProcessStatsProcessReader, ProcessStatsProcessField, ProcessStatsProcessTable;
     one {

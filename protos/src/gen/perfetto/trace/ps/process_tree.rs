@@ -31,6 +31,7 @@ rt::writer! { ProcessTreeWriter, "perfetto.protos.ProcessTree";
     value collection_end_timestamp(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessTree": ProcessTreeReader, ProcessTreeField, ProcessTreeTable;
     one {
@@ -82,6 +83,7 @@ rt::writer! { ProcessTreeThreadWriter, "perfetto.protos.ProcessTree.Thread";
     value nstid(i32) = 4 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessTree.Thread": ProcessTreeThreadReader, ProcessTreeThreadField, ProcessTreeThreadTable;
     one {
@@ -153,6 +155,7 @@ rt::writer! { ProcessTreeProcessWriter, "perfetto.protos.ProcessTree.Process";
     value cmdline_is_comm(bool) = 9 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessTree.Process": ProcessTreeProcessReader, ProcessTreeProcessField, ProcessTreeProcessTable;
     one {

@@ -21,6 +21,7 @@ rt::owned! { Atom;
 rt::writer! { AtomWriter, "perfetto.protos.Atom";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Atom": AtomReader, AtomField, AtomTable;
 }
@@ -53,6 +54,7 @@ rt::writer! { StatsdAtomWriter, "perfetto.protos.StatsdAtom";
     value timestamp_nanos(i64) = 2 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StatsdAtom": StatsdAtomReader, StatsdAtomField, StatsdAtomTable;
     many {

@@ -106,6 +106,7 @@ rt::writer! { SysStatsWriter, "perfetto.protos.SysStats";
     message slab_info(SysStatsSlabInfoWriter<'_>) = 18, slab_info_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats": SysStatsReader, SysStatsField, SysStatsTable;
     one {
@@ -180,6 +181,7 @@ rt::writer! { SysStatsMeminfoValueWriter, "perfetto.protos.SysStats.MeminfoValue
     value value(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.MeminfoValue": SysStatsMeminfoValueReader, SysStatsMeminfoValueField, SysStatsMeminfoValueTable;
     one {
@@ -217,6 +219,7 @@ rt::writer! { SysStatsVmstatValueWriter, "perfetto.protos.SysStats.VmstatValue";
     value value(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.VmstatValue": SysStatsVmstatValueReader, SysStatsVmstatValueField, SysStatsVmstatValueTable;
     one {
@@ -274,6 +277,7 @@ rt::writer! { SysStatsCpuTimesWriter, "perfetto.protos.SysStats.CpuTimes";
     value steal_ns(u64) = 9 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.CpuTimes": SysStatsCpuTimesReader, SysStatsCpuTimesField, SysStatsCpuTimesTable;
     one {
@@ -324,6 +328,7 @@ rt::writer! { SysStatsInterruptCountWriter, "perfetto.protos.SysStats.InterruptC
     value count(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.InterruptCount": SysStatsInterruptCountReader, SysStatsInterruptCountField, SysStatsInterruptCountTable;
     one {
@@ -360,6 +365,7 @@ rt::writer! { SysStatsDevfreqValueWriter, "perfetto.protos.SysStats.DevfreqValue
     value value(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.DevfreqValue": SysStatsDevfreqValueReader, SysStatsDevfreqValueField, SysStatsDevfreqValueTable;
     one {
@@ -401,6 +407,7 @@ rt::writer! { SysStatsBuddyInfoWriter, "perfetto.protos.SysStats.BuddyInfo";
     value order_pages(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.BuddyInfo": SysStatsBuddyInfoReader, SysStatsBuddyInfoField, SysStatsBuddyInfoTable;
     one {
@@ -463,6 +470,7 @@ rt::writer! { SysStatsDiskStatWriter, "perfetto.protos.SysStats.DiskStat";
     value flush_time_ms(u64) = 9 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.DiskStat": SysStatsDiskStatReader, SysStatsDiskStatField, SysStatsDiskStatTable;
     one {
@@ -513,6 +521,7 @@ rt::writer! { SysStatsPsiSampleWriter, "perfetto.protos.SysStats.PsiSample";
     value total_ns(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.PsiSample": SysStatsPsiSampleReader, SysStatsPsiSampleField, SysStatsPsiSampleTable;
     one {
@@ -552,6 +561,7 @@ rt::writer! { SysStatsThermalZoneWriter, "perfetto.protos.SysStats.ThermalZone";
     value r#type(&str) = 3 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.ThermalZone": SysStatsThermalZoneReader, SysStatsThermalZoneField, SysStatsThermalZoneTable;
     one {
@@ -590,6 +600,7 @@ rt::writer! { SysStatsCpuIdleStateEntryWriter, "perfetto.protos.SysStats.CpuIdle
     value duration_us(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.CpuIdleStateEntry": SysStatsCpuIdleStateEntryReader, SysStatsCpuIdleStateEntryField, SysStatsCpuIdleStateEntryTable;
     one {
@@ -626,6 +637,7 @@ rt::writer! { SysStatsCpuIdleStateWriter, "perfetto.protos.SysStats.CpuIdleState
     message cpuidle_state_entry(SysStatsCpuIdleStateEntryWriter<'_>) = 2, cpuidle_state_entry_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.CpuIdleState": SysStatsCpuIdleStateReader, SysStatsCpuIdleStateField, SysStatsCpuIdleStateTable;
     one {
@@ -667,6 +679,7 @@ rt::writer! { SysStatsSlabInfoWriter, "perfetto.protos.SysStats.SlabInfo";
     value num_slabs(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SysStats.SlabInfo": SysStatsSlabInfoReader, SysStatsSlabInfoField, SysStatsSlabInfoTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { CpuInfoWriter, "perfetto.protos.CpuInfo";
     message cpus(CpuInfoCpuWriter<'_>) = 1, cpus_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuInfo": CpuInfoReader, CpuInfoField, CpuInfoTable;
     many {
@@ -66,6 +67,7 @@ rt::writer! { CpuInfoArmCpuIdentifierWriter, "perfetto.protos.CpuInfo.ArmCpuIden
     value revision(u32) = 5 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuInfo.ArmCpuIdentifier": CpuInfoArmCpuIdentifierReader, CpuInfoArmCpuIdentifierField, CpuInfoArmCpuIdentifierTable;
     one {
@@ -132,6 +134,7 @@ rt::writer! { CpuInfoCpuWriter, "perfetto.protos.CpuInfo.Cpu";
     value features(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CpuInfo.Cpu": CpuInfoCpuReader, CpuInfoCpuField, CpuInfoCpuTable;
     one {

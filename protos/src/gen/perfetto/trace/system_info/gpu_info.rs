@@ -24,6 +24,7 @@ rt::writer! { GpuInfoWriter, "perfetto.protos.GpuInfo";
     message gpus(GpuInfoGpuWriter<'_>) = 1, gpus_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuInfo": GpuInfoReader, GpuInfoField, GpuInfoTable;
     many {
@@ -74,6 +75,7 @@ rt::writer! { GpuInfoGpuWriter, "perfetto.protos.GpuInfo.Gpu";
     value pci_bdf(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuInfo.Gpu": GpuInfoGpuReader, GpuInfoGpuField, GpuInfoGpuTable;
     one {
@@ -122,6 +124,7 @@ rt::writer! { GpuInfoGpuKeyValueWriter, "perfetto.protos.GpuInfo.Gpu.KeyValue";
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.GpuInfo.Gpu.KeyValue": GpuInfoGpuKeyValueReader, GpuInfoGpuKeyValueField, GpuInfoGpuKeyValueTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { InterruptInfoWriter, "perfetto.protos.InterruptInfo";
     message irq_mapping(InterruptInfoInterruptMappingWriter<'_>) = 1, irq_mapping_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InterruptInfo": InterruptInfoReader, InterruptInfoField, InterruptInfoTable;
     many {
@@ -57,6 +58,7 @@ rt::writer! { InterruptInfoInterruptMappingWriter, "perfetto.protos.InterruptInf
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.InterruptInfo.InterruptMapping": InterruptInfoInterruptMappingReader, InterruptInfoInterruptMappingField, InterruptInfoInterruptMappingTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { ChromeActiveProcessesWriter, "perfetto.protos.ChromeActiveProcesse
     value pid(i32) = 1 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeActiveProcesses": ChromeActiveProcessesReader, ChromeActiveProcessesField, ChromeActiveProcessesTable;
     many {

@@ -47,6 +47,7 @@ rt::writer! { ChromeApplicationStateInfoWriter, "perfetto.protos.ChromeApplicati
     enumeration application_state(ChromeApplicationStateInfoChromeApplicationState) = 1;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeApplicationStateInfo": ChromeApplicationStateInfoReader, ChromeApplicationStateInfoField, ChromeApplicationStateInfoTable;
     one {

@@ -337,6 +337,7 @@ rt::writer! { ChromeCompositorSchedulerStateWriter, "perfetto.protos.ChromeCompo
     message compositor_timing_history(CompositorTimingHistoryWriter<'_>) = 17, compositor_timing_history_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeCompositorSchedulerState": ChromeCompositorSchedulerStateReader, ChromeCompositorSchedulerStateField, ChromeCompositorSchedulerStateTable;
     one {
@@ -415,6 +416,7 @@ rt::writer! { ChromeCompositorStateMachineWriter, "perfetto.protos.ChromeComposi
     message minor_state(ChromeCompositorStateMachineMinorStateWriter<'_>) = 2, minor_state_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeCompositorStateMachine": ChromeCompositorStateMachineReader, ChromeCompositorStateMachineField, ChromeCompositorStateMachineTable;
     one {
@@ -472,6 +474,7 @@ rt::writer! { ChromeCompositorStateMachineMajorStateWriter, "perfetto.protos.Chr
     enumeration forced_redraw_state(ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState) = 5;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeCompositorStateMachine.MajorState": ChromeCompositorStateMachineMajorStateReader, ChromeCompositorStateMachineMajorStateField, ChromeCompositorStateMachineMajorStateTable;
     one {
@@ -673,6 +676,7 @@ rt::writer! { ChromeCompositorStateMachineMinorStateWriter, "perfetto.protos.Chr
     value processing_paint_worklets_for_pending_tree(bool) = 46 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeCompositorStateMachine.MinorState": ChromeCompositorStateMachineMinorStateReader, ChromeCompositorStateMachineMinorStateField, ChromeCompositorStateMachineMinorStateTable;
     one {
@@ -871,6 +875,7 @@ rt::writer! { BeginFrameArgsWriter, "perfetto.protos.BeginFrameArgs";
     value frames_throttled_since_last(i64) = 12 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BeginFrameArgs": BeginFrameArgsReader, BeginFrameArgsField, BeginFrameArgsTable;
     one {
@@ -951,6 +956,7 @@ rt::writer! { BeginImplFrameArgsWriter, "perfetto.protos.BeginImplFrameArgs";
     message timestamps_in_us(BeginImplFrameArgsTimestampsInUsWriter<'_>) = 6, timestamps_in_us_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BeginImplFrameArgs": BeginImplFrameArgsReader, BeginImplFrameArgsField, BeginImplFrameArgsTable;
     one {
@@ -1012,6 +1018,7 @@ rt::writer! { BeginImplFrameArgsTimestampsInUsWriter, "perfetto.protos.BeginImpl
     value deadline(i64) = 7 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BeginImplFrameArgs.TimestampsInUs": BeginImplFrameArgsTimestampsInUsReader, BeginImplFrameArgsTimestampsInUsField, BeginImplFrameArgsTimestampsInUsTable;
     one {
@@ -1058,6 +1065,7 @@ rt::writer! { BeginFrameObserverStateWriter, "perfetto.protos.BeginFrameObserver
     message last_begin_frame_args(BeginFrameArgsWriter<'_>) = 2, last_begin_frame_args_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BeginFrameObserverState": BeginFrameObserverStateReader, BeginFrameObserverStateField, BeginFrameObserverStateTable;
     one {
@@ -1100,6 +1108,7 @@ rt::writer! { BeginFrameSourceStateWriter, "perfetto.protos.BeginFrameSourceStat
     message last_begin_frame_args(BeginFrameArgsWriter<'_>) = 4, last_begin_frame_args_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.BeginFrameSourceState": BeginFrameSourceStateReader, BeginFrameSourceStateField, BeginFrameSourceStateTable;
     one {
@@ -1155,6 +1164,7 @@ rt::writer! { CompositorTimingHistoryWriter, "perfetto.protos.CompositorTimingHi
     value draw_estimate_delta_us(i64) = 7 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CompositorTimingHistory": CompositorTimingHistoryReader, CompositorTimingHistoryField, CompositorTimingHistoryTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { ChromeContentSettingsEventInfoWriter, "perfetto.protos.ChromeConte
     value number_of_exceptions(u32) = 1 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeContentSettingsEventInfo": ChromeContentSettingsEventInfoReader, ChromeContentSettingsEventInfoField, ChromeContentSettingsEventInfoTable;
     one {

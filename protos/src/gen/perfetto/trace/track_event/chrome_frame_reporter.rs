@@ -162,6 +162,7 @@ rt::writer! { ChromeFrameReporterWriter, "perfetto.protos.ChromeFrameReporter";
     value display_trace_id(i64) = 18 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeFrameReporter": ChromeFrameReporterReader, ChromeFrameReporterField, ChromeFrameReporterTable;
     one {

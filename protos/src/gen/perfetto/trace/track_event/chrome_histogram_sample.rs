@@ -25,6 +25,7 @@ rt::writer! { HistogramNameWriter, "perfetto.protos.HistogramName";
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.HistogramName": HistogramNameReader, HistogramNameField, HistogramNameTable;
     one {
@@ -67,6 +68,7 @@ rt::writer! { ChromeHistogramSampleWriter, "perfetto.protos.ChromeHistogramSampl
     value name_iid(u64) = 4 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeHistogramSample": ChromeHistogramSampleReader, ChromeHistogramSampleField, ChromeHistogramSampleTable;
     one {

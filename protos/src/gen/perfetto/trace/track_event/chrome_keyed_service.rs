@@ -22,6 +22,7 @@ rt::writer! { ChromeKeyedServiceWriter, "perfetto.protos.ChromeKeyedService";
     value name(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeKeyedService": ChromeKeyedServiceReader, ChromeKeyedServiceField, ChromeKeyedServiceTable;
     one {

@@ -158,6 +158,7 @@ rt::writer! { ChromeLatencyInfoWriter, "perfetto.protos.ChromeLatencyInfo";
     enumeration input_type(ChromeLatencyInfoInputType) = 8;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeLatencyInfo": ChromeLatencyInfoReader, ChromeLatencyInfoField, ChromeLatencyInfoTable;
     one {
@@ -208,6 +209,7 @@ rt::writer! { ChromeLatencyInfoComponentInfoWriter, "perfetto.protos.ChromeLaten
     value time_us(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeLatencyInfo.ComponentInfo": ChromeLatencyInfoComponentInfoReader, ChromeLatencyInfoComponentInfoField, ChromeLatencyInfoComponentInfoTable;
     one {

@@ -118,6 +118,7 @@ rt::writer! { ChromeLegacyIpcWriter, "perfetto.protos.ChromeLegacyIpc";
     value message_line(u32) = 2 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeLegacyIpc": ChromeLegacyIpcReader, ChromeLegacyIpcField, ChromeLegacyIpcTable;
     one {

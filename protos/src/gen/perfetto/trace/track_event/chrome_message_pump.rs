@@ -25,6 +25,7 @@ rt::writer! { ChromeMessagePumpWriter, "perfetto.protos.ChromeMessagePump";
     value io_handler_location_iid(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeMessagePump": ChromeMessagePumpReader, ChromeMessagePumpField, ChromeMessagePumpTable;
     one {

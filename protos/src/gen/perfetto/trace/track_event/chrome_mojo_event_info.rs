@@ -40,6 +40,7 @@ rt::writer! { ChromeMojoEventInfoWriter, "perfetto.protos.ChromeMojoEventInfo";
     value data_num_bytes(u64) = 7 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeMojoEventInfo": ChromeMojoEventInfoReader, ChromeMojoEventInfoField, ChromeMojoEventInfoTable;
     one {

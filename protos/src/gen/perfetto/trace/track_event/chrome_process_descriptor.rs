@@ -34,6 +34,7 @@ rt::writer! { ChromeProcessDescriptorWriter, "perfetto.protos.ChromeProcessDescr
     value crash_trace_id(u64) = 5 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeProcessDescriptor": ChromeProcessDescriptorReader, ChromeProcessDescriptorField, ChromeProcessDescriptorTable;
     one {

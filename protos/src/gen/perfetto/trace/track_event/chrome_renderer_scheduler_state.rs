@@ -53,6 +53,7 @@ rt::writer! { ChromeRendererSchedulerStateWriter, "perfetto.protos.ChromeRendere
     value is_hidden(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeRendererSchedulerState": ChromeRendererSchedulerStateReader, ChromeRendererSchedulerStateField, ChromeRendererSchedulerStateTable;
     one {

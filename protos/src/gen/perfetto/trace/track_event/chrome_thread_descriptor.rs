@@ -28,6 +28,7 @@ rt::writer! { ChromeThreadDescriptorWriter, "perfetto.protos.ChromeThreadDescrip
     value is_sandboxed_tid(bool) = 3 as bool;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeThreadDescriptor": ChromeThreadDescriptorReader, ChromeThreadDescriptorField, ChromeThreadDescriptorTable;
     one {

@@ -25,6 +25,7 @@ rt::writer! { ChromeUserEventWriter, "perfetto.protos.ChromeUserEvent";
     value action_hash(u64) = 2 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeUserEvent": ChromeUserEventReader, ChromeUserEventField, ChromeUserEventTable;
     one {

@@ -28,6 +28,7 @@ rt::writer! { ChromeWindowHandleEventInfoWriter, "perfetto.protos.ChromeWindowHa
     value hwnd_ptr(u64) = 3 as fixed64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeWindowHandleEventInfo": ChromeWindowHandleEventInfoReader, ChromeWindowHandleEventInfoField, ChromeWindowHandleEventInfoTable;
     one {

@@ -92,6 +92,7 @@ rt::writer! { CounterDescriptorWriter, "perfetto.protos.CounterDescriptor";
     value y_axis_share_key(&str) = 7 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.CounterDescriptor": CounterDescriptorReader, CounterDescriptorField, CounterDescriptorTable;
     one {

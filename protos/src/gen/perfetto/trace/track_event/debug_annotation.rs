@@ -135,6 +135,7 @@ rt::writer! { DebugAnnotationWriter, "perfetto.protos.DebugAnnotation";
     bytes proto_value = 14, proto_value_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DebugAnnotation": DebugAnnotationReader, DebugAnnotationField, DebugAnnotationTable;
     one {
@@ -235,6 +236,7 @@ rt::writer! { DebugAnnotationNestedValueWriter, "perfetto.protos.DebugAnnotation
     value string_value(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DebugAnnotation.NestedValue": DebugAnnotationNestedValueReader, DebugAnnotationNestedValueField, DebugAnnotationNestedValueTable;
     one {
@@ -289,6 +291,7 @@ rt::writer! { DebugAnnotationNameWriter, "perfetto.protos.DebugAnnotationName";
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DebugAnnotationName": DebugAnnotationNameReader, DebugAnnotationNameField_, DebugAnnotationNameTable;
     one {
@@ -325,6 +328,7 @@ rt::writer! { DebugAnnotationValueTypeNameWriter, "perfetto.protos.DebugAnnotati
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.DebugAnnotationValueTypeName": DebugAnnotationValueTypeNameReader, DebugAnnotationValueTypeNameField, DebugAnnotationValueTypeNameTable;
     one {

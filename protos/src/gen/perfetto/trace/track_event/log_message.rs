@@ -59,6 +59,7 @@ rt::writer! { LogMessageWriter, "perfetto.protos.LogMessage";
     enumeration prio(LogMessagePriority) = 3;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LogMessage": LogMessageReader, LogMessageField, LogMessageTable;
     one {
@@ -97,6 +98,7 @@ rt::writer! { LogMessageBodyWriter, "perfetto.protos.LogMessageBody";
     value body(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.LogMessageBody": LogMessageBodyReader, LogMessageBodyField, LogMessageBodyTable;
     one {

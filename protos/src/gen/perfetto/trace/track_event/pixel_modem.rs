@@ -24,6 +24,7 @@ rt::writer! { PixelModemEventInsightWriter, "perfetto.protos.PixelModemEventInsi
     value detokenized_message(&str) = 1 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.PixelModemEventInsight": PixelModemEventInsightReader, PixelModemEventInsightField, PixelModemEventInsightTable;
     one {

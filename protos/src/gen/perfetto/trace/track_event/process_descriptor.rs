@@ -82,6 +82,7 @@ rt::writer! { ProcessDescriptorWriter, "perfetto.protos.ProcessDescriptor";
     value process_labels(&str) = 8 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessDescriptor": ProcessDescriptorReader, ProcessDescriptorField, ProcessDescriptorTable;
     one {

@@ -22,6 +22,7 @@ rt::writer! { TrackEventRangeOfInterestWriter, "perfetto.protos.TrackEventRangeO
     value start_us(i64) = 1 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEventRangeOfInterest": TrackEventRangeOfInterestReader, TrackEventRangeOfInterestField, TrackEventRangeOfInterestTable;
     one {

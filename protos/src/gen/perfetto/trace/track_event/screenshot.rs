@@ -28,6 +28,7 @@ rt::writer! { ScreenshotWriter, "perfetto.protos.Screenshot";
     bytes ppm_image = 3, ppm_image_gather;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.Screenshot": ScreenshotReader, ScreenshotField, ScreenshotTable;
     one {

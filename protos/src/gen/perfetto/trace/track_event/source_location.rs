@@ -28,6 +28,7 @@ rt::writer! { UnsymbolizedSourceLocationWriter, "perfetto.protos.UnsymbolizedSou
     value rel_pc(u64) = 3 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.UnsymbolizedSourceLocation": UnsymbolizedSourceLocationReader, UnsymbolizedSourceLocationField, UnsymbolizedSourceLocationTable;
     one {
@@ -76,6 +77,7 @@ rt::writer! { SourceLocationWriter, "perfetto.protos.SourceLocation";
     value line_number(u32) = 4 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SourceLocation": SourceLocationReader, SourceLocationField, SourceLocationTable;
     one {

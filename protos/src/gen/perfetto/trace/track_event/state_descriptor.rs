@@ -19,6 +19,7 @@ rt::owned! { StateDescriptor;
 rt::writer! { StateDescriptorWriter, "perfetto.protos.StateDescriptor";
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.StateDescriptor": StateDescriptorReader, StateDescriptorField, StateDescriptorTable;
 }

@@ -22,6 +22,7 @@ rt::writer! { TaskExecutionWriter, "perfetto.protos.TaskExecution";
     value posted_from_iid(u64) = 1 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TaskExecution": TaskExecutionReader, TaskExecutionField, TaskExecutionTable;
     one {

@@ -90,6 +90,7 @@ rt::writer! { ThreadDescriptorWriter, "perfetto.protos.ThreadDescriptor";
     value reference_thread_instruction_count(i64) = 8 as int64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ThreadDescriptor": ThreadDescriptorReader, ThreadDescriptorField, ThreadDescriptorTable;
     one {

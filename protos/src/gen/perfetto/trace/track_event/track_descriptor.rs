@@ -209,6 +209,7 @@ rt::writer! { TrackDescriptorWriter, "perfetto.protos.TrackDescriptor";
     enumeration thread_ordering(TrackDescriptorThreadOrdering) = 20;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackDescriptor": TrackDescriptorReader, TrackDescriptorField, TrackDescriptorTable;
     one {

@@ -390,6 +390,7 @@ rt::writer! { TrackEventWriter, "perfetto.protos.TrackEvent";
     value callstack_weight(f64) = 57 as double;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEvent": TrackEventReader, TrackEventField, TrackEventTable;
     one {
@@ -618,6 +619,7 @@ rt::writer! { TrackEventInlineCallstackWriter, "perfetto.protos.TrackEvent.Inlin
     message frames(TrackEventInlineCallstackFrameWriter<'_>) = 1, frames_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEvent.InlineCallstack": TrackEventInlineCallstackReader, TrackEventInlineCallstackField, TrackEventInlineCallstackTable;
     many {
@@ -656,6 +658,7 @@ rt::writer! { TrackEventInlineCallstackFrameWriter, "perfetto.protos.TrackEvent.
     value line_number(u32) = 3 as uint32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEvent.InlineCallstack.Frame": TrackEventInlineCallstackFrameReader, TrackEventInlineCallstackFrameField, TrackEventInlineCallstackFrameTable;
     one {
@@ -749,6 +752,7 @@ rt::writer! { TrackEventLegacyEventWriter, "perfetto.protos.TrackEvent.LegacyEve
     value tid_override(i32) = 19 as int32;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEvent.LegacyEvent": TrackEventLegacyEventReader, TrackEventLegacyEventField, TrackEventLegacyEventTable;
     one {
@@ -831,6 +835,7 @@ rt::writer! { TrackEventDefaultsWriter, "perfetto.protos.TrackEventDefaults";
     value extra_double_counter_track_uuids(u64) = 45 as uint64;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TrackEventDefaults": TrackEventDefaultsReader, TrackEventDefaultsField, TrackEventDefaultsTable;
     one {
@@ -873,6 +878,7 @@ rt::writer! { EventCategoryWriter, "perfetto.protos.EventCategory";
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EventCategory": EventCategoryReader, EventCategoryField, EventCategoryTable;
     one {
@@ -909,6 +915,7 @@ rt::writer! { EventNameWriter, "perfetto.protos.EventName";
     value name(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.EventName": EventNameReader, EventNameField, EventNameTable;
     one {

@@ -50,6 +50,7 @@ rt::writer! { TranslationTableWriter, "perfetto.protos.TranslationTable";
     message chrome_study(ChromeStudyTranslationTableWriter<'_>) = 6, chrome_study_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TranslationTable": TranslationTableReader, TranslationTableField, TranslationTableTable;
     oneof table_ {
@@ -104,6 +105,7 @@ rt::writer! { ChromeHistorgramTranslationTableWriter, "perfetto.protos.ChromeHis
     message hash_to_name(ChromeHistorgramTranslationTableHashToNameEntryWriter<'_>) = 1, hash_to_name_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeHistorgramTranslationTable": ChromeHistorgramTranslationTableReader, ChromeHistorgramTranslationTableField, ChromeHistorgramTranslationTableTable;
     many {
@@ -142,6 +144,7 @@ rt::writer! { ChromeHistorgramTranslationTableHashToNameEntryWriter, "perfetto.p
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry": ChromeHistorgramTranslationTableHashToNameEntryReader, ChromeHistorgramTranslationTableHashToNameEntryField, ChromeHistorgramTranslationTableHashToNameEntryTable;
     one {
@@ -175,6 +178,7 @@ rt::writer! { ChromeUserEventTranslationTableWriter, "perfetto.protos.ChromeUser
     message action_hash_to_name(ChromeUserEventTranslationTableActionHashToNameEntryWriter<'_>) = 1, action_hash_to_name_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeUserEventTranslationTable": ChromeUserEventTranslationTableReader, ChromeUserEventTranslationTableField, ChromeUserEventTranslationTableTable;
     many {
@@ -213,6 +217,7 @@ rt::writer! { ChromeUserEventTranslationTableActionHashToNameEntryWriter, "perfe
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry": ChromeUserEventTranslationTableActionHashToNameEntryReader, ChromeUserEventTranslationTableActionHashToNameEntryField, ChromeUserEventTranslationTableActionHashToNameEntryTable;
     one {
@@ -249,6 +254,7 @@ rt::writer! { ChromePerformanceMarkTranslationTableWriter, "perfetto.protos.Chro
     message mark_hash_to_name(ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'_>) = 2, mark_hash_to_name_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromePerformanceMarkTranslationTable": ChromePerformanceMarkTranslationTableReader, ChromePerformanceMarkTranslationTableField, ChromePerformanceMarkTranslationTableTable;
     many {
@@ -293,6 +299,7 @@ rt::writer! { ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter, "p
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry": ChromePerformanceMarkTranslationTableSiteHashToNameEntryReader, ChromePerformanceMarkTranslationTableSiteHashToNameEntryField, ChromePerformanceMarkTranslationTableSiteHashToNameEntryTable;
     one {
@@ -329,6 +336,7 @@ rt::writer! { ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter, "p
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry": ChromePerformanceMarkTranslationTableMarkHashToNameEntryReader, ChromePerformanceMarkTranslationTableMarkHashToNameEntryField, ChromePerformanceMarkTranslationTableMarkHashToNameEntryTable;
     one {
@@ -364,6 +372,7 @@ rt::writer! { SliceNameTranslationTableWriter, "perfetto.protos.SliceNameTransla
     message raw_to_deobfuscated_name(SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_>) = 1, raw_to_deobfuscated_name_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SliceNameTranslationTable": SliceNameTranslationTableReader, SliceNameTranslationTableField, SliceNameTranslationTableTable;
     many {
@@ -402,6 +411,7 @@ rt::writer! { SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfet
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry": SliceNameTranslationTableRawToDeobfuscatedNameEntryReader, SliceNameTranslationTableRawToDeobfuscatedNameEntryField, SliceNameTranslationTableRawToDeobfuscatedNameEntryTable;
     one {
@@ -437,6 +447,7 @@ rt::writer! { ProcessTrackNameTranslationTableWriter, "perfetto.protos.ProcessTr
     message raw_to_deobfuscated_name(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_>) = 1, raw_to_deobfuscated_name_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessTrackNameTranslationTable": ProcessTrackNameTranslationTableReader, ProcessTrackNameTranslationTableField, ProcessTrackNameTranslationTableTable;
     many {
@@ -475,6 +486,7 @@ rt::writer! { ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter, 
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry": ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryReader, ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryField, ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryTable;
     one {
@@ -508,6 +520,7 @@ rt::writer! { ChromeStudyTranslationTableWriter, "perfetto.protos.ChromeStudyTra
     message hash_to_name(ChromeStudyTranslationTableHashToNameEntryWriter<'_>) = 1, hash_to_name_raw;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeStudyTranslationTable": ChromeStudyTranslationTableReader, ChromeStudyTranslationTableField, ChromeStudyTranslationTableTable;
     many {
@@ -546,6 +559,7 @@ rt::writer! { ChromeStudyTranslationTableHashToNameEntryWriter, "perfetto.protos
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry": ChromeStudyTranslationTableHashToNameEntryReader, ChromeStudyTranslationTableHashToNameEntryField, ChromeStudyTranslationTableHashToNameEntryTable;
     one {

@@ -26,7 +26,7 @@ pub enum Failure {
 
 /// Which code does the work.
 #[derive(Clone, Copy)]
-pub enum Face {
+pub enum ApiKind {
     /// Generated owned messages.
     Owned,
     /// Dynamic messages, over descriptors of the official compiler.
@@ -37,8 +37,8 @@ pub enum Face {
     Copy,
 }
 
-impl Face {
-    /// The face the command line calls `name`.
+impl ApiKind {
+    /// The API kind that the command line calls `name`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "owned" => Some(Self::Owned),
@@ -49,7 +49,7 @@ impl Face {
         }
     }
 
-    /// Whether this face offers the formats at all.
+    /// Whether this API kind offers the formats at all.
     pub fn takes(self, input: &Input<'_>, output: &Output) -> bool {
         let is_binary = matches!((input, output), (Input::Binary(_), Output::Binary));
         is_binary || !matches!(self, Self::Copy)
