@@ -26,7 +26,7 @@ use testing::shell::Shell;
 use tracing_core::abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use tracing_core::abi::shm::{ChunkFlags, ChunkHeader, Packets};
 use tracing_core::abi::time::Now;
-use tracing_core::client::consumer::{ReplyReader, TraceWriter};
+use tracing_core::client::consumer::{ReplyReader, TraceFileWriter};
 use tracing_core::service::{Input, Output, Peer, Service};
 
 const MODES: [&str; 4] = ["fill", "service", "ipc", "file"];
@@ -141,7 +141,7 @@ fn run(mode: &str, megabytes: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
         "ipc" => {
             ask(service, ConsumerRequest::ReadBuffers(Default::default()));
             let mut reader = ReplyReader::new();
-            let mut writer = TraceWriter::new(std::io::sink());
+            let mut writer = TraceFileWriter::new(std::io::sink());
             drain(service, &now, client, |reply| {
                 let read = reader.read(reply, |packet| writer.write(packet));
                 assert!(read.is_ok(), "a reply that cannot be read");

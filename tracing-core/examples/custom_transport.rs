@@ -220,7 +220,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     assert!(producer.sync(PATIENCE), "the service answers");
 
     let connection = TransportConnection::new(PipeTransport::connect(&wire, PortKind::Consumer));
-    let mut consumer = Consumer::over(Box::new(connection));
+    let mut consumer = Consumer::with_connection(Box::new(connection));
     let source = DataSourceConfig { name: Some(SOURCE.into()), ..Default::default() };
     consumer.enable_tracing(
         &TraceConfig {

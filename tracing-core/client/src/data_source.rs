@@ -109,7 +109,7 @@ impl Instance {
 
     /// An instance whose writers write into `arbiter`'s memory: for data sources tested, or run, without
     /// a [`Producer`](super::producer::Producer).
-    pub fn over(id: InstanceId, config: DataSourceConfig, arbiter: Arbiter) -> Self {
+    pub fn with_arbiter(id: InstanceId, config: DataSourceConfig, arbiter: Arbiter) -> Self {
         Self::new(id, config, Some(arbiter))
     }
 

@@ -24,7 +24,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::serve::{Counters, Engine, HostLink, Link, Log, Over, ServerStats, Side};
+use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, ServerStats, Side};
 use crate::local::{Drive, Inbox, LocalConnection, LocalPort};
 use abi::error::OsError;
 use abi::ids::ClientId;
@@ -48,15 +48,15 @@ pub enum PortKind {
 
 /// The connection is over; what happened to it is in the log and the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionOver;
+pub struct ConnectionClosed;
 
-impl fmt::Display for ConnectionOver {
+impl fmt::Display for ConnectionClosed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the connection is over")
     }
 }
 
-impl std::error::Error for ConnectionOver {}
+impl std::error::Error for ConnectionClosed {}
 
 struct Inner {
     engine: Mutex<Engine>,
@@ -126,7 +126,7 @@ impl EmbeddedService {
     /// A consumer. While one of its calls waits for an answer, the service runs in it.
     #[must_use]
     pub fn consumer(&self) -> Consumer {
-        Consumer::over(Box::new(self.local()))
+        Consumer::with_connection(Box::new(self.local()))
     }
 
     fn local<P: LocalPort>(&self) -> LocalConnection<P> {
@@ -159,11 +159,11 @@ impl EmbeddedService {
         client: ClientId,
         bytes: &[u8],
         fd: Option<OwnedFd>,
-    ) -> Result<(), ConnectionOver> {
+    ) -> Result<(), ConnectionClosed> {
         let mut engine = lock(&self.0.engine);
-        let host = engine.host(client).ok_or(ConnectionOver)?;
+        let host = engine.host(client).ok_or(ConnectionClosed)?;
         let taken = host.receive(bytes, fd);
-        engine.hear(client);
+        engine.process_events(client);
         self.checked(&mut engine, client, taken)
     }
 
@@ -190,9 +190,9 @@ impl EmbeddedService {
         &self,
         client: ClientId,
         send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
-    ) -> Result<(), ConnectionOver> {
+    ) -> Result<(), ConnectionClosed> {
         let mut engine = lock(&self.0.engine);
-        let host = engine.host(client).ok_or(ConnectionOver)?;
+        let host = engine.host(client).ok_or(ConnectionClosed)?;
         let sent = host.transmit(send, drop);
         let drained = host.take_drained();
         self.checked(&mut engine, client, sent)?;
@@ -201,7 +201,7 @@ impl EmbeddedService {
         }
         // What was left unread for want of room.
         if engine.host(client).is_some_and(|host| host.has_events() && !host.is_paused()) {
-            engine.hear(client);
+            engine.process_events(client);
         }
         Ok(())
     }
@@ -215,22 +215,22 @@ impl EmbeddedService {
 
     /// The peer is gone.
     pub fn disconnected(&self, client: ClientId) {
-        lock(&self.0.engine).over(client, &Over::Left);
+        lock(&self.0.engine).end_connection(client, &Disconnect::PeerLeft);
     }
 
     fn checked(
         &self,
         engine: &mut Engine,
         client: ClientId,
-        done: Result<(), Over>,
-    ) -> Result<(), ConnectionOver> {
+        done: Result<(), Disconnect>,
+    ) -> Result<(), ConnectionClosed> {
         let done = match engine.host(client) {
             Some(host) => done.and_then(|()| host.check_queue()),
-            None => return Err(ConnectionOver),
+            None => return Err(ConnectionClosed),
         };
         done.map_err(|over| {
-            engine.over(client, &over);
-            ConnectionOver
+            engine.end_connection(client, &over);
+            ConnectionClosed
         })
     }
 }

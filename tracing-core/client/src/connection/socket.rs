@@ -82,14 +82,14 @@ impl<P: Port> SocketConnection<P> {
     /// # Errors
     /// When nobody listens at `address`, or we may not connect.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
-        Self::over(Stream::connect(address)?)
+        Self::from_stream(Stream::connect(address)?)
     }
 
     /// Uses a connected socket.
     ///
     /// # Errors
     /// When the system has no descriptor left.
-    pub fn over(stream: Stream) -> Result<Self, OsError> {
+    pub fn from_stream(stream: Stream) -> Result<Self, OsError> {
         Ok(Self::new(SocketTransport { stream, wake: Wake::new()? }))
     }
 }

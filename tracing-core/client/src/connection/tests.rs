@@ -24,7 +24,7 @@ struct Service {
 impl Service {
     fn pair() -> (SocketConnection<ProducerPort>, Self) {
         let (ours, theirs) = Stream::pair().unwrap();
-        let client = SocketConnection::over(ours).unwrap();
+        let client = SocketConnection::from_stream(ours).unwrap();
         (client, Self { stream: theirs, host: Host::default() })
     }
 

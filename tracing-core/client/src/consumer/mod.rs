@@ -29,7 +29,7 @@ use protos::{
 use protozero::{Message, Reader, Value};
 
 pub use self::error::ConsumerError;
-pub use self::read::{ReadError, ReadPacket, ReadSummary, ReplyReader, TraceWriter};
+pub use self::read::{ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
 use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS};
 use abi::ids::CallId;
@@ -89,7 +89,7 @@ impl Consumer {
     pub fn connect(address: &Address) -> Result<Self, ConsumerError> {
         let connection = SocketConnection::<ConsumerPort>::connect(address)
             .map_err(|error| ConsumerError::Connect { address: address.clone(), error })?;
-        Ok(Self::over(Box::new(connection)))
+        Ok(Self::with_connection(Box::new(connection)))
     }
 
     /// Connects to where the service of this machine should be; see [`socket::defaults`].
@@ -102,7 +102,7 @@ impl Consumer {
 
     /// Uses a connection.
     #[must_use]
-    pub fn over(connection: Box<dyn Connection<ConsumerPort>>) -> Self {
+    pub fn with_connection(connection: Box<dyn Connection<ConsumerPort>>) -> Self {
         Self {
             connection,
             enabled: None,

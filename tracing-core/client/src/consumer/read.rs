@@ -240,7 +240,7 @@ impl Consumer {
         out: &mut dyn Write,
         inactivity: Duration,
     ) -> Result<ReadSummary, ConsumerError> {
-        let mut out = TraceWriter::new(out);
+        let mut out = TraceFileWriter::new(out);
         let summary = self.read_buffers(inactivity, |packet| out.write(packet));
         // Also after an error: what came before it is whole.
         let flushed = out.flush();
@@ -256,12 +256,12 @@ const WRITE_BYTES: usize = 256 * 1024;
 /// Writes packets as a trace file, many with one call, each call ending with a whole packet: whoever kills us
 /// between two writes still has a valid trace.
 #[derive(Debug)]
-pub struct TraceWriter<W: Write> {
+pub struct TraceFileWriter<W: Write> {
     to: W,
     gathered: Vec<u8>,
 }
 
-impl<W: Write> TraceWriter<W> {
+impl<W: Write> TraceFileWriter<W> {
     /// Nothing gathered yet.
     pub fn new(to: W) -> Self {
         Self { to, gathered: Vec::with_capacity(WRITE_BYTES) }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::connection::{ConnectionEnd, Link, ProducerConnection, Stepped};
 use super::dispatch::Step;
-use super::session::{Link, Over, Session, Stepped};
 use super::shared::Shared;
 use crate::connection::SocketConnection;
 use crate::write::Park;
@@ -89,9 +89,9 @@ impl Io {
             let mut pause = backoff.absent();
             if let Some(link) = link.take() {
                 let since = Instant::now();
-                let (over, accepted) = self.serve(link);
+                let (end, accepted) = self.serve(link);
                 self.shared.step(Step::Disconnected);
-                if over == Over::Finished {
+                if end == ConnectionEnd::Finished {
                     break;
                 }
                 pause = backoff.lost(accepted, since.elapsed());
@@ -112,20 +112,20 @@ impl Io {
     }
 
     /// Serves one connection; whether the service ever took us.
-    fn serve(&self, link: Link) -> (Over, bool) {
+    fn serve(&self, link: Link) -> (ConnectionEnd, bool) {
         let park = Arc::new(ParkThread::default());
-        let mut session = Session::new(Arc::clone(&self.shared), link, park);
-        let mut over = (!session.begin()).then_some(Over::Disconnected);
-        let over = loop {
-            if let Some(over) = over {
-                break over;
+        let mut connection = ProducerConnection::new(Arc::clone(&self.shared), link, park);
+        let end = if connection.begin() {
+            loop {
+                if let Stepped::Ended(end) = connection.step(None) {
+                    break end;
+                }
             }
-            if let Stepped::Over(end) = session.step(None) {
-                over = Some(end);
-            }
+        } else {
+            ConnectionEnd::Disconnected
         };
-        session.end();
-        (over, session.is_accepted())
+        connection.end();
+        (end, connection.is_accepted())
     }
 
     /// Waits before the next attempt; false if the producer is being dropped.

@@ -16,18 +16,18 @@
 
 //! A program that wants no threads of ours has [`PolledProducer`], which does the same when it is told to.
 
+mod connection;
 mod dispatch;
 mod io;
 mod options;
 mod polled;
-mod session;
 mod shared;
 #[cfg(test)]
 mod tests;
 
 use core::fmt;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use protos::DataSourceDescriptor;
 
@@ -39,6 +39,7 @@ use super::connection::Connection;
 use super::data_source::DataSource;
 use abi::ipc::port::ProducerPort;
 use abi::sync::{Arc, mpsc};
+use os::clock::Deadline;
 use os::socket::{Address, defaults};
 
 /// A running producer. Dropping it stops its instances, sends what their writers hold, and disconnects.
@@ -153,10 +154,10 @@ impl Producer {
     /// Waits until the connection is over and will not come back, or `timeout` has passed. True if it is
     /// over.
     pub fn wait_ended(&self, timeout: Duration) -> bool {
-        let until = Instant::now() + timeout;
+        let deadline = Deadline::after(Some(timeout));
         let mut state = self.shared.lock();
         while !state.ended {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = deadline.left().unwrap_or(Duration::MAX);
             if left.is_zero() {
                 return false;
             }

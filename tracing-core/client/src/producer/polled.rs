@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use protos::DataSourceDescriptor;
 
+use super::connection::{ProducerConnection, Stepped};
 use super::dispatch::{Dispatcher, Step};
 use super::io::ParkThread;
 use super::options::{ProducerError, ProducerOptions};
-use super::session::{Session, Stepped};
 use super::shared::Shared;
 use crate::connection::{Connection, ConnectionWaker};
 use crate::data_source::DataSource;
@@ -32,7 +32,7 @@ use abi::time::BootTime;
 pub struct PolledProducer {
     shared: Arc<Shared>,
     dispatcher: Dispatcher,
-    session: Option<Session>,
+    connection: Option<ProducerConnection>,
     park: Arc<ParkUnlessPolling>,
 }
 
@@ -44,9 +44,9 @@ impl PolledProducer {
         let (steps, inbox) = mpsc::channel();
         let shared = Arc::new(Shared::new(options, steps));
         let park = Arc::new(ParkUnlessPolling::default());
-        let mut session = Session::new(Arc::clone(&shared), connection, park.clone());
-        let session = session.begin().then_some(session);
-        Self { shared, dispatcher: Dispatcher::new(inbox), session, park }
+        let mut connection = ProducerConnection::new(Arc::clone(&shared), connection, park.clone());
+        let connection = connection.begin().then_some(connection);
+        Self { shared, dispatcher: Dispatcher::new(inbox), connection, park }
     }
 
     /// Offers `source` under `descriptor.name`; see [`Producer::register`](super::Producer::register).
@@ -84,18 +84,21 @@ impl PolledProducer {
     pub fn poll(&mut self) -> bool {
         self.park.enter();
         loop {
-            let more = match self.session.as_mut().map(|session| session.step(Some(Duration::ZERO)))
+            let more = match self
+                .connection
+                .as_mut()
+                .map(|connection| connection.step(Some(Duration::ZERO)))
             {
-                Some(Stepped::On) => true,
+                Some(Stepped::Progress) => true,
                 Some(Stepped::Idle) => false,
-                Some(Stepped::Over(_)) => {
+                Some(Stepped::Ended(_)) => {
                     self.end();
                     true
                 }
                 None => false,
             };
             if !self.dispatcher.poll() && !more {
-                return self.session.is_some();
+                return self.connection.is_some();
             }
         }
     }
@@ -103,7 +106,7 @@ impl PolledProducer {
     /// When to poll at the latest, if nothing happens before: a batch of commits is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
-        self.session.as_ref()?.poll_timeout()
+        self.connection.as_ref()?.poll_timeout()
     }
 
     /// What the producer uses to say that it wants to be polled; and what interrupts a thread that waits in
@@ -120,8 +123,8 @@ impl PolledProducer {
     }
 
     fn end(&mut self) {
-        if let Some(mut session) = self.session.take() {
-            session.end();
+        if let Some(mut connection) = self.connection.take() {
+            connection.end();
         }
         self.shared.step(Step::Disconnected);
     }

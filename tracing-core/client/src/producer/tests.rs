@@ -14,8 +14,8 @@ use protos::InitializeConnectionResponse;
 use protos::producer_port::Request;
 use protozero::Message as _;
 
+use super::connection::{ProducerConnection, Stepped};
 use super::io::ParkThread;
-use super::session::{Session, Stepped};
 use super::shared::{Control, Shared};
 use super::*;
 use crate::connection::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
@@ -25,6 +25,12 @@ struct Leaving {
     replies: VecDeque<Received>,
     calls: u64,
     waker: ConnectionWaker,
+}
+
+impl Leaving {
+    fn new() -> Self {
+        Self { replies: VecDeque::new(), calls: 0, waker: ConnectionWaker::from_fn(|| {}) }
+    }
 }
 
 impl Connection<ProducerPort> for Leaving {
@@ -68,18 +74,30 @@ fn a_fence_outlives_its_connection() {
     let shared = Arc::new(Shared::new(ProducerOptions::new("test"), steps));
     let leaving =
         Leaving { replies: VecDeque::new(), calls: 0, waker: ConnectionWaker::from_fn(|| {}) };
-    let mut session =
-        Session::new(shared.clone(), Box::new(leaving), Arc::new(ParkThread::default()));
-    assert!(session.begin());
-    while !session.is_accepted() {
-        assert!(matches!(session.step(None), Stepped::On));
+    let mut connection = ProducerConnection::new(
+        shared.clone(),
+        Box::new(Leaving::new()),
+        Arc::new(ParkThread::default()),
+    );
+    assert!(connection.begin());
+    while !connection.is_accepted() {
+        assert!(matches!(connection.step(None), Stepped::Progress));
     }
     let (done, wait) = mpsc::channel();
     shared.control(Control::Sync(done));
-    while !matches!(session.step(None), Stepped::Over(_)) {}
-    session.end();
+    while !matches!(connection.step(None), Stepped::Ended(_)) {}
+    connection.end();
     assert_eq!(wait.try_recv(), Err(mpsc::TryRecvError::Empty));
     assert_eq!(shared.lock().controls.len(), 1);
+}
+
+/// The longest time there is, which no clock can be advanced by.
+#[test]
+fn a_wait_for_ever_ends_with_the_producer() {
+    let producer =
+        Producer::attach(Box::new(Leaving::new()), ProducerOptions::new("test")).unwrap();
+    assert!(producer.wait_ended(Duration::MAX));
+    assert!(!producer.sync(Duration::MAX), "nobody will answer any more");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
-use super::peer::{Link, Over, Peer, Side, SocketLink};
+use super::peer::{Disconnect, Link, Peer, Side, SocketLink};
 use crate::limits::ACCEPTS_PER_TURN;
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
@@ -107,7 +107,7 @@ impl Daemon {
             if signalled || self.engine.inbox.is_stopped() {
                 self.finish()?;
                 let summary = self.engine.counters.read().to_string();
-                self.engine.say(LogLevel::Info, &summary);
+                self.engine.log(LogLevel::Info, &summary);
                 return Ok(());
             }
         }
@@ -200,12 +200,12 @@ impl Daemon {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
-            Err(error) => return self.engine.say(LogLevel::Error, &format!("{error}")),
+            Err(error) => return self.engine.log(LogLevel::Error, &format!("{error}")),
         };
         let known = stream.is_unix();
         let link = SocketLink::new(stream, side);
         if let Err(error) = self.poller.add(&link, client.0, true, false) {
-            return self.engine.say(LogLevel::Error, &format!("{error}"));
+            return self.engine.log(LogLevel::Error, &format!("{error}"));
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
         self.engine.connected(client, side, Link::Socket(Box::new(link)), who);
@@ -217,10 +217,10 @@ impl Daemon {
         };
         let read = link.read(&mut self.buf);
         // What was said before the end still counts.
-        link.host.deaf = read.is_err();
-        self.engine.hear(client);
+        link.host.write_closed = read.is_err();
+        self.engine.process_events(client);
         if let Err(over) = read {
-            self.engine.over(client, &over);
+            self.engine.end_connection(client, &over);
         }
     }
 
@@ -236,7 +236,7 @@ impl Daemon {
             };
             let service = &mut self.engine.service;
             if let Err(over) = link.write(|memory| service.give_back(memory)) {
-                self.engine.over(client, &over);
+                self.engine.end_connection(client, &over);
                 continue;
             }
             if link.host.has_events() && !link.host.is_paused() {
@@ -250,11 +250,11 @@ impl Daemon {
             }
             let consumer = *side == Side::Consumer;
             if changed && self.poller.modify(&**link, client.0, wanted.0, wanted.1).is_err() {
-                self.engine.over(client, &Over::Left);
+                self.engine.end_connection(client, &Disconnect::PeerLeft);
                 continue;
             }
             if drained && consumer {
-                self.engine.feed(Input::ConsumerDrained { client });
+                self.engine.handle_input(Input::ConsumerDrained { client });
             }
         }
         if !self.engine.dirty.is_empty() || !self.engine.backlog.is_empty() {

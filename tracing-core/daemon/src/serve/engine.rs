@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Log;
 use super::files::Files;
-use super::peer::{Event, HostLink, Link, Over, Peer, Side};
+use super::peer::{Disconnect, Event, HostLink, Link, Peer, Side};
 use super::stats::Counters;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use crate::system::priority::{self, Scheduling};
@@ -88,7 +88,7 @@ impl Engine {
         for client in self.dirty.clone() {
             let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
             if let Err(over) = full {
-                self.over(client, &over);
+                self.end_connection(client, &over);
                 self.closed.push_back(client);
             }
         }
@@ -97,11 +97,11 @@ impl Engine {
     /// Does what waits for no socket: clients of this process, files, timers.
     pub(crate) fn turn(&mut self) {
         for client in std::mem::take(&mut self.backlog) {
-            self.hear(client);
+            self.process_events(client);
         }
         self.take_local();
         // Files with threads wake us for what comes meanwhile: others want to be heard in between.
-        while self.hear_of_files() && self.files.are_here() {}
+        while self.process_file_answers() && self.files.are_here() {}
         if self.service.poll_timeout().is_some_and(|due| due.0 <= clock::boot_ns()) {
             self.service.handle_timeout(&clock::now());
             self.carry_out();
@@ -109,11 +109,11 @@ impl Engine {
     }
 
     /// Tells the service what became of its files; false if there is nothing new.
-    fn hear_of_files(&mut self) -> bool {
+    fn process_file_answers(&mut self) -> bool {
         let done = self.files.take_done();
         done.spent.into_iter().for_each(|memory| self.service.give_back(memory));
         let something_new = !done.answers.is_empty();
-        done.answers.into_iter().for_each(|input| self.feed(input));
+        done.answers.into_iter().for_each(|input| self.handle_input(input));
         something_new
     }
 
@@ -123,7 +123,7 @@ impl Engine {
         self.service.end_sessions(&clock::now(), "the tracing service was told to end");
         self.carry_out();
         loop {
-            let nothing_new = !self.hear_of_files();
+            let nothing_new = !self.process_file_answers();
             if self.service.is_idle() {
                 return;
             }
@@ -163,7 +163,7 @@ impl Engine {
     /// All replies have left.
     pub(crate) fn drained(&mut self, client: ClientId) {
         if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
-            self.feed(Input::ConsumerDrained { client });
+            self.handle_input(Input::ConsumerDrained { client });
         }
     }
 
@@ -174,7 +174,7 @@ impl Engine {
     }
 
     fn announce(&mut self, client: ClientId, side: Side, peer: service::Peer, in_process: bool) {
-        self.feed(match side {
+        self.handle_input(match side {
             Side::Producer => Input::ProducerConnected { client, peer, in_process },
             Side::Consumer => Input::ConsumerConnected { client, peer },
         });
@@ -203,17 +203,17 @@ impl Engine {
     }
 
     /// Passes on what a peer said, until it has too many replies to read first.
-    pub(crate) fn hear(&mut self, client: ClientId) {
+    pub(crate) fn process_events(&mut self, client: ClientId) {
         while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
-            && (host.deaf || !host.is_paused())
+            && (host.write_closed || !host.is_paused())
             && let Some(event) = host.poll_event()
         {
-            self.heard(client, event);
+            self.handle_event(client, event);
         }
         self.dirty.insert(client);
     }
 
-    fn heard(&mut self, client: ClientId, event: Event) {
+    fn handle_event(&mut self, client: ClientId, event: Event) {
         match event {
             // On AF_UNIX everybody is announced by now, so that a forged identity changes nothing.
             Event::Identity(identity) => self.announce_late(client, Some(&identity)),
@@ -222,39 +222,43 @@ impl Engine {
                 let region = fd.and_then(|fd| match shm::adopt(fd) {
                     Ok(region) => Some(region),
                     Err(error) => {
-                        self.say(
+                        self.log(
                             LogLevel::Error,
                             &format!("producer's own memory refused: {error}"),
                         );
                         None
                     }
                 });
-                self.feed(Input::ProducerRequest { client, call, request, region });
+                self.handle_input(Input::ProducerRequest { client, call, request, region });
             }
             Event::Consumer { call, request, fd } => {
                 self.announce_late(client, None);
                 let file = fd.map(|fd| self.files.adopt(fd));
-                self.feed(Input::ConsumerRequest { client, call, request, file });
+                self.handle_input(Input::ConsumerRequest { client, call, request, file });
             }
         }
     }
 
     /// Forgets a connection and tells the service.
-    pub(crate) fn over(&mut self, client: ClientId, over: &Over) {
+    pub(crate) fn end_connection(&mut self, client: ClientId, reason: &Disconnect) {
         let Some(peer) = self.peers.remove(&client) else {
             return;
         };
         self.dirty.remove(&client);
-        self.counters.over(over);
-        match over {
-            Over::Left => {}
-            Over::Frame(error) => self.fault(&format!("{error}, connection closed")),
-            Over::Descriptors => self.fault("too many descriptors in a message, connection closed"),
-            Over::Slow => self.fault("a peer does not read its replies, connection closed"),
+        self.counters.count_disconnect(reason);
+        match reason {
+            Disconnect::PeerLeft => {}
+            Disconnect::BadFrame(error) => self.fault(&format!("{error}, connection closed")),
+            Disconnect::TooManyDescriptors => {
+                self.fault("too many descriptors in a message, connection closed")
+            }
+            Disconnect::SlowReader => {
+                self.fault("a peer does not read its replies, connection closed")
+            }
         }
         Self::hang_up(&peer.link);
         if peer.announced {
-            self.feed(match peer.side {
+            self.handle_input(match peer.side {
                 Side::Producer => Input::ProducerDisconnected { client },
                 Side::Consumer => Input::ConsumerDisconnected { client },
             });
@@ -285,7 +289,7 @@ impl Engine {
                 AnyLocalEvent::Producer(event) => match event {
                     LocalEvent::Request { call, request, region, .. } => {
                         let request = *request;
-                        self.feed(Input::ProducerRequest { client, call, request, region });
+                        self.handle_input(Input::ProducerRequest { client, call, request, region });
                     }
                     other => self.local(client, Side::Producer, other),
                 },
@@ -293,7 +297,7 @@ impl Engine {
                     LocalEvent::Request { call, request, file, .. } => {
                         let request = *request;
                         let file = file.map(|fd| self.files.adopt(fd));
-                        self.feed(Input::ConsumerRequest { client, call, request, file });
+                        self.handle_input(Input::ConsumerRequest { client, call, request, file });
                     }
                     other => self.local(client, Side::Consumer, other),
                 },
@@ -312,9 +316,9 @@ impl Engine {
                 self.announce(client, side, peer, true);
             }
             LocalEvent::Drained if side == Side::Consumer => {
-                self.feed(Input::ConsumerDrained { client });
+                self.handle_input(Input::ConsumerDrained { client });
             }
-            LocalEvent::Disconnected => self.over(client, &Over::Left),
+            LocalEvent::Disconnected => self.end_connection(client, &Disconnect::PeerLeft),
             LocalEvent::Drained | LocalEvent::Request { .. } => {}
         }
     }
@@ -322,7 +326,7 @@ impl Engine {
     // ------------------------------------------------------------ the service
 
     /// Tells the service one thing and does what it asks for.
-    pub(super) fn feed(&mut self, input: Input) {
+    pub(super) fn handle_input(&mut self, input: Input) {
         // Peers that were cut meanwhile have no business with the service any more.
         self.service.handle(&clock::now(), input);
         self.carry_out();
@@ -353,13 +357,13 @@ impl Engine {
                 let queued = peer.reply(call, result, has_more, region);
                 self.dirty.insert(client);
                 if let Err(error) = queued {
-                    self.say(LogLevel::Error, &format!("reply dropped: {error}"));
+                    self.log(LogLevel::Error, &format!("reply dropped: {error}"));
                 }
             }
             Output::Disconnect { client } => {
                 self.dirty.remove(&client);
                 if let Some(peer) = self.peers.remove(&client) {
-                    self.counters.over(&Over::Left);
+                    self.counters.count_disconnect(&Disconnect::PeerLeft);
                     Self::hang_up(&peer.link);
                     if matches!(peer.link, Link::Custom(_)) {
                         self.closed.push_back(client);
@@ -387,7 +391,7 @@ impl Engine {
                 let result = result.map_err(|error| error.to_string());
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
-            Output::Log { level, text } => self.say(level, &text),
+            Output::Log { level, text } => self.log(level, &text),
         }
     }
 
@@ -396,11 +400,11 @@ impl Engine {
     pub(super) fn fault(&mut self, text: &str) {
         let faults = self.counters.fault();
         if faults <= FAULTS_LOGGED || faults.is_power_of_two() {
-            self.say(LogLevel::Error, &format!("{text} (fault {faults} of peers)"));
+            self.log(LogLevel::Error, &format!("{text} (fault {faults} of peers)"));
         }
     }
 
-    pub(super) fn say(&mut self, level: LogLevel, text: &str) {
+    pub(super) fn log(&mut self, level: LogLevel, text: &str) {
         (self.log)(level, text);
     }
 }

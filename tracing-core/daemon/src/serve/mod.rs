@@ -24,7 +24,7 @@ use core::fmt;
 
 use self::daemon::Daemon;
 pub(super) use self::engine::Engine;
-pub(super) use self::peer::{HostLink, Link, Over, Side};
+pub(super) use self::peer::{Disconnect, HostLink, Link, Side};
 pub(super) use self::stats::Counters;
 pub use self::stats::ServerStats;
 use crate::local::{Inbox, LocalConnection};
@@ -202,7 +202,7 @@ impl ServerHandle {
     /// A consumer, without a socket.
     #[must_use]
     pub fn consumer(&self) -> Consumer {
-        Consumer::over(Box::new(LocalConnection::connect(&self.inbox)))
+        Consumer::with_connection(Box::new(LocalConnection::connect(&self.inbox)))
     }
 }
 

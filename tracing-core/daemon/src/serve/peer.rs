@@ -77,7 +77,7 @@ pub(crate) struct HostLink {
     /// of them until it is told that it is empty again; how long a packet is, is up to the buffers.
     paced: usize,
     /// The peer is gone: what it said last still counts, but nobody takes the answers.
-    pub(super) deaf: bool,
+    pub(super) write_closed: bool,
 }
 
 enum AnyHost {
@@ -95,15 +95,15 @@ pub(super) enum Event {
 
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum Disconnect {
     /// The peer went.
-    Left,
+    PeerLeft,
     /// It sent a frame that was too long.
-    Frame(FrameError),
+    BadFrame(FrameError),
     /// It sent too many descriptors at once.
-    Descriptors,
+    TooManyDescriptors,
     /// It does not read its replies.
-    Slow,
+    SlowReader,
 }
 
 impl SocketLink {
@@ -112,19 +112,19 @@ impl SocketLink {
     }
 
     /// Reads once. What was said comes out of [`HostLink::poll_event`], also when the connection is over.
-    pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Over> {
+    pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Disconnect> {
         match self.stream.receive(buf) {
             Ok(Received::Nothing) => Ok(()),
             Ok(Received::Bytes(count, fd)) => {
                 self.host.receive(buf.get(..count).unwrap_or_default(), fd)
             }
-            Ok(Received::TooManyDescriptors) => Err(Over::Descriptors),
-            Ok(Received::End) | Err(_) => Err(Over::Left),
+            Ok(Received::TooManyDescriptors) => Err(Disconnect::TooManyDescriptors),
+            Ok(Received::End) | Err(_) => Err(Disconnect::PeerLeft),
         }
     }
 
     /// Sends what can be sent now; `spent` gets the memory of what has left.
-    pub(super) fn write(&mut self, spent: impl FnMut(Bytes)) -> Result<(), Over> {
+    pub(super) fn write(&mut self, spent: impl FnMut(Bytes)) -> Result<(), Disconnect> {
         let stream = &self.stream;
         self.host.transmit(|bytes, fd| stream.send(bytes, fd), spent)
     }
@@ -136,16 +136,16 @@ impl HostLink {
             Side::Producer => AnyHost::Producer(Host::default()),
             Side::Consumer => AnyHost::Consumer(Host::default()),
         };
-        Self { host, undrained: false, paced: 0, deaf: false }
+        Self { host, undrained: false, paced: 0, write_closed: false }
     }
 
     /// Takes bytes, and the descriptor that came with them.
-    pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<OwnedFd>) -> Result<(), Over> {
+    pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<OwnedFd>) -> Result<(), Disconnect> {
         match &mut self.host {
             AnyHost::Producer(host) => host.receive(bytes, fd),
             AnyHost::Consumer(host) => host.receive(bytes, fd),
         }
-        .map_err(Over::Frame)
+        .map_err(Disconnect::BadFrame)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -174,7 +174,7 @@ impl HostLink {
         &mut self,
         mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
         mut spent: impl FnMut(Bytes),
-    ) -> Result<(), Over> {
+    ) -> Result<(), Disconnect> {
         loop {
             let mut parts = Vec::new();
             let outbox = self.outbox();
@@ -186,7 +186,7 @@ impl HostLink {
             match send(&parts, fd) {
                 Ok(0) => break,
                 Ok(sent) => outbox.advance_with(sent, &mut spent),
-                Err(_) => return Err(Over::Left),
+                Err(_) => return Err(Disconnect::PeerLeft),
             }
         }
         self.check_queue()
@@ -194,20 +194,20 @@ impl HostLink {
 
     /// The next reply has packets, of so many bytes.
     pub(super) fn expect_paced(&mut self, bytes: usize) {
-        if !self.deaf {
+        if !self.write_closed {
             self.paced = self.paced.saturating_add(bytes);
         }
     }
 
     /// Whether the peer still reads its replies. Packets are not counted: of those there are never more than
     /// the service lets there be.
-    pub(crate) fn check_queue(&mut self) -> Result<(), Over> {
+    pub(crate) fn check_queue(&mut self) -> Result<(), Disconnect> {
         let max = match self.host {
             AnyHost::Producer(_) => PRODUCER_QUEUE_BYTES_MAX,
             AnyHost::Consumer(_) => CONSUMER_QUEUE_BYTES_MAX,
         };
         let max = max.saturating_add(self.paced);
-        if self.outbox().len() > max { Err(Over::Slow) } else { Ok(()) }
+        if self.outbox().len() > max { Err(Disconnect::SlowReader) } else { Ok(()) }
     }
 
     /// Whether what the peer said has to wait until it has read some of its replies. Only consumers
@@ -242,7 +242,7 @@ impl HostLink {
         has_more: bool,
         region: Option<Region>,
     ) -> Result<(), FrameError> {
-        if self.deaf {
+        if self.write_closed {
             return Ok(());
         }
         self.undrained = true;

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::peer::Over;
+use super::peer::Disconnect;
 use abi::sync::{AtomicU64, Ordering};
 
 /// What became of the connections of a service so far.
@@ -57,12 +57,14 @@ impl Counters {
         add(&self.connections, 1);
     }
 
-    pub(super) fn over(&self, over: &Over) {
+    pub(super) fn count_disconnect(&self, reason: &Disconnect) {
         add(&self.ended, 1);
-        match over {
-            Over::Left => {}
-            Over::Slow => drop(add(&self.cut_slow, 1)),
-            Over::Frame(_) | Over::Descriptors => drop(add(&self.cut_broken, 1)),
+        match reason {
+            Disconnect::PeerLeft => {}
+            Disconnect::SlowReader => drop(add(&self.cut_slow, 1)),
+            Disconnect::BadFrame(_) | Disconnect::TooManyDescriptors => {
+                drop(add(&self.cut_broken, 1))
+            }
         }
     }
 

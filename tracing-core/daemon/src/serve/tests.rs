@@ -381,7 +381,7 @@ fn a_producer_that_does_not_read_is_cut() {
 fn a_consumer_that_does_not_read_waits_with_its_questions() {
     let daemon = Daemon::start("patient");
     let stream = Stream::connect(&daemon.consumer()).unwrap();
-    let mut consumer = SocketConnection::<ConsumerPort>::over(stream).unwrap();
+    let mut consumer = SocketConnection::<ConsumerPort>::from_stream(stream).unwrap();
     let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).unwrap();
     call(&mut producer, initialize());
     for index in 0..200 {
@@ -486,11 +486,11 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
     assert_eq!(host.check_queue(), Ok(()));
     assert!(host.is_paused());
     queue(&mut host, many + 200_000, false);
-    assert_eq!(host.check_queue(), Err(Over::Slow));
+    assert_eq!(host.check_queue(), Err(Disconnect::SlowReader));
     // All has left: what comes now is counted from the beginning.
     host.transmit(|parts, _| Ok(parts.iter().map(|part| part.len()).sum()), drop).unwrap();
     queue(&mut host, many + 200_000, false);
-    assert_eq!(host.check_queue(), Err(Over::Slow));
+    assert_eq!(host.check_queue(), Err(Disconnect::SlowReader));
 }
 
 /// Idle connections cost nothing when another one has something to say: the loop looks at those that are

@@ -17,7 +17,7 @@ fn reply(slices: Vec<ReadBuffersResponseSlice>) -> Vec<u8> {
 
 /// Packets of some replies, and the file they make.
 fn read(replies: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<u8>) {
-    let (mut packets, mut writer) = (Vec::new(), TraceWriter::new(Vec::new()));
+    let (mut packets, mut writer) = (Vec::new(), TraceFileWriter::new(Vec::new()));
     let mut reader = ReplyReader::new();
     for reply in replies {
         let take = |packet: ReadPacket<'_>| {
@@ -103,7 +103,7 @@ fn writes_end_with_whole_packets() {
             Ok(())
         }
     }
-    let mut writer = TraceWriter::new(Ends(Vec::new(), 0));
+    let mut writer = TraceFileWriter::new(Ends(Vec::new(), 0));
     let mut ends = vec![0];
     for len in [10, WRITE_BYTES - 100, 300, WRITE_BYTES * 2, 5, WRITE_BYTES - 20, 100] {
         let framed = vec![1; len];

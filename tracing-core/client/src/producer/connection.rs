@@ -51,7 +51,7 @@ enum Expected {
 }
 
 /// One connection, from the first request to the end.
-pub(super) struct Session {
+pub(super) struct ProducerConnection {
     shared: Arc<Shared>,
     link: Link,
     park: Arc<dyn Park>,
@@ -65,9 +65,9 @@ pub(super) struct Session {
     finishing: Option<Instant>,
 }
 
-/// Why a session is over.
+/// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum ConnectionEnd {
     Disconnected,
     Finished,
 }
@@ -75,14 +75,14 @@ pub(super) enum Over {
 /// What came of one step.
 pub(super) enum Stepped {
     /// Something.
-    On,
+    Progress,
     /// Nothing: nothing came in time.
     Idle,
     /// The end.
-    Over(Over),
+    Ended(ConnectionEnd),
 }
 
-impl Session {
+impl ProducerConnection {
     pub(super) fn new(shared: Arc<Shared>, link: Link, park: Arc<dyn Park>) -> Self {
         shared.lock().waker = Some(link.waker());
         Self {
@@ -160,7 +160,7 @@ impl Session {
     /// Sends what there is to send, then waits for one thing, up to `wait` (`None`: for ever), and handles it.
     pub(super) fn step(&mut self, wait: Option<Duration>) -> Stepped {
         if !self.send_all() {
-            return Stepped::Over(Over::Disconnected);
+            return Stepped::Ended(ConnectionEnd::Disconnected);
         }
         let now = BootTime(clock::boot_ns());
         let batch = self.poll_timeout().map(|at| Duration::from_nanos(at.since_ns(now)));
@@ -168,17 +168,19 @@ impl Session {
         if let Some(until) = self.finishing {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Stepped::Over(Over::Finished);
+                return Stepped::Ended(ConnectionEnd::Finished);
             }
             timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
         }
         match self.link.receive(timeout) {
-            Received::Woken => Stepped::On,
+            Received::Woken => Stepped::Progress,
             Received::TimedOut => Stepped::Idle,
-            Received::Disconnected if self.finishing.is_some() => Stepped::Over(Over::Finished),
-            Received::Disconnected => Stepped::Over(Over::Disconnected),
+            Received::Disconnected if self.finishing.is_some() => {
+                Stepped::Ended(ConnectionEnd::Finished)
+            }
+            Received::Disconnected => Stepped::Ended(ConnectionEnd::Disconnected),
             Received::Reply { call, result, has_more } => {
-                self.reply(call, result, has_more).map_or(Stepped::On, Stepped::Over)
+                self.reply(call, result, has_more).map_or(Stepped::Progress, Stepped::Ended)
             }
         }
     }
@@ -188,15 +190,15 @@ impl Session {
         call: CallId,
         result: Result<Bytes, Rejected>,
         has_more: bool,
-    ) -> Option<Over> {
+    ) -> Option<ConnectionEnd> {
         let expected = self.expected.remove(&call)?;
         match (expected, result) {
             (Expected::Initialized, Ok(bytes)) => self.initialized(&bytes),
             // Refused: nothing we say will be heard.
-            (Expected::Initialized, Err(_)) => return Some(Over::Disconnected),
+            (Expected::Initialized, Err(_)) => return Some(ConnectionEnd::Disconnected),
             (Expected::Commands, Ok(bytes)) => {
                 if !self.command(&bytes) {
-                    return Some(Over::Disconnected);
+                    return Some(ConnectionEnd::Disconnected);
                 }
                 if has_more {
                     self.expected.insert(call, Expected::Commands);
@@ -205,7 +207,7 @@ impl Session {
             // A part of the end of the connection, of which we are told next.
             (Expected::Commands, Err(_)) if self.link.is_closed() => {}
             // Without commands nothing would ever be asked of us again.
-            (Expected::Commands, Err(_)) => return Some(Over::Disconnected),
+            (Expected::Commands, Err(_)) => return Some(ConnectionEnd::Disconnected),
             (Expected::Callback(done), _) => done(),
             // Not heard: the next service will.
             (Expected::Synced(done), Err(_)) if self.link.is_closed() => self.ask_again(done),
@@ -213,7 +215,7 @@ impl Session {
             (Expected::Synced(done), _) => {
                 let _ = done.send(());
             }
-            (Expected::Finished, _) => return Some(Over::Finished),
+            (Expected::Finished, _) => return Some(ConnectionEnd::Finished),
         }
         None
     }
