@@ -20,7 +20,7 @@ pub fn commit_data(input: &[u8]) {
 
 /// Chunks, patches and reads in any order, with any claim in them: the buffer and its slow twin agree.
 pub fn trace_buffer(input: &[u8]) {
-    service::buffer::testing::play(input);
+    testing::buffer::play(input);
 }
 
 /// Any text as a config, strict and lossy: refused with a place, or read into what decodes again.

@@ -2,8 +2,9 @@
 
 use abi::sync::Arc;
 
-use crate::buffer::FaultIn;
+use crate::buffer::{FaultIn, TraceBuffer};
 use crate::compress::Codecs;
+use abi::ids::BufferId;
 use abi::shm::Region;
 
 /// Makes the shared memory of a producer: sealed memfds in the daemon, heap memory in tests and in one process.
@@ -11,6 +12,12 @@ pub trait RegionFactory: Send + Sync {
     /// How trace buffers take their own memory, if there is a faster way than to meet it.
     fn fault_in(&self) -> Option<FaultIn> {
         None
+    }
+
+    /// A seam for simulations: they put a buffer around each new trace buffer that compares it with a reference.
+    #[doc(hidden)]
+    fn wrap_buffer(&self, _: BufferId, buffer: TraceBuffer) -> TraceBuffer {
+        buffer
     }
 
     /// A zeroed region of `len` bytes, a multiple of 4096.

@@ -75,9 +75,6 @@ pub struct Service {
     random: u64,
     #[cfg(any(test, feature = "testing"))]
     next_draw: Option<f64>,
-    /// Buffers are watched, and what they give is noted.
-    #[cfg(any(test, feature = "testing"))]
-    pub(super) given: Option<crate::buffer::testing::Given>,
 }
 
 impl Service {
@@ -88,8 +85,6 @@ impl Service {
             random: config.seed,
             #[cfg(any(test, feature = "testing"))]
             next_draw: None,
-            #[cfg(any(test, feature = "testing"))]
-            given: None,
             config,
             now: Now::default(),
             out: Outbox::default(),

@@ -3,7 +3,6 @@
 //! Compiled for tests and with the feature `testing`.
 
 use super::core::Service;
-use crate::buffer::testing::Given;
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use abi::time::BootTime;
 
@@ -77,13 +76,6 @@ impl Service {
         })
     }
 
-    /// To be called when there are new buffers, and before anything is in them.
-    pub(super) fn watch_new_buffers(&mut self) {
-        if let Some(given) = &self.given {
-            self.buffers.iter_mut().for_each(|(id, buffer)| buffer.watch(*id, given));
-        }
-    }
-
     /// Copies so many bytes for clones in one turn from now on.
     pub fn set_clone_piece(&mut self, bytes: usize) {
         self.clone_piece_bytes = bytes;
@@ -99,10 +91,5 @@ impl Service {
     #[must_use]
     pub fn copies_clones(&self) -> bool {
         self.is_copying()
-    }
-
-    /// Holds all buffers against slow twins from now on. What they give is appended to what is returned.
-    pub fn watch_buffers(&mut self) -> Given {
-        self.given.get_or_insert_default().clone()
     }
 }

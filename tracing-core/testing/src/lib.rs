@@ -16,6 +16,7 @@
 //!                     marks      what lives have met, against all there is to meet
 //! ```
 
+pub mod buffer;
 mod check;
 mod clock;
 mod fuzz;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::buffer::{CheckedRegions, EmittedPackets};
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 use abi::time::Now;
@@ -103,6 +104,13 @@ impl Shell {
     #[must_use]
     pub fn new() -> Self {
         Self::with(|_| {})
+    }
+
+    /// The same with trace buffers that are held against reference buffers.
+    #[must_use]
+    pub fn with_checked_buffers() -> Self {
+        let emitted = EmittedPackets::default();
+        Self::with(|config| config.regions = Arc::new(CheckedRegions::new(HeapRegions, &emitted)))
     }
 
     /// The same, but for what `change` does to its configuration.

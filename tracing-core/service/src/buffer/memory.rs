@@ -6,7 +6,7 @@
 
 use core::mem::MaybeUninit;
 
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, SnapshotLimits};
 
 /// Gets memory from the system that is about to be written for the first time, in one go: page by page,
 /// as it is met, that takes a third longer.
@@ -75,9 +75,9 @@ impl Memory {
     }
 
     /// Begins a copy of what is here now; returns its number, and the memory that will hold it.
-    pub(super) fn begin_snapshot(&mut self) -> Option<(u64, Self)> {
+    pub(super) fn begin_snapshot(&mut self, limits: SnapshotLimits) -> Option<(u64, Self)> {
         let number = self.last_snapshot.wrapping_add(1);
-        self.snapshots.push(Snapshot::new(number, self.data.len(), self.fault_in)?);
+        self.snapshots.push(Snapshot::new(number, self.data.len(), limits, self.fault_in)?);
         self.last_snapshot = number;
         Some((number, Self { size: self.size, ..Self::of(Vec::new()) }))
     }
@@ -87,7 +87,7 @@ impl Memory {
         let Some(snapshot) = self.snapshots.iter_mut().find(|s| s.number == number) else {
             return 0;
         };
-        snapshot.go_on(&self.data, bytes);
+        snapshot.copy_more(&self.data, bytes);
         snapshot.left()
     }
 
@@ -143,7 +143,7 @@ impl Memory {
 
     /// Brings all of it near in one go, which costs less than meeting it line by line.
     #[inline]
-    pub(super) fn warm(&self, start: usize, end: usize) {
+    pub(super) fn prefetch(&self, start: usize, end: usize) {
         let lines = self.between(start, end).iter().step_by(CACHE_LINE);
         core::hint::black_box(lines.fold(0, |all, byte| all | byte));
     }

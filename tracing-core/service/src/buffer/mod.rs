@@ -19,9 +19,8 @@
 //! and moves [`Stats::abi_violations`]; it never reaches another producer's packets, panics or
 //! grows us beyond what the limits below say.
 //!
-//! [`TraceBuffer`] is the one type others see. Behind it stands the ring that every service of the
-//! last years has by default ([`v1`](self) in Perfetto's words, `trace_buffer_v1.cc`); a second
-//! kind can come beside it without a change for callers.
+//! [`TraceBuffer`] is the one type that callers see. It holds one of two versions, which a config chooses:
+//! [`Version::V1`] (`trace_buffer_v1.cc`), the default, and [`Version::V2`] (`trace_buffer_v2.cc`).
 #![cfg_attr(
     not(test),
     deny(
@@ -40,24 +39,27 @@ mod length;
 pub mod loss;
 mod memory;
 mod recent;
+mod ring;
+mod scan_budget;
 mod snapshot;
 mod stats;
 mod v1;
 mod v2;
+mod wrapper;
 
 pub use self::clones::UnfinishedClone;
 pub use self::memory::FaultIn;
+#[doc(hidden)]
+pub use self::snapshot::SnapshotLimits;
 pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
+#[doc(hidden)]
+pub use self::wrapper::WrapBuffer;
 
+use self::ring::{Common, Ring as _};
 use crate::packet::Slices;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 
-#[cfg(any(test, fuzzing, feature = "testing"))]
-pub mod testing;
-
-#[cfg(test)]
-mod props;
 #[cfg(test)]
 mod tests;
 
@@ -138,14 +140,14 @@ pub struct PacketRef<'a> {
     pub dropped: u32,
 }
 
-/// Who takes packets in a run: [`TraceBuffer::read_while`]. Closures do; a type of one's own can say how it
-/// wants to be inlined.
+/// Receives the packets of [`TraceBuffer::read_while`]. A closure can do it; a type can also say how it is inlined,
+/// and override [`passed_over`](Self::passed_over).
 pub trait TakePacket {
-    /// Takes one; false: no more after this.
+    /// Takes one packet; false: no more after this.
     fn take(&mut self, packet: PacketRef<'_>) -> bool;
 
-    /// So many fragments gave no packet, for being empty or broken, since this was said last; false: stop
-    /// here, there may be more. Nobody should have to wait for who fills a buffer with nothing.
+    /// So many fragments gave no packet since the last call, because they are empty or broken. False ends the
+    /// reading, although there may be more packets. A buffer full of empty fragments must not stall the reader.
     #[inline]
     fn passed_over(&mut self, fragments: u32) -> bool {
         let _ = fragments;
@@ -160,44 +162,30 @@ impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
     }
 }
 
-/// How many fragments that give nothing are gone over until who reads is asked whether to go on.
-const BARREN_MAX: u32 = if cfg!(test) { 3 } else { 256 };
-
-/// What is left of [`BARREN_MAX`].
-#[derive(Debug)]
-struct Patience {
-    left: u32,
-    /// Reading ended for want of it, not of packets.
-    over: bool,
+/// Bounds of what a buffer does at a time. A value, so that tests can make them small and reach them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferLimits {
+    /// Fragments without a packet after which [`TraceBuffer::read_while`] asks whether to go on; at least one.
+    pub empty_fragments_max: u32,
+    /// What an unfinished clone keeps.
+    pub clone: SnapshotLimits,
 }
 
-impl Patience {
-    const fn new() -> Self {
-        Self { left: BARREN_MAX, over: false }
-    }
-
-    /// A fragment gave nothing. True: it is time to ask.
-    #[inline]
-    fn tire(&mut self) -> bool {
-        self.left = self.left.saturating_sub(1);
-        self.over = self.left == 0;
-        self.over
-    }
-
-    /// After reading ended: whether that was for want of it, which is mended.
-    fn renew(&mut self) -> bool {
-        core::mem::replace(self, Self::new()).over
+impl Default for BufferLimits {
+    fn default() -> Self {
+        Self { empty_fragments_max: EMPTY_FRAGMENTS_MAX, clone: SnapshotLimits::default() }
     }
 }
+
+/// Fragments without a packet that are skipped before the caller is asked whether to go on.
+const EMPTY_FRAGMENTS_MAX: u32 = 256;
 
 /// One buffer of one session.
 #[derive(Debug)]
 pub struct TraceBuffer {
     inner: Inner,
     read_only: bool,
-    /// Holds it against a slow twin, in simulations.
-    #[cfg(any(test, fuzzing, feature = "testing"))]
-    witness: Option<testing::Witness>,
 }
 
 /// The kinds of buffer there are.
@@ -205,32 +193,38 @@ pub struct TraceBuffer {
 enum Inner {
     V1(v1::Buffer),
     V2(v2::Buffer),
+    /// See [`WrapBuffer`].
+    Wrapped(Box<dyn WrapBuffer>),
 }
 
 impl TraceBuffer {
-    /// A buffer of `bytes` bytes, rounded up to 16. Memory is reserved, and used as data comes in.
+    /// A buffer of `bytes` bytes, rounded up: to 16 (V1) or 4096 (V2). Memory is reserved, and used as data comes in.
     ///
     /// None if there is no such memory, or for 0 or more than 2^32 - 1 bytes.
     #[must_use]
     pub fn new(bytes: usize, policy: Policy, version: Version) -> Option<Self> {
-        let inner = match version {
-            Version::V1 => Inner::V1(v1::Buffer::new(bytes, policy)?),
-            Version::V2 => Inner::V2(v2::Buffer::new(bytes, policy)?),
-        };
-        Some(Self {
-            inner,
-            read_only: false,
-            #[cfg(any(test, fuzzing, feature = "testing"))]
-            witness: None,
-        })
+        Self::with_limits(bytes, policy, version, BufferLimits::default())
     }
 
-    /// From now on memory is taken by `fault_in`, a little ahead of what is written.
+    /// The same with limits of the caller's: tests reach small ones with little data.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_limits(
+        bytes: usize,
+        policy: Policy,
+        version: Version,
+        limits: BufferLimits,
+    ) -> Option<Self> {
+        let inner = match version {
+            Version::V1 => Inner::V1(v1::Buffer::new(bytes, policy, limits)?),
+            Version::V2 => Inner::V2(v2::Buffer::new(bytes, policy, limits)?),
+        };
+        Some(Self { inner, read_only: false })
+    }
+
+    /// Sets the function that gets memory from the system, a little ahead of what is written.
     pub fn set_fault_in(&mut self, fault_in: FaultIn) {
-        match &mut self.inner {
-            Inner::V1(b) => b.set_fault_in(fault_in),
-            Inner::V2(b) => b.set_fault_in(fault_in),
-        }
+        self.common_mut().memory.set_fault_in(fault_in);
     }
 
     /// Takes in a chunk: `payload` is what follows the chunk's header, however much of it is used.
@@ -245,12 +239,11 @@ impl TraceBuffer {
         match &mut self.inner {
             Inner::V1(b) => b.copy_chunk(meta, payload),
             Inner::V2(b) => b.copy_chunk(meta, payload),
+            Inner::Wrapped(b) => b.copy_chunk(meta, payload),
         }
-        #[cfg(any(test, fuzzing, feature = "testing"))]
-        self.witness(|twin| twin.copy_chunk(meta, payload));
     }
 
-    /// Patches a chunk; `more` says that others are to come, and keeps the chunk unreadable.
+    /// Patches a chunk; `more` says that other patches will follow, and keeps the chunk unreadable.
     ///
     /// Returns whether all could be applied. The chunk may be gone (evicted, or never here), which
     /// is normal, or the offset outside of it; those before the bad one stay applied.
@@ -265,74 +258,56 @@ impl TraceBuffer {
         if self.read_only {
             return false;
         }
-        let done = match &mut self.inner {
+        match &mut self.inner {
             Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
             Inner::V2(b) => b.patch(producer, writer, chunk, patches, more),
-        };
-        #[cfg(any(test, fuzzing, feature = "testing"))]
-        self.witness(|twin| {
-            let also = twin.patch(producer, writer, chunk, patches, more);
-            assert_eq!(done, also, "whether patches were applied");
-        });
-        done
+            Inner::Wrapped(b) => b.patch(producer, writer, chunk, patches, more),
+        }
     }
 
-    /// Goes to the first sequence. To be called before each batch of [`next_packet`](Self::next_packet).
+    /// Begins a batch: goes to the first sequence. To be called before each batch of
+    /// [`next_packet`](Self::next_packet).
     pub fn begin_read(&mut self) {
         match &mut self.inner {
             Inner::V1(b) => b.begin_read(),
             Inner::V2(b) => b.begin_read(),
+            Inner::Wrapped(b) => b.begin_read(),
         }
-        #[cfg(any(test, fuzzing, feature = "testing"))]
-        self.witness(|_| {});
     }
 
-    /// The next packet that is whole, taken out: it will not be given again.
+    /// The next packet that is whole. It is consumed: it will not be given again.
     ///
-    /// None when all has been read that can be now; also when the buffer changed since
+    /// None when everything was read that can be read now; also when the buffer changed since
     /// [`begin_read`](Self::begin_read).
     #[inline]
     pub fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        let packet = match &mut self.inner {
+        match &mut self.inner {
             Inner::V1(b) => b.next_packet(),
             Inner::V2(b) => b.next_packet(),
-        };
-        #[cfg(any(test, fuzzing, feature = "testing"))]
-        if let Some(witness) = &self.witness {
-            witness.gave(packet.as_ref());
+            Inner::Wrapped(b) => b.next_packet(),
         }
-        packet
     }
 
     /// Gives the packets that [`next_packet`](Self::next_packet) would give, one after the other, to `take`,
-    /// until that returns false or there are none. The faster of the two.
+    /// until that returns false or there are none. Faster than one call for each packet.
     #[inline]
     pub fn read_while(&mut self, take: &mut impl TakePacket) {
-        #[cfg(any(test, fuzzing, feature = "testing"))]
-        if self.witness.is_some() {
-            return self.read_witnessed(take);
-        }
         match &mut self.inner {
             Inner::V1(b) => b.read_while(take),
             Inner::V2(b) => b.read_while(take),
+            Inner::Wrapped(b) => b.read_while(take),
         }
     }
 
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> &Stats {
-        match &self.inner {
-            Inner::V1(b) => b.stats(),
-            Inner::V2(b) => b.stats(),
-        }
+        &self.common().stats
     }
 
     /// How full the chunks of each sequence were, in order of first sight.
     pub fn writer_stats(&self) -> impl Iterator<Item = &WriterStats> {
-        match &self.inner {
-            Inner::V1(b) => b.writer_stats().iter(),
-            Inner::V2(b) => b.writer_stats().iter(),
-        }
+        self.common().histograms.all().iter()
     }
 
     /// Which kind it is.
@@ -341,6 +316,7 @@ impl TraceBuffer {
         match &self.inner {
             Inner::V1(_) => Version::V1,
             Inner::V2(_) => Version::V2,
+            Inner::Wrapped(b) => b.inner().version(),
         }
     }
 
@@ -358,19 +334,13 @@ impl TraceBuffer {
     /// What it does when full.
     #[must_use]
     pub fn policy(&self) -> Policy {
-        match &self.inner {
-            Inner::V1(b) => b.policy(),
-            Inner::V2(b) => b.policy(),
-        }
+        self.common().policy
     }
 
     /// Whether a chunk ever came.
     #[must_use]
     pub fn has_data(&self) -> bool {
-        match &self.inner {
-            Inner::V1(b) => b.has_data(),
-            Inner::V2(b) => b.has_data(),
-        }
+        self.common().has_data
     }
 
     /// Memory it takes: what was written, and what is needed to find it again, bytes.
@@ -379,6 +349,7 @@ impl TraceBuffer {
         let index = match &self.inner {
             Inner::V1(b) => b.index_bytes(),
             Inner::V2(b) => b.index_bytes(),
+            Inner::Wrapped(b) => return b.inner().memory_bytes(),
         };
         self.used_bytes().saturating_add(index)
     }
@@ -386,39 +357,22 @@ impl TraceBuffer {
     /// Bytes that were ever written to, which is what the buffer costs in memory.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
+        self.common().memory.used()
+    }
+
+    fn common(&self) -> &Common {
         match &self.inner {
-            Inner::V1(b) => b.used_bytes(),
-            Inner::V2(b) => b.used_bytes(),
-        }
-    }
-}
-
-#[cfg(any(test, fuzzing, feature = "testing"))]
-impl TraceBuffer {
-    /// From now on, which is best the beginning, a slow twin goes along, and `given` gets what comes out,
-    /// as that of buffer `id`.
-    ///
-    /// Whatever is done then panics if the two do not agree.
-    pub fn watch(&mut self, id: abi::ids::BufferId, given: &testing::Given) {
-        if self.witness.is_none() && !self.has_data() && !self.read_only {
-            self.witness = Some(testing::Witness::new(id, self, given));
+            Inner::V1(b) => b.common(),
+            Inner::V2(b) => b.common(),
+            Inner::Wrapped(b) => b.inner().common(),
         }
     }
 
-    #[cold]
-    fn read_witnessed(&mut self, take: &mut impl TakePacket) {
-        let Some(witness) = &self.witness else { return };
-        let mut take = witness.watch(take);
+    fn common_mut(&mut self) -> &mut Common {
         match &mut self.inner {
-            Inner::V1(b) => b.read_while(&mut take),
-            Inner::V2(b) => b.read_while(&mut take),
-        }
-        take.read();
-    }
-
-    fn witness(&self, action: impl FnOnce(&mut dyn testing::Twin)) {
-        if let Some(witness) = &self.witness {
-            witness.also(self.stats(), action);
+            Inner::V1(b) => b.common_mut(),
+            Inner::V2(b) => b.common_mut(),
+            Inner::Wrapped(b) => b.inner_mut().common_mut(),
         }
     }
 }

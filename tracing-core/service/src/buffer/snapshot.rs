@@ -17,10 +17,31 @@ use std::collections::BTreeMap;
 use super::FaultIn;
 use crate::limits::{CLONE_EARLY_BYTES_MAX, CLONE_EARLY_PAYS_BYTES};
 
-/// What is put aside at once, bytes. A page: a new one has to be had for each anyway.
-const BLOCK: usize = if cfg!(any(test, fuzzing)) { 64 } else { 4096 };
+/// How much an unfinished copy may save. A value, so that tests can make it small and reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotLimits {
+    /// What is saved at once, bytes; at least one.
+    pub block_bytes: usize,
+    /// Saved blocks, bytes, beyond which each change of the buffer ...
+    pub early_bytes_max: usize,
+    /// ... copies this many bytes of what is left.
+    pub early_pays_bytes: usize,
+}
 
-/// A copy on its way.
+impl Default for SnapshotLimits {
+    fn default() -> Self {
+        Self {
+            block_bytes: BLOCK_BYTES,
+            early_bytes_max: CLONE_EARLY_BYTES_MAX,
+            early_pays_bytes: CLONE_EARLY_PAYS_BYTES,
+        }
+    }
+}
+
+/// A page: smaller blocks would not save page faults.
+const BLOCK_BYTES: usize = 4096;
+
+/// An unfinished copy.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) number: u64,
@@ -30,17 +51,23 @@ pub(super) struct Snapshot {
     len: usize,
     /// Blocks further on, by offset, as they were.
     early: BTreeMap<usize, Vec<u8>>,
+    limits: SnapshotLimits,
     fault_in: Option<FaultIn>,
-    /// There was no memory to put something aside.
+    /// There was no memory to save a block.
     broken: bool,
 }
 
 impl Snapshot {
     /// Reserves memory for `len` bytes, and copies none.
-    pub(super) fn new(number: u64, len: usize, fault_in: Option<FaultIn>) -> Option<Self> {
+    pub(super) fn new(
+        number: u64,
+        len: usize,
+        limits: SnapshotLimits,
+        fault_in: Option<FaultIn>,
+    ) -> Option<Self> {
         let mut copy = Vec::new();
         copy.try_reserve_exact(len).ok()?;
-        Some(Self { number, copy, len, early: BTreeMap::new(), fault_in, broken: false })
+        Some(Self { number, copy, len, early: BTreeMap::new(), limits, fault_in, broken: false })
     }
 
     /// Bytes not copied yet.
@@ -57,21 +84,23 @@ impl Snapshot {
         }
         let before = self.early.len();
         let first = start.max(self.copy.len());
-        let mut at = first.saturating_sub(first % BLOCK);
+        let block = self.limits.block_bytes.max(1);
+        let mut at = first.checked_div(block).unwrap_or(0).saturating_mul(block);
         while at < end {
-            self.put_aside(data, at);
-            at = at.saturating_add(BLOCK);
+            self.save_block(data, at, block);
+            at = at.saturating_add(block);
         }
-        if self.early.len() > before.max(CLONE_EARLY_BYTES_MAX / BLOCK) {
-            self.go_on(data, CLONE_EARLY_PAYS_BYTES);
+        let saved_max = self.limits.early_bytes_max.checked_div(block).unwrap_or(0);
+        if self.early.len() > before.max(saved_max) {
+            self.copy_more(data, self.limits.early_pays_bytes);
         }
     }
 
-    fn put_aside(&mut self, data: &[u8], at: usize) {
+    fn save_block(&mut self, data: &[u8], at: usize, len: usize) {
         if self.early.contains_key(&at) {
             return;
         }
-        let bytes = data.get(at..at.saturating_add(BLOCK).min(self.len)).unwrap_or_default();
+        let bytes = data.get(at..at.saturating_add(len).min(self.len)).unwrap_or_default();
         let mut block = Vec::new();
         if block.try_reserve_exact(bytes.len()).is_err() {
             self.give_up();
@@ -82,9 +111,9 @@ impl Snapshot {
     }
 
     /// Copies about so many bytes more.
-    pub(super) fn go_on(&mut self, data: &[u8], bytes: usize) {
+    pub(super) fn copy_more(&mut self, data: &[u8], bytes: usize) {
         let from = self.copy.len();
-        let to = from.saturating_add(bytes).checked_next_multiple_of(BLOCK);
+        let to = from.saturating_add(bytes).checked_next_multiple_of(self.limits.block_bytes);
         let to = to.unwrap_or(usize::MAX).min(self.len);
         if let Some(fault_in) = self.fault_in
             && let Some(fresh) = self.copy.spare_capacity_mut().get_mut(..to.saturating_sub(from))

@@ -6,8 +6,7 @@ mod harness;
 mod v1;
 mod v2;
 
-use self::harness::{Chunk, NEXT, PATCH, PREV, chunk, patch, seeds};
-use super::testing::read;
+use self::harness::{Chunk, NEXT, PATCH, PREV, chunk, patch, read, seeds};
 use super::{Patch, Policy, Stats, TraceBuffer, Version};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 

@@ -16,7 +16,7 @@ const V2_KB_MAX: u64 = u32::MAX as u64 / 4096 * 4;
 ///
 /// # Errors
 /// One line for the user: its size is none, or there is no memory for it.
-pub(crate) fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffer, String> {
+fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffer, String> {
     let bytes = u64::from(config.size_kb.unwrap_or(0)) * 1024;
     if bytes == 0 || bytes > u64::from(u32::MAX) {
         let max = u32::MAX / 1024;
@@ -40,11 +40,28 @@ pub(crate) fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffe
 }
 
 impl Service {
-    /// Numbers a buffer: the next number after the last one given out that is free.
+    /// A fresh buffer `id`, as a config asks for it.
+    ///
+    /// # Errors
+    /// As [`make_buffer`].
+    pub(crate) fn fresh_buffer(
+        &self,
+        id: BufferId,
+        config: &TraceConfigBufferConfig,
+    ) -> Result<TraceBuffer, String> {
+        let regions = &self.config.regions;
+        let mut buffer = make_buffer(config)?;
+        if let Some(fault_in) = regions.fault_in() {
+            buffer.set_fault_in(fault_in);
+        }
+        Ok(regions.wrap_buffer(id, buffer))
+    }
+
+    /// The next number after the last one given out that is free.
     ///
     /// # Errors
     /// When all are taken.
-    pub(crate) fn add_buffer(&mut self, mut buffer: TraceBuffer) -> Result<BufferId, String> {
+    pub(crate) fn next_buffer_id(&mut self) -> Result<BufferId, String> {
         let mut free = self.last_buffer_id;
         let id = (0..u16::MAX).find_map(|_| {
             free = if free == u16::MAX { 1 } else { free + 1 };
@@ -52,12 +69,6 @@ impl Service {
         });
         let id = id.ok_or("too many trace buffers in the service")?;
         self.last_buffer_id = id.0;
-        if let Some(fault_in) = self.config.regions.fault_in() {
-            buffer.set_fault_in(fault_in);
-        }
-        self.buffers.insert(id, buffer);
-        #[cfg(any(test, feature = "testing"))]
-        self.watch_new_buffers();
         Ok(id)
     }
 
@@ -68,9 +79,11 @@ impl Service {
     pub(crate) fn allocate_buffers(&mut self, id: SessionId) -> Result<(), String> {
         let Some(session) = self.sessions.get(&id) else { return Ok(()) };
         for config in session.config.buffers.clone() {
-            let buffer = self.add_buffer(make_buffer(&config)?)?;
+            let buffer_id = self.next_buffer_id()?;
+            let buffer = self.fresh_buffer(buffer_id, &config)?;
+            self.buffers.insert(buffer_id, buffer);
             if let Some(session) = self.sessions.get_mut(&id) {
-                session.buffers.push(buffer);
+                session.buffers.push(buffer_id);
             }
         }
         Ok(())

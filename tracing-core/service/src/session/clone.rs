@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 use protos::{CloneSessionRequest, CloneSessionRequestSelector, CloneSessionResponse};
 use protozero::Message as _;
 
-use super::buffers::make_buffer;
 use super::copying::{Part, PartBytes};
 use super::file::SessionFile;
 use super::flush::{FlushFlags, FlushThen};
@@ -180,14 +179,12 @@ impl Service {
         for (config, id) in session.config.buffers.iter().zip(&session.buffers) {
             let has_data = self.buffers.get(id).is_some_and(TraceBuffer::has_data);
             if config.clear_before_clone == Some(true) && has_data {
-                fresh.push((*id, make_buffer(config)?));
+                fresh.push((*id, self.fresh_buffer(*id, config)?));
             }
         }
         for (id, fresh) in fresh {
             self.retire(id, Some(fresh));
         }
-        #[cfg(any(test, feature = "testing"))]
-        self.watch_new_buffers();
         Ok(())
     }
 
@@ -265,8 +262,6 @@ impl Service {
                 clone.buffers.insert(index, Part { at_ns, bytes });
             }
         }
-        #[cfg(any(test, feature = "testing"))]
-        self.watch_new_buffers();
         if is_last {
             self.take_session(token);
         }
@@ -280,7 +275,7 @@ impl Service {
         id: BufferId,
         config: &protos::TraceConfigBufferConfig,
     ) -> Option<PartBytes> {
-        let fresh = make_buffer(config).ok()?;
+        let fresh = self.fresh_buffer(id, config).ok()?;
         let mut taken = std::mem::replace(self.buffers.get_mut(&id)?, fresh);
         taken.set_read_only();
         Some(PartBytes::Here(taken))
@@ -348,8 +343,11 @@ impl Service {
         let mut ids = Vec::new();
         for part in std::mem::take(&mut clone.buffers).into_values() {
             let PartBytes::Here(buffer) = part.bytes else { continue };
-            match self.add_buffer(buffer) {
-                Ok(id) => ids.push(id),
+            match self.next_buffer_id() {
+                Ok(id) => {
+                    self.buffers.insert(id, buffer);
+                    ids.push(id);
+                }
                 Err(error) => {
                     for id in ids {
                         self.buffers.remove(&id);

@@ -11,8 +11,7 @@ use abi::ids::CallId;
 const PIECE: usize = 1024;
 
 fn shell() -> Shell {
-    let mut shell = Shell::new();
-    shell.service.watch_buffers();
+    let mut shell = Shell::with_checked_buffers();
     shell.service.set_clone_piece(PIECE);
     shell
 }

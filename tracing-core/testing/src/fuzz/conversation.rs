@@ -62,7 +62,7 @@ struct Conversation {
 /// If the service breaks a rule.
 pub fn conversation(input: &[u8]) {
     let mut this = Conversation {
-        shell: Shell::new(),
+        shell: Shell::with_checked_buffers(),
         rng: Rng::of_bytes(input),
         producers: Vec::new(),
         consumers: Vec::new(),
@@ -70,7 +70,6 @@ pub fn conversation(input: &[u8]) {
         slowed: false,
     };
     this.shell.consumers_are_slow = true;
-    this.shell.service.watch_buffers();
     this.shell.service.set_clone_piece(256);
     for _ in 0..STEPS_MAX {
         if this.rng.is_over() {

@@ -24,6 +24,7 @@ use self::own::World as Around;
 use self::sessions::{Seen, Sessions};
 pub(super) use self::shape::SECRET;
 use self::triggers::Foretold;
+use crate::buffer::{CheckedRegions, EmittedPackets};
 use crate::check::Ledger;
 use crate::clock::Clock;
 use crate::marks::Marks;
@@ -147,13 +148,14 @@ impl World {
         let mut rng = Rng::new(seed);
         let clock = Clock::new(&mut rng);
         let net = Net::new(rng.fork());
+        let emitted = EmittedPackets::default();
         let config = ServiceConfig {
             uid: 0,
             pid: 1,
             version: "simulated".into(),
             host: HostInfo { machine_name: "sim".into(), ..HostInfo::default() },
             seed: rng.next(),
-            regions: Arc::new(HeapRegions),
+            regions: Arc::new(CheckedRegions::new(HeapRegions, &emitted)),
             scrape_by_default: rng.chance(50),
             extensions: Vec::new(),
             codecs: service::compress::Codecs::BUILT,
@@ -161,7 +163,7 @@ impl World {
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
-        let model = Model::new(service.watch_buffers());
+        let model = Model::new(emitted);
         let mut world = Self {
             clock,
             net,

@@ -1,7 +1,7 @@
-//! What consumers and files receive, against what the twins of the buffers say has to come out.
+//! What consumers and files receive, against what the reference buffers say has to come out.
 //!
 //! ```text
-//!   buffer ═ twin ──given──┐
+//!   buffer ═ reference ─────┐
 //!                          ├── the same bytes, in the same order, of the same author, with the same losses
 //!   replies, files ────────┘
 //! ```
@@ -14,18 +14,18 @@ use protozero::{Message as _, Reader, Value};
 use super::own::{Own, World as Around};
 use super::sessions::{Facts, Sessions};
 use super::shape::{self, Filter};
+use crate::buffer::{EmittedPackets, Packet};
 use crate::marks::Marks;
 use crate::workload::HOSTILE_UID;
 use abi::ids::{BufferId, CallId};
 use abi::sync::lock;
-use service::buffer::testing::{Given, Packet};
 
 /// Fields of a packet that only the service writes.
 const RESERVED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
 
 /// What has to come yet.
 pub(super) struct Model {
-    given: Given,
+    emitted: EmittedPackets,
     waiting: VecDeque<(BufferId, Packet)>,
     /// Streams of packets, with the packet that is not whole yet.
     reads: BTreeMap<CallId, Vec<u8>>,
@@ -45,9 +45,9 @@ pub(super) struct Known<'a> {
 }
 
 impl Model {
-    pub(super) fn new(given: Given) -> Self {
+    pub(super) fn new(emitted: EmittedPackets) -> Self {
         Self {
-            given,
+            emitted,
             waiting: VecDeque::new(),
             reads: BTreeMap::new(),
             own: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl Model {
         filter: Option<Filter>,
         packet: &[u8],
     ) -> Result<(), String> {
-        self.waiting.extend(lock(&self.given).drain(..));
+        self.waiting.extend(lock(&self.emitted).drain(..));
         while let Some((buffer, expected)) = self.waiting.pop_front() {
             let here = known.sessions.owner(buffer).is_some_and(|owner| owner.id == session.origin);
             if here && is_valid(&expected.bytes) && is_right(filter, &expected, packet) {
@@ -151,7 +151,7 @@ impl Model {
 
     /// What is left when nothing more comes.
     pub(super) fn end(&mut self, known: &mut Known<'_>) -> Result<(), String> {
-        self.waiting.extend(lock(&self.given).drain(..));
+        self.waiting.extend(lock(&self.emitted).drain(..));
         while let Some((buffer, expected)) = self.waiting.pop_front() {
             self.missing(known, buffer, &expected)?;
         }

@@ -2,6 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Small ones, to meet the bounds with little data.
+const LIMITS: SnapshotLimits =
+    SnapshotLimits { block_bytes: 64, early_bytes_max: 512, early_pays_bytes: 1024 };
+const BLOCK: usize = LIMITS.block_bytes;
+
 fn filled(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 7) as u8).collect()
 }
@@ -10,8 +15,8 @@ fn filled(len: usize) -> Vec<u8> {
 fn what_changes_before_its_turn_is_copied_as_it_was() {
     let mut data = filled(5 * BLOCK + 9);
     let before = data.clone();
-    let mut snapshot = Snapshot::new(1, data.len(), None).expect("memory");
-    snapshot.go_on(&data, 1);
+    let mut snapshot = Snapshot::new(1, data.len(), LIMITS, None).expect("memory");
+    snapshot.copy_more(&data, 1);
     assert_eq!(snapshot.left(), 4 * BLOCK + 9, "whole blocks");
     // In what is copied, over the border of two blocks, at the very end, and beyond it.
     for (start, end) in [(0, 5), (3 * BLOCK - 1, 3 * BLOCK + 1), (5 * BLOCK + 8, 5 * BLOCK + 20)] {
@@ -20,10 +25,10 @@ fn what_changes_before_its_turn_is_copied_as_it_was() {
         data[start..end].fill(0xff);
     }
     assert_eq!(snapshot.early.keys().copied().collect::<Vec<_>>(), [2, 3, 5].map(|b| b * BLOCK));
-    snapshot.go_on(&data, 2 * BLOCK);
+    snapshot.copy_more(&data, 2 * BLOCK);
     assert_eq!(snapshot.left(), 2 * BLOCK + 9);
     assert_eq!(snapshot.early.len(), 2);
-    snapshot.go_on(&data, usize::MAX);
+    snapshot.copy_more(&data, usize::MAX);
     assert_eq!((snapshot.left(), snapshot.early.len()), (0, 0));
     snapshot.save(&data, 0, data.len());
     assert_eq!(snapshot.early.len(), 0, "all is copied");
@@ -32,27 +37,27 @@ fn what_changes_before_its_turn_is_copied_as_it_was() {
 
 #[test]
 fn nothing_is_copied_at_once_and_a_part_is_no_copy() {
-    let snapshot = Snapshot::new(1, 0, None).expect("memory");
+    let snapshot = Snapshot::new(1, 0, LIMITS, None).expect("memory");
     assert_eq!((snapshot.left(), snapshot.into_bytes()), (0, Some(Vec::new())));
-    let snapshot = Snapshot::new(1, 1, None).expect("memory");
+    let snapshot = Snapshot::new(1, 1, LIMITS, None).expect("memory");
     assert_eq!((snapshot.left(), snapshot.into_bytes()), (1, None));
-    assert!(Snapshot::new(1, usize::MAX, None).is_none());
+    assert!(Snapshot::new(1, usize::MAX, LIMITS, None).is_none());
 }
 
 /// Else who changes everything while it is copied would double what that takes.
 #[test]
 fn what_is_put_aside_is_bounded() {
-    let mut data = filled(64 * CLONE_EARLY_BYTES_MAX);
+    let mut data = filled(64 * LIMITS.early_bytes_max);
     let before = data.clone();
-    let mut snapshot = Snapshot::new(1, data.len(), None).expect("memory");
-    let most = CLONE_EARLY_BYTES_MAX / BLOCK + data.len() / CLONE_EARLY_PAYS_BYTES + 1;
+    let mut snapshot = Snapshot::new(1, data.len(), LIMITS, None).expect("memory");
+    let most = LIMITS.early_bytes_max / BLOCK + data.len() / LIMITS.early_pays_bytes + 1;
     for at in (0..data.len()).rev() {
         snapshot.save(&data, at, at + 1);
         data[at] = !data[at];
         assert!(snapshot.early.len() <= most, "{} of {most} blocks", snapshot.early.len());
     }
     assert!(snapshot.left() < before.len() / 4, "{} are left", snapshot.left());
-    snapshot.go_on(&data, usize::MAX);
+    snapshot.copy_more(&data, usize::MAX);
     assert_eq!(snapshot.into_bytes(), Some(before));
 }
 
@@ -62,9 +67,9 @@ fn pages_are_had_before_they_are_written() {
         memory.fill(core::mem::MaybeUninit::new(3));
     }
     let data = filled(3 * BLOCK + 1);
-    let mut snapshot = Snapshot::new(1, data.len(), Some(filled_in)).expect("memory");
+    let mut snapshot = Snapshot::new(1, data.len(), LIMITS, Some(filled_in)).expect("memory");
     for _ in 0..4 {
-        snapshot.go_on(&data, BLOCK);
+        snapshot.copy_more(&data, BLOCK);
     }
     assert_eq!(snapshot.into_bytes(), Some(data));
 }
@@ -77,11 +82,11 @@ proptest! {
     ) {
         let mut data = filled(len);
         let before = data.clone();
-        let mut snapshot = Snapshot::new(1, len, None).expect("memory");
+        let mut snapshot = Snapshot::new(1, len, LIMITS, None).expect("memory");
         for (goes_on, start, count) in steps {
             let end = start + count;
             if goes_on {
-                snapshot.go_on(&data, count);
+                snapshot.copy_more(&data, count);
                 continue;
             }
             snapshot.save(&data, start, end);
@@ -90,7 +95,7 @@ proptest! {
             }
             data[start..end].iter_mut().for_each(|byte| *byte = !*byte);
         }
-        snapshot.go_on(&data, usize::MAX);
+        snapshot.copy_more(&data, usize::MAX);
         prop_assert_eq!(snapshot.into_bytes(), Some(before));
     }
 }

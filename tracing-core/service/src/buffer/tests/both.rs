@@ -15,8 +15,7 @@ pub use self::patching::*;
 pub use self::read_write::*;
 
 use super::harness::{self, *};
-use crate::buffer::testing::read;
-use crate::buffer::{BARREN_MAX, PacketRef, Patch, Policy, TakePacket, TraceBuffer, Version};
+use crate::buffer::{PacketRef, Patch, Policy, TakePacket, TraceBuffer, Version};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 
 fn ring(bytes: usize, version: Version) -> TraceBuffer {

@@ -3,14 +3,21 @@
 //! A fake packet of `len` bytes in all repeats one letter, its seed, behind a length of one byte, or of two
 //! from 129 on. A record of a buffer is 16 bytes more than its packets.
 
-use crate::buffer::testing::read;
-use crate::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer, Version};
+use crate::buffer::{
+    BufferLimits, ChunkMeta, Identity, Patch, Policy, SnapshotLimits, TraceBuffer, Version,
+};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 
 pub const PREV: u8 = 1;
 pub const NEXT: u8 = 2;
 pub const PATCH: u8 = 4;
+
+/// Small ones, to reach the bounds with little data.
+pub const LIMITS: BufferLimits = BufferLimits {
+    empty_fragments_max: 3,
+    clone: SnapshotLimits { block_bytes: 64, early_bytes_max: 512, early_pays_bytes: 1024 },
+};
 
 /// A chunk in the making.
 pub struct Chunk {
@@ -83,7 +90,32 @@ impl Chunk {
 }
 
 pub fn buffer(bytes: usize, policy: Policy, version: Version) -> TraceBuffer {
-    TraceBuffer::new(bytes, policy, version).expect("memory")
+    TraceBuffer::with_limits(bytes, policy, version, LIMITS).expect("memory")
+}
+
+/// A packet that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Its bytes, joined.
+    pub bytes: Vec<u8>,
+    pub sequence: (ProducerId, WriterId),
+    pub identity: Identity,
+    pub dropped: u32,
+}
+
+/// Reads at most `max` packets, one by one.
+pub fn read(buffer: &mut TraceBuffer, max: usize) -> Vec<Packet> {
+    buffer.begin_read();
+    let next = || {
+        let packet = buffer.next_packet()?;
+        Some(Packet {
+            bytes: packet.slices.to_vec(),
+            sequence: (packet.producer, packet.writer),
+            identity: packet.identity,
+            dropped: packet.dropped,
+        })
+    };
+    core::iter::from_fn(next).take(max).collect()
 }
 
 /// What is read: the seed of each packet, `len` in brackets where packets are joined, `!` before

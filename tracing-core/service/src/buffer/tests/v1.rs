@@ -2,7 +2,6 @@
 
 use super::both;
 use super::harness::*;
-use crate::buffer::testing::read;
 use crate::buffer::{Policy, TraceBuffer, Version};
 
 mod order;

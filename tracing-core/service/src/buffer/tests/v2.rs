@@ -3,7 +3,6 @@
 use super::both;
 use super::both::begun;
 use super::harness::*;
-use crate::buffer::testing::read;
 use crate::buffer::{Policy, TraceBuffer, Version};
 
 mod identity;

@@ -1,8 +1,7 @@
 //! Taking chunks in: overriding, evicting, padding.
 
-use super::Buffer;
-use super::read::Cursor;
 use super::record::{RECORD_MAX, Record, record_len};
+use super::{Buffer, add};
 use crate::buffer::memory::HEADER;
 use crate::buffer::{ChunkMeta, Policy};
 use abi::ids::ChunkId;
@@ -23,15 +22,14 @@ struct Incoming {
 struct Full;
 
 impl Buffer {
-    pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
-        self.cursor = Cursor::Idle;
-        let len =
-            record_len(payload.len()).filter(|len| *len <= self.memory.size().min(RECORD_MAX));
+    pub(super) fn take_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        let len = record_len(payload.len())
+            .filter(|len| *len <= self.common.memory.size().min(RECORD_MAX));
         let Some(record_len) = len.and_then(|len| u16::try_from(len).ok()) else {
             self.violation();
             return;
         };
-        self.has_data = true;
+        self.common.has_data = true;
         let mut incoming = Incoming {
             fragments: meta.fragments.min(Packets::COUNT_MAX),
             flags: meta.flags,
@@ -53,20 +51,20 @@ impl Buffer {
             }
             return;
         }
-        if self.discarding || self.store(slot, meta, &incoming, payload).is_err() {
-            self.discarding = true;
-            self.stats.chunks_discarded = self.stats.chunks_discarded.wrapping_add(1);
+        if self.common.discarding || self.store(slot, meta, &incoming, payload).is_err() {
+            self.common.discarding = true;
+            add(&mut self.common.stats.chunks_discarded, 1);
         }
     }
 
     fn violation(&mut self) {
-        self.stats.abi_violations = self.stats.abi_violations.wrapping_add(1);
+        add(&mut self.common.stats.abi_violations, 1);
     }
 
     /// A chunk came again. None if that breaks a rule: its place in a page is fixed, and a writer
     /// only ever adds to it.
     fn rewrite(&mut self, slot: u32, off: u32, incoming: &Incoming, payload: &[u8]) -> Option<()> {
-        let mut stored = self.memory.record_at(off)?;
+        let mut stored = self.common.memory.record_at(off)?;
         let sequence = self.index.sequence_mut(slot)?;
         if stored.len != incoming.record_len
             || incoming.fragments < stored.fragments
@@ -81,7 +79,7 @@ impl Buffer {
         }
         // What was read of the next chunk must not be followed by something older.
         let successor = sequence.chunks.get(stored.chunk.next());
-        if successor.and_then(|off| self.memory.record_at(off)).is_some_and(|c| c.read > 0) {
+        if successor.and_then(|off| self.common.memory.record_at(off)).is_some_and(|c| c.read > 0) {
             return None;
         }
         stored.fragments = incoming.fragments;
@@ -90,8 +88,8 @@ impl Buffer {
         sequence.resume = None;
         sequence.forget_stall_over(stored.chunk);
         let off = usize::try_from(off).ok()?;
-        self.memory.put(off, stored.len.into(), stored.header(), payload);
-        self.stats.chunks_rewritten = self.stats.chunks_rewritten.wrapping_add(1);
+        self.common.memory.put(off, stored.len.into(), stored.header(), payload);
+        add(&mut self.common.stats.chunks_rewritten, 1);
         Some(())
     }
 
@@ -104,16 +102,18 @@ impl Buffer {
         payload: &[u8],
     ) -> Result<(), Full> {
         let len = usize::from(incoming.record_len);
-        let to_end = self.memory.size().saturating_sub(self.at);
+        let to_end = self.common.memory.size().saturating_sub(self.common.write_off);
         if len > to_end {
             self.make_room(to_end)?;
             self.pad(to_end);
-            self.at = 0;
-            self.stats.write_wrap_count = self.stats.write_wrap_count.wrapping_add(1);
+            self.common.write_off = 0;
+            add(&mut self.common.stats.write_wrap_count, 1);
         }
         let gap = self.make_room(len)?;
         let slot = slot.or_else(|| self.index.create(meta.producer, meta.writer, meta.identity));
-        let (Some(slot), Ok(off)) = (slot, u32::try_from(self.at)) else { return Ok(()) };
+        let (Some(slot), Ok(off)) = (slot, u32::try_from(self.common.write_off)) else {
+            return Ok(());
+        };
         let record = Record {
             chunk: meta.chunk,
             slot,
@@ -126,15 +126,14 @@ impl Buffer {
             last_skipped: false,
             padding: false,
         };
-        self.memory.put(self.at, len, record.header(), payload);
-        self.stats.chunks_written = self.stats.chunks_written.wrapping_add(1);
-        self.stats.bytes_written =
-            self.stats.bytes_written.wrapping_add(u64::from(incoming.record_len));
+        self.common.memory.put(self.common.write_off, len, record.header(), payload);
+        add(&mut self.common.stats.chunks_written, 1);
+        add(&mut self.common.stats.bytes_written, incoming.record_len);
         self.index.insert(slot, meta.chunk, off);
-        self.at = self.at.saturating_add(len);
-        if self.at >= self.memory.size() {
-            self.at = 0;
-            self.stats.write_wrap_count = self.stats.write_wrap_count.wrapping_add(1);
+        self.common.write_off = self.common.write_off.saturating_add(len);
+        if self.common.write_off >= self.common.memory.size() {
+            self.common.write_off = 0;
+            add(&mut self.common.stats.write_wrap_count, 1);
         }
         self.note_order(slot, meta.chunk);
         if gap > 0 {
@@ -154,8 +153,7 @@ impl Buffer {
         if ahead < AHEAD_MAX {
             sequence.last = id;
         } else {
-            let count = &mut self.stats.chunks_committed_out_of_order;
-            *count = count.wrapping_add(1);
+            add(&mut self.common.stats.chunks_committed_out_of_order, 1);
         }
     }
 
@@ -163,39 +161,36 @@ impl Buffer {
     fn pad(&mut self, len: usize) {
         let Ok(short) = u16::try_from(len) else { return };
         let header = Record::padding(short).header();
-        if self.at == self.memory.used() {
-            self.memory.put(self.at, len, header, &[]);
+        if self.common.write_off == self.common.memory.used() {
+            self.common.memory.put(self.common.write_off, len, header, &[]);
         } else {
             // Only the header: what lies under a padding record is never looked at.
-            self.memory.put_header(self.at, header);
+            self.common.memory.put_header(self.common.write_off, header);
         }
-        self.stats.padding_bytes_written =
-            self.stats.padding_bytes_written.wrapping_add(short.into());
+        add(&mut self.common.stats.padding_bytes_written, short);
     }
 
     /// Evicts the records on the next `len` bytes. Returns how far the last one reached beyond.
     ///
     /// A discarding buffer evicts nothing if one of them is unread.
     fn make_room(&mut self, len: usize) -> Result<usize, Full> {
-        let start = self.at;
+        let start = self.common.write_off;
         let end = start.saturating_add(len);
-        if self.policy == Policy::Discard && self.holds_unread(start, end) {
+        if self.common.policy == Policy::Discard && self.holds_unread(start, end) {
             return Err(Full);
         }
         let mut at = start;
         while at < end {
             // Nothing was ever written here, nor behind.
-            let Some(record) = self.memory.record(at) else { return Ok(0) };
+            let Some(record) = self.common.memory.record(at) else { return Ok(0) };
             let record_len = u64::from(record.len);
             if record.padding {
-                self.stats.padding_bytes_cleared =
-                    self.stats.padding_bytes_cleared.wrapping_add(record_len);
+                add(&mut self.common.stats.padding_bytes_cleared, record_len);
             } else {
                 self.index.remove(record.slot, record.chunk);
                 if record.is_unread() {
-                    self.stats.chunks_overwritten = self.stats.chunks_overwritten.wrapping_add(1);
-                    self.stats.bytes_overwritten =
-                        self.stats.bytes_overwritten.wrapping_add(record_len);
+                    add(&mut self.common.stats.chunks_overwritten, 1);
+                    add(&mut self.common.stats.bytes_overwritten, record_len);
                 }
             }
             at = at.saturating_add(usize::from(record.len).max(HEADER));
@@ -206,7 +201,7 @@ impl Buffer {
     fn holds_unread(&self, start: usize, end: usize) -> bool {
         let mut at = start;
         while at < end {
-            let Some(record) = self.memory.record(at) else { return false };
+            let Some(record) = self.common.memory.record(at) else { return false };
             if !record.padding && record.is_unread() {
                 return true;
             }

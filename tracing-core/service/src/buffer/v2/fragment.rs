@@ -15,7 +15,7 @@ pub(super) enum Next {
     /// Nothing: they are over.
     End,
     /// The mark of a writer that gave the packet up.
-    GivenUp,
+    PacketDropped,
     /// A length that does not end, or one that leads too far.
     Corrupted,
 }
@@ -51,7 +51,7 @@ fn within(value: u64, header_len: usize, rest_len: usize) -> Next {
     if taken <= rest_len {
         Next::Fragment { len, taken }
     } else if value == u64::from(PACKET_DROPPED) {
-        Next::GivenUp
+        Next::PacketDropped
     } else {
         Next::Corrupted
     }

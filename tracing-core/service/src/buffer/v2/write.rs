@@ -1,12 +1,14 @@
 //! Taking chunks in: what counts as late, what comes again, making room.
 
 use super::fragment::{Next, next};
-use super::read::{Mode, Walk};
+use super::read::{Fate, SequenceScan};
 use super::record::{Record, Stored, outer_len};
 use super::sequences::Consumed;
+use super::step::Step;
 use super::{Buffer, add};
 use crate::buffer::memory::HEADER;
-use crate::buffer::{ChunkMeta, Patience, Policy, loss};
+use crate::buffer::ring::Common;
+use crate::buffer::{ChunkMeta, Policy, loss};
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
@@ -39,23 +41,22 @@ enum Place {
 }
 
 impl Buffer {
-    pub(in crate::buffer) fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
-        self.walk = None;
-        if self.discarding {
-            add(&mut self.stats.chunks_discarded, 1);
+    pub(super) fn take_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        if self.common.discarding {
+            add(&mut self.common.stats.chunks_discarded, 1);
             return;
         }
         let Some(mut incoming) = self.check(meta, payload) else {
-            add(&mut self.stats.abi_violations, 1);
+            add(&mut self.common.stats.abi_violations, 1);
             return;
         };
         let (producer, writer) = (meta.producer, meta.writer);
         let slot = self.sequences.find_or_create(producer, writer, meta.identity);
         let sequence = slot.and_then(|slot| self.sequences.slot_mut(slot));
         let (Some(slot), Some(sequence)) = (slot, sequence) else { return };
-        self.histograms.add(producer, writer, &mut sequence.histogram, incoming.used.into());
+        self.common.histograms.add(producer, writer, &mut sequence.histogram, incoming.used.into());
         if incoming.gave_up {
-            add(&mut self.stats.trace_writer_packet_loss, 1);
+            add(&mut self.common.stats.trace_writer_packet_loss, 1);
             sequence.lose(loss::WRITER_ABORT);
         }
         match self.place(slot, &incoming) {
@@ -65,8 +66,8 @@ impl Buffer {
                 self.sequences.forget_empty();
             }
             Place::Done => {}
-            Place::Violation => add(&mut self.stats.abi_violations, 1),
-            Place::Late => add(&mut self.stats.chunks_discarded, 1),
+            Place::Violation => add(&mut self.common.stats.abi_violations, 1),
+            Place::Late => add(&mut self.common.stats.chunks_discarded, 1),
         }
     }
 
@@ -85,12 +86,12 @@ impl Buffer {
         for _ in 0..count {
             match next(rest) {
                 Next::Fragment { taken, .. } => rest = rest.get(taken..).unwrap_or_default(),
-                Next::GivenUp => {
+                Next::PacketDropped => {
                     gave_up = true;
                     break;
                 }
                 Next::End | Next::Corrupted => {
-                    add(&mut self.stats.abi_violations, 1);
+                    add(&mut self.common.stats.abi_violations, 1);
                     break;
                 }
             }
@@ -98,7 +99,7 @@ impl Buffer {
         let fragments = payload.get(..payload.len().saturating_sub(rest.len()))?;
         let used = u16::try_from(fragments.len()).ok()?;
         let room = if meta.complete { used } else { payload_len };
-        if outer_len(room.into()) > self.memory.size() {
+        if outer_len(room.into()) > self.common.memory.size() {
             return None;
         }
         let (id, incomplete) = (meta.chunk, !meta.complete);
@@ -107,7 +108,7 @@ impl Buffer {
 
     /// Finds out what a chunk is to its sequence; one that came before is dealt with.
     fn place(&mut self, slot: u32, incoming: &Incoming<'_>) -> Place {
-        let Self { sequences, memory, stats, .. } = self;
+        let Self { sequences, common: Common { memory, stats, policy, .. }, .. } = self;
         let Some(sequence) = sequences.slot_mut(slot) else { return Place::Late };
         let id = incoming.id;
         let mut consumed = 0;
@@ -133,11 +134,11 @@ impl Buffer {
             && !incoming.incomplete
             && grown > 0
             && sequence.first() == Some(id)
-            && self.policy == Policy::Ring
+            && *policy == Policy::Ring
         {
             // Whoever reads in the order of writing passed it by: its rest goes to where that begins.
             add(&mut stats.chunks_relocated, 1);
-            self.take_out(slot, off, stored);
+            self.remove_chunk(slot, off, stored);
             return Place::New { consumed: stored.used };
         }
         stored.incomplete &= incoming.incomplete;
@@ -156,19 +157,19 @@ impl Buffer {
     /// Makes room for a chunk that is not here and stores it.
     fn store(&mut self, slot: u32, incoming: &Incoming<'_>) {
         let outer = outer_len(incoming.room.into());
-        let to_end = self.memory.size().saturating_sub(self.at);
+        let to_end = self.common.memory.size().saturating_sub(self.common.write_off);
         if outer > to_end {
-            if self.policy == Policy::Discard {
-                self.discarding = true;
-                add(&mut self.stats.chunks_discarded, 1);
+            if self.common.policy == Policy::Discard {
+                self.common.discarding = true;
+                add(&mut self.common.stats.chunks_discarded, 1);
                 return;
             }
             self.evict(to_end);
-            self.at = 0;
-            add(&mut self.stats.write_wrap_count, 1);
+            self.common.write_off = 0;
+            add(&mut self.common.stats.write_wrap_count, 1);
         }
         self.evict(outer);
-        let Ok(off) = u32::try_from(self.at) else { return };
+        let Ok(off) = u32::try_from(self.common.write_off) else { return };
         let record = Record {
             chunk: incoming.id,
             slot,
@@ -179,14 +180,14 @@ impl Buffer {
             incomplete: incoming.incomplete,
             changed: incoming.consumed > 0,
         };
-        self.memory.put(self.at, outer, record.header(), incoming.fragments);
+        self.common.memory.put(self.common.write_off, outer, record.header(), incoming.fragments);
         if self.sequences.insert(slot, incoming.id, off) {
-            add(&mut self.stats.chunks_committed_out_of_order, 1);
+            add(&mut self.common.stats.chunks_committed_out_of_order, 1);
         }
-        self.at = self.at.saturating_add(outer);
-        self.has_data = true;
-        add(&mut self.stats.chunks_written, 1);
-        add(&mut self.stats.bytes_written, outer);
+        self.common.write_off = self.common.write_off.saturating_add(outer);
+        self.common.has_data = true;
+        add(&mut self.common.stats.chunks_written, 1);
+        add(&mut self.common.stats.bytes_written, outer);
     }
 
     /// Empties the next `len` bytes. What the last record has beyond becomes padding.
@@ -194,13 +195,13 @@ impl Buffer {
     /// Every chunk there is read to its end, and what comes before it in its sequence: only reading
     /// tells what the loss of it means for what stays.
     fn evict(&mut self, len: usize) {
-        let end = self.at.saturating_add(len);
-        let mut at = self.at;
+        let end = self.common.write_off.saturating_add(len);
+        let mut at = self.common.write_off;
         while at < end {
-            let (len, record) = match self.memory.stored(at) {
+            let (len, record) = match self.common.memory.stored(at) {
                 None => return,
                 Some(Stored::Padding { len, .. }) => {
-                    add(&mut self.stats.padding_bytes_cleared, len);
+                    add(&mut self.common.stats.padding_bytes_cleared, len);
                     (len, None)
                 }
                 Some(Stored::Chunk(record)) => (record.outer(), Some(record)),
@@ -214,8 +215,8 @@ impl Buffer {
         }
         let rest = at.saturating_sub(end);
         if rest > 0 {
-            self.memory.put_padding(end, rest);
-            add(&mut self.stats.padding_bytes_written, rest);
+            self.common.memory.put_padding(end, rest);
+            add(&mut self.common.stats.padding_bytes_written, rest);
         }
     }
 
@@ -232,24 +233,43 @@ impl Buffer {
             return None;
         }
         // A chunk of nothing but empty packets is no loss.
-        self.memory.next_len(at, &record).filter(|len| *len > 0)?;
+        self.common.memory.next_len(at, &record).filter(|len| *len > 0)?;
         sequence.note_gap(record.chunk);
         sequence.lose(loss::OVERWRITE);
-        add(&mut self.stats.chunks_overwritten, 1);
-        add(&mut self.stats.bytes_overwritten, record.outer());
-        self.take_out(record.slot, off, record);
+        add(&mut self.common.stats.chunks_overwritten, 1);
+        add(&mut self.common.stats.bytes_overwritten, record.outer());
+        self.remove_chunk(record.slot, off, record);
         Some(())
     }
 
-    /// Evicts any chunk, by reading its sequence up to there.
+    /// Evicts any chunk: goes along its sequence up to there, and drops the packets. What is missing now is lost,
+    /// because no later chunk can complete a packet whose begin is gone.
     fn evict_chunk(&mut self, at: usize, slot: u32) {
-        let Some(mut walk) = Walk::begin(&mut self.sequences, slot, at) else { return };
-        let (mut lost, mut patience) = (false, Patience::new());
-        loop {
-            match self.next_of_sequence(&mut walk, Mode::Erase, &mut patience) {
-                Some(_) => lost = true,
-                None if patience.renew() => {}
-                None => break,
+        let Some(mut scan) = SequenceScan::begin(&mut self.sequences, slot, at) else { return };
+        let mut lost = false;
+        while let Some((step, record)) = self.step(&scan) {
+            match step {
+                Step::Packet(fragment) => {
+                    self.consume(scan.off, fragment.taken, Fate::Overwritten);
+                    lost |= fragment.span.len > 0;
+                }
+                Step::Joined => {
+                    self.consume_joined(Fate::Overwritten);
+                    lost = true;
+                }
+                Step::Unfinished => {
+                    self.consume_broken(&scan, loss::OVERWRITE, Fate::Overwritten);
+                }
+                Step::Broken(reason) => self.consume_broken(&scan, reason, Fate::Overwritten),
+                Step::Orphan(fragment) => {
+                    self.consume_orphan(&scan, fragment, Fate::Overwritten);
+                }
+                Step::ChunkEnd { corrupted } => {
+                    self.note_corruption(&scan, corrupted);
+                    if self.leave_chunk(&mut scan, record).is_none() {
+                        break;
+                    }
+                }
             }
         }
         if lost && let Some(sequence) = self.sequences.slot_mut(slot) {
@@ -258,12 +278,12 @@ impl Buffer {
     }
 
     /// Makes padding of a chunk.
-    pub(super) fn take_out(&mut self, slot: u32, off: u32, record: Record) {
+    pub(super) fn remove_chunk(&mut self, slot: u32, off: u32, record: Record) {
         let consumed =
             Consumed { id: record.chunk, used: record.used, incomplete: record.incomplete };
         self.sequences.remove(slot, consumed);
         if let Ok(off) = usize::try_from(off) {
-            self.memory.put_padding(off, record.outer());
+            self.common.memory.put_padding(off, record.outer());
         }
     }
 }

@@ -80,11 +80,11 @@ pub fn read_write_empty_packet(version: Version) {
     assert_eq!(stats.chunks_read, 3);
 }
 
-/// Takes packets, and stops when it is told of others that are none.
+/// Takes packets, and stops whenever the reader asks.
 #[derive(Default)]
 struct Impatient {
     seeds: String,
-    barren: u32,
+    empty: u32,
 }
 
 impl TakePacket for Impatient {
@@ -94,7 +94,7 @@ impl TakePacket for Impatient {
     }
 
     fn passed_over(&mut self, fragments: u32) -> bool {
-        self.barren += fragments;
+        self.empty += fragments;
         false
     }
 }
@@ -111,16 +111,19 @@ pub fn fragments_that_give_nothing_are_paused_in(version: Version) {
     let mut taken = Impatient::default();
     let mut pauses = 0;
     loop {
-        let before = taken.barren;
+        let before = taken.empty;
         buffer.begin_read();
         buffer.read_while(&mut taken);
-        assert!(taken.barren - before <= BARREN_MAX, "it goes on after it was told to stop");
-        if taken.barren == before {
+        assert!(
+            taken.empty - before <= LIMITS.empty_fragments_max,
+            "it goes on after it was told to stop"
+        );
+        if taken.empty == before {
             break;
         }
         pauses += 1;
     }
-    assert!(pauses > 20 * 300 / BARREN_MAX, "{pauses}");
+    assert!(pauses > 20 * 300 / LIMITS.empty_fragments_max, "{pauses}");
     let count = |seed| taken.seeds.matches(seed).count();
     assert_eq!((count('a'), count('b')), (40, 40), "{}", taken.seeds);
 }

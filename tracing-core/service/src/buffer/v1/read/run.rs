@@ -1,98 +1,92 @@
-//! Runs: what nearly all packets are part of.
+//! Runs of whole packets, which nearly all packets are part of.
 //!
 //! ```text
 //!  id 4                  id 5              id 6
 //!  | A | B | C | D |     | E | F | G |     | H.. (CON)
-//!        ^ reading stands here       ^ and may stand here, with nothing but lengths looked at between
+//!        ^ the cursor before a run   ^ and behind it; only lengths are looked at between
 //! ```
 //!
-//! Inside of a run nothing is looked up: packets lie one behind the other, each with its length before it, and
-//! what a chunk's header says of reading is stored when the run leaves the chunk.
+//! A run looks nothing up: packets lie one behind the other, each with its length before it. How far a chunk was read
+//! is stored when the run leaves the chunk.
 
-use super::{Cursor, Tally, fragment_header, rest};
+use super::fragment::{fragment_len, unread};
+use super::{Cursor, SequenceScan};
 use crate::buffer::memory::Memory;
+use crate::buffer::ring::Common;
 use crate::buffer::v1::Buffer;
-use crate::buffer::v1::index::{Resume, Sequence};
+use crate::buffer::v1::index::Sequence;
 use crate::buffer::v1::record::Record;
-use crate::buffer::{BARREN_MAX, PacketRef, Patience, TakePacket};
+use crate::buffer::{PacketRef, TakePacket};
 use crate::packet::Slices;
 use abi::shm::ChunkFlags;
 
 impl Buffer {
-    /// Gives what [`next_packet`](Self::next_packet) would give to `take`, until that says no.
+    /// Reads whole packets, from the cursor to the end of its chunk, and on in the next chunks of the sequence.
+    /// Returns false if `take` wants no more.
     #[inline]
-    pub(in crate::buffer) fn read_while(&mut self, take: &mut impl TakePacket) {
-        let mut patience = Patience::new();
-        loop {
-            let more = match self.find_packet(&mut patience).and_then(|found| self.packet(found)) {
-                Some(packet) => take.take(packet) && self.run(take),
-                None => patience.renew() && take.passed_over(BARREN_MAX),
-            };
-            if !more {
-                return;
-            }
-        }
+    pub(in crate::buffer::v1) fn read_chunk_run(&mut self, take: &mut impl TakePacket) -> bool {
+        let Self { common, index, cursor, .. } = self;
+        let Cursor::InSequence(scan) = cursor else { return true };
+        let Some(sequence) = index.sequence_mut(scan.slot) else { return true };
+        scan.read_run(common, sequence, take)
     }
+}
 
-    /// Gives packets that lie in one piece, from where reading stands to the end of the chunk, and on in the
-    /// next chunks of the sequence. What is anything else it leaves to [`find_packet`](Self::find_packet).
-    /// Returns false if `take` says no.
+impl SequenceScan {
     #[inline]
-    fn run(&mut self, take: &mut impl TakePacket) -> bool {
-        let Self { memory, index, stats, histograms, cursor, .. } = self;
-        let Cursor::At { slot, first, chunk, off, barred } = cursor else { return true };
-        let Some(sequence) = index.sequence_mut(*slot) else { return true };
-        let Sequence { producer, writer, identity, .. } = *sequence;
-        let histogram = &mut sequence.histogram;
-        let mut tally = Tally { stats, histograms, histogram, producer, writer };
-        let (mut id, mut at) = (*chunk, *off);
+    fn read_run(
+        &mut self,
+        common: &mut Common,
+        sequence: &mut Sequence,
+        take: &mut impl TakePacket,
+    ) -> bool {
+        let Sequence { producer, writer, identity, last, .. } = *sequence;
+        let (mut id, mut off) = (self.chunk, self.off);
         loop {
-            let Some(mut record) = memory.record_at(at) else { return true };
-            let is_new = id != *chunk;
-            let begun = record.read > 0;
+            let Some(mut chunk) = common.memory.record_at(off) else { return true };
+            let is_new = id != self.chunk;
+            let begun = chunk.read > 0;
             if is_new == begun
-                || record.flags.contains(ChunkFlags::NEEDS_PATCHING)
-                || is_new && record.flags.contains(ChunkFlags::CONTINUES_FROM_PREV)
+                || chunk.flags.contains(ChunkFlags::NEEDS_PATCHING)
+                || is_new && chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV)
             {
                 return true;
             }
-            if (is_new || record.read == 1)
-                && let Some((start, end)) = rest(at, &record)
+            if (is_new || chunk.read == 1)
+                && let Some((start, end)) = unread(off, &chunk)
             {
-                memory.warm(start, end);
+                common.memory.prefetch(start, end);
             }
-            let before = record.read;
+            let before = chunk.read;
             // A new chunk follows one that was read to its end, so nothing is missing between.
-            let mut dropped = u32::from(record.last_skipped);
-            let more = record.give_whole(memory, at, &mut |piece| {
-                let (slices, dropped) = (Slices::one(piece), core::mem::take(&mut dropped));
+            let mut dropped = u32::from(chunk.last_skipped);
+            let more = chunk.give_whole(&common.memory, off, &mut |packet| {
+                let (slices, dropped) = (Slices::one(packet), core::mem::take(&mut dropped));
                 take.take(PacketRef { slices, producer, writer, identity, dropped })
             });
-            if record.read > before {
-                record.last_skipped = false;
-                tally.taken(memory, at, &record);
+            if chunk.read > before {
+                chunk.last_skipped = false;
+                common.note_progress(sequence, off, &chunk);
                 if is_new {
-                    (*chunk, *off) = (id, at);
-                    if !*barred {
-                        sequence.resume = Some(Resume { first: *first, at: id, read: Some(id) });
-                    }
+                    (self.chunk, self.off) = (id, off);
+                    self.note_reached(sequence, &chunk);
                 }
             }
-            // An unfinished chunk may come again with more.
-            let is_over = record.read == record.fragments && record.read > 0;
-            if !more || !is_over || !record.complete || id == sequence.last {
+            // An unfinished chunk may come again with more fragments.
+            let is_over = chunk.read == chunk.fragments && chunk.read > 0;
+            if !more || !is_over || !chunk.complete || id == last {
                 return more;
             }
             id = id.next();
             let Some(next) = sequence.chunks.get(id) else { return true };
-            at = next;
+            off = next;
         }
     }
 }
 
 impl Record {
-    /// Gives fragments that are packets to `take` and moves on behind them, until one is something else or
-    /// `take` says no, which is returned.
+    /// Gives fragments that are packets to `take` and consumes them, until one is something else or
+    /// `take` returns false, which is returned.
     #[inline]
     fn give_whole<'m>(
         &mut self,
@@ -100,23 +94,23 @@ impl Record {
         off: u32,
         take: &mut impl FnMut(&'m [u8]) -> bool,
     ) -> bool {
-        let Some((start, end)) = rest(off, self) else { return true };
+        let Some((start, end)) = unread(off, self) else { return true };
         let all = memory.between(start, end);
         let goes_on = u16::from(self.flags.contains(ChunkFlags::CONTINUES_ON_NEXT));
         let whole = self.fragments.saturating_sub(goes_on).saturating_sub(self.read);
         let (mut rest, mut left, mut more) = (all, whole, true);
         while more && left > 0 {
-            let Some((len, header_len)) = fragment_header(rest).filter(|(len, _)| *len > 0) else {
+            let Some((len, length_len)) = fragment_len(rest).filter(|(len, _)| *len > 0) else {
                 break;
             };
-            let Some((piece, behind)) =
-                rest.get(header_len..).and_then(|rest| rest.split_at_checked(len))
+            let Some((packet, behind)) =
+                rest.get(length_len..).and_then(|rest| rest.split_at_checked(len))
             else {
                 break;
             };
             rest = behind;
             left = left.wrapping_sub(1);
-            more = take(piece);
+            more = take(packet);
         }
         self.read = self.read.wrapping_add(whole.wrapping_sub(left));
         let taken = all.len().wrapping_sub(rest.len());

@@ -1,7 +1,13 @@
 //! What reading remembers from pass to pass.
 
 use super::*;
-use crate::buffer::{ChunkMeta, Identity, Policy};
+use crate::buffer::ring::Ring as _;
+use crate::buffer::{BufferLimits, ChunkMeta, Identity, Policy};
+use abi::ids::{ProducerId, WriterId};
+
+fn new_buffer() -> Buffer {
+    Buffer::new(4096, Policy::Ring, BufferLimits::default()).unwrap()
+}
 
 fn add(buffer: &mut Buffer, id: u32, flags: u8) {
     commit(buffer, id, flags, true);
@@ -27,7 +33,7 @@ fn pieces(buffer: &mut Buffer) -> Option<usize> {
 
 #[test]
 fn looking_ahead_goes_on_where_it_gave_up() {
-    let mut buffer = Buffer::new(4096, Policy::Ring).unwrap();
+    let mut buffer = new_buffer();
     add(&mut buffer, 0, 2);
     for id in 1..5 {
         add(&mut buffer, id, 3);
@@ -35,16 +41,19 @@ fn looking_ahead_goes_on_where_it_gave_up() {
     }
     // What nobody does behind our back: a pass that came by here again would give up.
     let off = buffer.index.sequence(0).unwrap().chunks.get(ChunkId(2)).unwrap();
-    let record = buffer.memory.record_at(off).unwrap();
-    buffer.memory.put_chunk(off, Record { flags: ChunkFlags(0), ..record });
+    let record = buffer.common.memory.record_at(off).unwrap();
+    buffer.common.memory.put_chunk(off, Record { flags: ChunkFlags(0), ..record });
     add(&mut buffer, 5, 1);
     assert_eq!(pieces(&mut buffer), Some(6));
-    assert_eq!((buffer.stats.readaheads_failed, buffer.stats.readaheads_succeeded), (4, 1));
+    assert_eq!(
+        (buffer.common.stats.readaheads_failed, buffer.common.stats.readaheads_succeeded),
+        (4, 1)
+    );
 }
 
 #[test]
 fn looking_ahead_starts_over_when_its_way_changed() {
-    let mut evicted = Buffer::new(4096, Policy::Ring).unwrap();
+    let mut evicted = new_buffer();
     for (id, flags) in [(0, 2), (1, 3), (2, 3)] {
         add(&mut evicted, id, flags);
     }
@@ -52,15 +61,15 @@ fn looking_ahead_starts_over_when_its_way_changed() {
     evicted.index.remove(0, ChunkId(1));
     add(&mut evicted, 3, 1);
     assert_eq!(pieces(&mut evicted), None);
-    assert_eq!(evicted.stats.readaheads_failed, 2);
+    assert_eq!(evicted.common.stats.readaheads_failed, 2);
 
-    let mut rewritten = Buffer::new(4096, Policy::Ring).unwrap();
+    let mut rewritten = new_buffer();
     add(&mut rewritten, 0, 2);
     commit(&mut rewritten, 1, 0, false);
     add(&mut rewritten, 2, 1);
     assert_eq!(pieces(&mut rewritten), None);
     commit(&mut rewritten, 1, 0, true);
-    assert_eq!(rewritten.stats.chunks_rewritten, 1);
+    assert_eq!(rewritten.common.stats.chunks_rewritten, 1);
     assert_eq!(pieces(&mut rewritten), None);
-    assert_eq!(rewritten.stats.readaheads_failed, 2);
+    assert_eq!(rewritten.common.stats.readaheads_failed, 2);
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Packet, Twin};
-use crate::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
+use super::{Packet, ReferenceBuffer};
 use abi::ids::{ChunkId, ProducerId, WriterId};
+use service::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
 
 const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
@@ -434,7 +434,7 @@ impl OracleV2 {
     }
 }
 
-impl Twin for OracleV2 {
+impl ReferenceBuffer for OracleV2 {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         if self.discarding {
             self.stats.chunks_discarded += 1;
@@ -547,7 +547,7 @@ impl Twin for OracleV2 {
         }
     }
 
-    fn clone_read_only(&self) -> Box<dyn Twin + Send> {
+    fn clone_read_only(&self) -> Box<dyn ReferenceBuffer> {
         let mut clone = self.clone();
         clone.stats.bytes_read = 0;
         clone.stats.chunks_read = 0;

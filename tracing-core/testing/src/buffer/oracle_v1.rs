@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Packet, Twin};
-use crate::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
+use super::{Packet, ReferenceBuffer};
 use abi::ids::{ChunkId, ProducerId, WriterId};
+use service::buffer::{ChunkMeta, HISTOGRAM_BUCKETS, Identity, Patch, Policy, Stats, WriterStats};
 
 const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
@@ -277,7 +277,7 @@ impl OracleV1 {
     }
 }
 
-impl Twin for OracleV1 {
+impl ReferenceBuffer for OracleV1 {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         let len = (payload.len() + 16).next_multiple_of(16);
         if len > self.size || len > 65535 {
@@ -396,7 +396,7 @@ impl Twin for OracleV1 {
         self.records.iter().map(|r| r.at + r.len).max().unwrap_or(0)
     }
 
-    fn clone_read_only(&self) -> Box<dyn Twin + Send> {
+    fn clone_read_only(&self) -> Box<dyn ReferenceBuffer> {
         let mut clone = self.clone();
         clone.stats.bytes_read = 0;
         clone.stats.chunks_read = 0;

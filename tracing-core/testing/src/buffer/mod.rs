@@ -1,6 +1,12 @@
-//! What tests of buffers share: made-up chunks, and a slow twin that every operation is held against.
+//! Reference buffers, and buffers that are held against them in tests.
 //!
-//! Compiled for tests and with the feature `testing` (fuzz targets, benches), never into a daemon.
+//! ```text
+//!   TraceBuffer ── CheckedBuffer ─┬─ TraceBuffer       the real one
+//!      (wrapped)                  └─ ReferenceBuffer   the oracle of its version
+//! ```
+//!
+//! [`CheckedBuffer`] is a wrapper that a service, a property test and a fuzz target use like any other buffer. It
+//! does everything to both buffers and panics when they differ. [`play`] is a random history of one buffer.
 #![allow(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
@@ -10,20 +16,23 @@
     clippy::cast_possible_truncation
 )]
 
+mod checked;
 mod oracle_v1;
 mod oracle_v2;
-mod witness;
 
+pub use self::checked::{CheckedBuffer, CheckedRegions, EmittedPackets};
 pub use self::oracle_v1::OracleV1;
 pub use self::oracle_v2::OracleV2;
-pub use self::witness::{Given, Witness};
 
-use super::{
-    ChunkMeta, Identity, PacketRef, Patch, Policy, Stats, TraceBuffer, UnfinishedClone, Version,
-    WriterStats,
-};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
+use service::buffer::{
+    BufferLimits, ChunkMeta, Identity, PacketRef, Patch, Policy, SnapshotLimits, Stats,
+    TraceBuffer, UnfinishedClone, Version, WriterStats,
+};
+
+#[cfg(test)]
+mod tests;
 
 /// A packet read out, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +47,8 @@ pub struct Packet {
     pub dropped: u32,
 }
 
-/// A slow buffer that a real one is held against.
-pub trait Twin {
+/// A slow buffer with the same behaviour as a real one, written as plainly as possible.
+pub trait ReferenceBuffer: Send {
     /// As [`TraceBuffer::copy_chunk`].
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// As [`TraceBuffer::patch`].
@@ -54,7 +63,7 @@ pub trait Twin {
     /// A batch of at most `max` packets.
     fn read(&mut self, max: usize) -> Vec<Packet>;
     /// As [`TraceBuffer::clone_read_only`].
-    fn clone_read_only(&self) -> Box<dyn Twin + Send>;
+    fn clone_read_only(&self) -> Box<dyn ReferenceBuffer>;
     /// As [`TraceBuffer::stats`].
     fn stats(&self) -> &Stats;
     /// As [`TraceBuffer::writer_stats`].
@@ -115,7 +124,7 @@ impl Choices<'_> {
     }
 }
 
-/// The payload that chunk `id` of a writer has, in this world: fixed, as in shared memory, so that a
+/// The payload that chunk `id` of a writer has in these tests: fixed, as in shared memory, so that a
 /// chunk that comes twice is the same chunk with more of it valid.
 fn payload(writer: u16, id: u32, len: usize) -> Vec<u8> {
     let mut state = u64::from(id) << 16 | u64::from(writer);
@@ -140,7 +149,7 @@ fn payload(writer: u16, id: u32, len: usize) -> Vec<u8> {
     out
 }
 
-/// The flags that chunk `id` has, in this world: what goes on in one chunk is continued in the next.
+/// The flags that chunk `id` has in these tests: what one chunk leaves open, the next one continues.
 fn flags(id: u32) -> u8 {
     let goes_on = |id: u32| id.wrapping_mul(0x9e37_79b9) >> 30 < 2;
     let patched = u8::from(id.wrapping_mul(0x85eb_ca6b) >> 28 == 0);
@@ -184,91 +193,71 @@ fn chunk(
     (meta, len)
 }
 
-/// A buffer and its twin.
-struct Pair {
+/// A checked buffer, and the clones of it that are not finished.
+struct World {
     buffer: TraceBuffer,
-    twin: Box<dyn Twin + Send>,
+    clones: Vec<UnfinishedClone>,
     /// All bits of losses seen.
     losses: u32,
-    /// Clones on their way, and their twins, which were made at once.
-    clones: Vec<(UnfinishedClone, Box<dyn Twin + Send>)>,
 }
 
-/// Clones on their way at a time.
+/// Unfinished clones at a time.
 const CLONES_MAX: usize = 3;
 
-impl Pair {
+/// Small ones: unfinished clones reach their bounds with little data.
+const LIMITS: BufferLimits = BufferLimits {
+    empty_fragments_max: 3,
+    clone: SnapshotLimits { block_bytes: 64, early_bytes_max: 512, early_pays_bytes: 1024 },
+};
+
+impl World {
     fn new(bytes: usize, policy: Policy, version: Version) -> Self {
-        let buffer = TraceBuffer::new(bytes, policy, version).expect("a small buffer");
-        let twin: Box<dyn Twin + Send> = match version {
-            Version::V1 => Box::new(OracleV1::new(bytes, policy)),
-            Version::V2 => Box::new(OracleV2::new(bytes, policy)),
-        };
-        Self::of(buffer, twin)
+        let buffer = TraceBuffer::with_limits(bytes, policy, version, LIMITS);
+        let buffer = CheckedBuffer::wrap(buffer.expect("a small buffer"));
+        Self { buffer, clones: Vec::new(), losses: 0 }
     }
 
-    fn of(buffer: TraceBuffer, twin: Box<dyn Twin + Send>) -> Self {
-        Self { buffer, twin, losses: 0, clones: Vec::new() }
-    }
-
-    /// `step`: of runs; zero for one by one.
+    /// `step`: packets of a run; zero to read one by one.
     fn read(&mut self, max: usize, step: u8) {
         let packets = match step {
             0 => read(&mut self.buffer, max),
             step => read_in_runs(&mut self.buffer, max, step.into()),
         };
         self.losses = packets.iter().fold(self.losses, |all, packet| all | packet.dropped);
-        assert_eq!(packets, self.twin.read(max), "packets");
-    }
-
-    fn check(&self) {
-        assert_eq!(self.buffer.stats(), self.twin.stats(), "stats");
-        assert_eq!(self.buffer.used_bytes(), self.twin.used_bytes(), "used");
-        let histograms: Vec<_> = self.buffer.writer_stats().cloned().collect();
-        assert_eq!(histograms, self.twin.writers(), "histograms");
-    }
-
-    fn check_clone(&self) {
-        let buffer = self.buffer.clone_read_only().expect("memory");
-        Self::of(buffer, self.twin.clone_read_only()).check_to_end();
-    }
-
-    fn check_to_end(mut self) {
-        assert!(self.buffer.is_read_only());
-        self.check();
-        self.read(usize::MAX, 200);
-        self.check();
     }
 
     fn begin_clone(&mut self) {
         if self.clones.len() < CLONES_MAX {
-            let clone = self.buffer.begin_clone().expect("memory");
-            self.clones.push((clone, self.twin.clone_read_only()));
+            self.clones.push(self.buffer.begin_clone().expect("memory"));
         }
     }
 
-    /// Copies about so many bytes more of each clone, and looks at those that are whole.
+    /// Copies about so many bytes more of each clone, and reads those that are whole.
     fn continue_clones(&mut self, bytes: usize) {
-        for (clone, twin) in core::mem::take(&mut self.clones) {
+        for clone in core::mem::take(&mut self.clones) {
             if self.buffer.continue_clone(&clone, bytes) > 0 {
-                self.clones.push((clone, twin));
+                self.clones.push(clone);
             } else {
-                let clone = self.buffer.finish_clone(clone).expect("memory");
-                Self::of(clone, twin).check_to_end();
+                read_clone(self.buffer.finish_clone(clone).expect("memory"));
             }
         }
         assert_eq!(self.buffer.unfinished_clones(), self.clones.len());
     }
 
     fn abandon_clone(&mut self) {
-        if let Some((clone, _)) = self.clones.pop() {
+        if let Some(clone) = self.clones.pop() {
             self.buffer.abandon_clone(clone);
         }
     }
 }
 
-/// Plays what `choices` say on a buffer and on its slow twin, and compares all that can be seen. The
-/// first byte chooses the version.
+/// Reads a clone to its end. It checks itself.
+fn read_clone(mut clone: TraceBuffer) {
+    assert!(clone.is_read_only());
+    read_in_runs(&mut clone, usize::MAX, 200);
+}
+
+/// Does what `choices` say to a buffer that is held against its reference. The first byte chooses the version.
 ///
 /// # Panics
 /// If they differ.
@@ -277,7 +266,7 @@ pub fn play(choices: &[u8]) {
     play_on(if version % 2 == 0 { Version::V1 } else { Version::V2 }, choices);
 }
 
-/// The same with a buffer of a version. Returns its counters, and all bits of losses it told of.
+/// The same with a buffer of a version. Returns its counters, and all bits of losses it reported.
 ///
 /// # Panics
 /// If they differ.
@@ -285,7 +274,7 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
     let mut choices = Choices(choices);
     let policy = if choices.below(4) == 0 { Policy::Discard } else { Policy::Ring };
     let bytes = [512, 1024, 4096, 272][usize::from(choices.below(4))];
-    let mut pair = Pair::new(bytes, policy, version);
+    let mut world = World::new(bytes, policy, version);
     let mut next = [[0u32; 3]; 2];
     let mut uids = [0u32; 2];
     while !choices.0.is_empty() {
@@ -301,8 +290,7 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                 }
                 meta.identity.uid += uids[usize::from(p)];
                 let payload = payload(writer.0, meta.chunk.0, len);
-                pair.buffer.copy_chunk(&meta, &payload);
-                pair.twin.copy_chunk(&meta, &payload);
+                world.buffer.copy_chunk(&meta, &payload);
             }
             10..12 => {
                 let id = ChunkId(next.wrapping_sub(u32::from(choices.below(4))));
@@ -314,25 +302,23 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                     })
                     .collect();
                 let more = choices.below(3) == 0;
-                let done = pair.buffer.patch(producer, writer, id, &patches, more);
-                assert_eq!(done, pair.twin.patch(producer, writer, id, &patches, more), "patch");
+                world.buffer.patch(producer, writer, id, &patches, more);
             }
             12 => match choices.below(8) {
-                0 => pair.check_clone(),
-                1..4 => pair.begin_clone(),
-                4 => pair.abandon_clone(),
-                5 => pair.continue_clones(usize::from(choices.byte()) * 16),
-                _ => pair.read(usize::from(choices.below(5)), 0),
+                0 => read_clone(world.buffer.clone_read_only().expect("memory")),
+                1..4 => world.begin_clone(),
+                4 => world.abandon_clone(),
+                5 => world.continue_clones(usize::from(choices.byte()) * 16),
+                _ => world.read(usize::from(choices.below(5)), 0),
             },
-            13 => pair.read(usize::from(choices.below(5)), 1),
+            13 => world.read(usize::from(choices.below(5)), 1),
             // What else chooses nothing here chooses how it is read.
-            _ => pair.read(usize::MAX, [0, 1, 2, 3, 5, 200][usize::from(p) * 3 + usize::from(w)]),
+            _ => world.read(usize::MAX, [0, 1, 2, 3, 5, 200][usize::from(p) * 3 + usize::from(w)]),
         }
         if action & 3 == 1 {
-            pair.continue_clones(1);
+            world.continue_clones(1);
         }
-        pair.check();
     }
-    pair.continue_clones(usize::MAX);
-    (*pair.buffer.stats(), pair.losses)
+    world.continue_clones(usize::MAX);
+    (*world.buffer.stats(), world.losses)
 }

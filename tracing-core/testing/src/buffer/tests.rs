@@ -1,9 +1,9 @@
-//! A buffer does what its slow twin does.
+//! A buffer does what its reference buffer does.
 
 use proptest::prelude::*;
 
-use super::testing::play_on;
-use super::{Stats, Version, loss};
+use super::play_on;
+use service::buffer::{Stats, Version, loss};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]

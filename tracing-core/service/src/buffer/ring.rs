@@ -1,0 +1,144 @@
+//! What both versions of a buffer have in common: their state beside the sequences, and their operations.
+
+use super::memory::Memory;
+use super::scan_budget::ScanBudget;
+use super::stats::Histograms;
+use super::{BufferLimits, ChunkMeta, PacketRef, Patch, Policy, Stats, TakePacket};
+use abi::ids::{ChunkId, ProducerId, WriterId};
+
+/// The state that does not depend on the version.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) memory: Memory,
+    /// Offset of the next record.
+    pub(super) write_off: usize,
+    pub(super) policy: Policy,
+    /// A [`Policy::Discard`] buffer that refused one chunk refuses all later ones.
+    pub(super) discarding: bool,
+    pub(super) has_data: bool,
+    pub(super) stats: Stats,
+    pub(super) histograms: Histograms,
+    pub(super) limits: BufferLimits,
+}
+
+impl Common {
+    /// An empty buffer of `bytes`, a multiple of 16. `stats_bytes` is the size that the counters report.
+    pub(super) fn new(
+        bytes: usize,
+        stats_bytes: u64,
+        policy: Policy,
+        limits: BufferLimits,
+    ) -> Option<Self> {
+        Some(Self {
+            memory: Memory::new(bytes)?,
+            write_off: 0,
+            policy,
+            discarding: false,
+            has_data: false,
+            stats: Stats { buffer_size: stats_bytes, ..Stats::default() },
+            histograms: Histograms::default(),
+            limits,
+        })
+    }
+
+    /// The same state for a clone, whose bytes are in `memory`.
+    pub(super) fn clone_with(&self, memory: Memory) -> Self {
+        Self {
+            memory,
+            write_off: self.write_off,
+            policy: self.policy,
+            discarding: self.discarding,
+            has_data: false,
+            stats: self.stats.of_clone(),
+            histograms: Histograms::default(),
+            limits: self.limits,
+        }
+    }
+}
+
+/// One version of the buffer.
+pub(super) trait Ring: Sized {
+    /// A packet that was found, by its place in the memory.
+    type Found;
+
+    fn common(&self) -> &Common;
+    fn common_mut(&mut self) -> &mut Common;
+    /// Memory of the index, bytes.
+    fn index_bytes(&self) -> usize;
+    /// A read-only clone, whose bytes are in `memory`.
+    fn clone_with(&self, memory: Memory) -> Self;
+
+    /// As [`TraceBuffer::copy_chunk`](super::TraceBuffer::copy_chunk).
+    fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
+    /// Applies patches. None: the chunk is not here, or a patch does not lie within it.
+    fn try_patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> Option<()>;
+
+    /// As [`TraceBuffer::begin_read`](super::TraceBuffer::begin_read).
+    fn begin_read(&mut self);
+    /// Finds the next packet and consumes it. None: there is none, or `budget` is used up.
+    fn find_packet(&mut self, budget: &mut ScanBudget) -> Option<Self::Found>;
+    /// The packet that was found last.
+    fn packet(&mut self, found: Self::Found) -> Option<PacketRef<'_>>;
+    /// Gives the packets that follow in the same chunk (or chunks) to `take`, as long as each is a single fragment.
+    /// Everything else is left to [`find_packet`](Self::find_packet). Returns false if `take` wants no more.
+    fn read_run(&mut self, take: &mut impl TakePacket) -> bool;
+
+    /// As [`TraceBuffer::patch`](super::TraceBuffer::patch).
+    fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        let done = self.try_patch(producer, writer, chunk, patches, more).is_some();
+        let stats = &mut self.common_mut().stats;
+        if done {
+            add(&mut stats.patches_succeeded, patches.len());
+        } else {
+            add(&mut stats.patches_failed, 1);
+        }
+        done
+    }
+
+    /// As [`TraceBuffer::next_packet`](super::TraceBuffer::next_packet).
+    fn next_packet(&mut self) -> Option<PacketRef<'_>> {
+        let mut budget = ScanBudget::new(self.common().limits.empty_fragments_max);
+        loop {
+            match self.find_packet(&mut budget) {
+                None if budget.renew() => {}
+                found => return self.packet(found?),
+            }
+        }
+    }
+
+    /// As [`TraceBuffer::read_while`](super::TraceBuffer::read_while).
+    #[inline]
+    fn read_while(&mut self, take: &mut impl TakePacket) {
+        let max = self.common().limits.empty_fragments_max;
+        let mut budget = ScanBudget::new(max);
+        loop {
+            let more = match self.find_packet(&mut budget).and_then(|found| self.packet(found)) {
+                Some(packet) => take.take(packet) && self.read_run(take),
+                None => budget.renew() && take.passed_over(max),
+            };
+            if !more {
+                return;
+            }
+        }
+    }
+}
+
+/// Adds to a counter. A counter wraps around: it is part of a report, and must not stop the service.
+#[inline]
+pub(super) fn add(counter: &mut u64, by: impl TryInto<u64>) {
+    *counter = counter.wrapping_add(by.try_into().unwrap_or(0));
+}
