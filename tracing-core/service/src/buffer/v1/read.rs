@@ -11,21 +11,25 @@
 //! [`next_step`], which changes nothing, and carried out by two drivers: [`SequenceScan::next_packet`] for every
 //! kind of step, [`run`] for whole packets, which are nearly all.
 //!
-//! | state | event or step | next state | effect |
-//! |---|---|---|---|
-//! | any | `begin_read` | `NextSequence`, before the first | |
-//! | any | `copy_chunk`, `patch` | `Idle` | |
-//! | `Idle` | | `Idle` | no packet |
-//! | `NextSequence` | a sequence with chunks follows | `InSequence`, at its first chunk or where reading may resume | |
-//! | | none follows | `Idle` | no packet |
-//! | `InSequence` | the chunk needs patches, at its entry | `NextSequence` | |
-//! | | [`Step::Whole`] | `InSequence` | consumes a fragment; a packet, unless it is empty |
-//! | | [`Step::Orphan`] | `InSequence` | consumes a fragment; a loss |
-//! | | [`Step::Joined`] | `InSequence`, in the chunk where the packet ends | consumes its fragments; a packet, or a loss if one is invalid |
-//! | | [`Step::Unfinished`] | `NextSequence` | the next pass looks on from there |
-//! | | [`Step::NextChunk`], the chunk is here | `InSequence`, in that chunk | |
-//! | | [`Step::NextChunk`], it is missing | `NextSequence` | |
-//! | | [`Step::End`] | `NextSequence` | |
+//! ```text
+//!  state         event or step                      next state                        effect
+//!  any           begin_read                         NextSequence, before the first
+//!  any           copy_chunk, patch                  Idle
+//!  Idle          -                                  Idle                              no packet
+//!  NextSequence  a sequence with chunks follows     InSequence, at its first chunk,
+//!                                                   or where reading may resume
+//!                none follows                       Idle                              no packet
+//!  InSequence    enters a chunk that needs patches  NextSequence
+//!                Whole                              InSequence                        consumes a fragment: a packet,
+//!                                                                                     unless it is empty
+//!                Orphan                             InSequence                        consumes a fragment: a loss
+//!                Joined                             InSequence, at the packet's end   consumes its fragments: a packet,
+//!                                                                                     or a loss if one is invalid
+//!                Unfinished                         NextSequence                      the next pass looks on from there
+//!                NextChunk, which is here           InSequence, in that chunk
+//!                NextChunk, which is missing        NextSequence
+//!                End                                NextSequence
+//! ```
 
 mod fragment;
 mod run;

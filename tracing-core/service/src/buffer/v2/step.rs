@@ -51,7 +51,7 @@ pub(super) enum Step {
     Packet(Fragment),
     /// A packet over several chunks: all its fragments are in `parts`.
     Joined,
-    /// The begin of a packet whose other fragments are not all here, or not patched. Those that are here are in `parts`.
+    /// The begin of a packet whose other fragments are not all here, or not patched. What is here is in `parts`.
     Unfinished,
     /// The begin of a packet that can never become whole, with the [`loss`] bit that says why. What is here of it is
     /// in `parts`.
