@@ -49,8 +49,8 @@ pub struct Perfetto {
     #[arg(long)]
     pub stop: bool,
 
-    /// Write a copy of the running session with this id
-    #[arg(long, value_name = "ID")]
+    /// Write a copy of the running session with this id; -1: the one with the highest bugreport_score
+    #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = session_id)]
     pub clone: Option<u64>,
     /// Write a copy of the running session with this unique name
     #[arg(long, value_name = "NAME")]
@@ -102,9 +102,9 @@ pub struct Perfetto {
 /// What to record and where to put it: what perfetto, tracebox and `tracebox record` share.
 #[derive(Args, Clone, Default, PartialEq, Eq, Debug)]
 pub struct What {
-    /// Config: a binary TraceConfig unless --txt; - for stdin; :test for a built-in one
+    /// Config: a binary TraceConfig unless --txt; - for stdin; :test for a built-in one. Several are joined
     #[arg(short = 'c', long, value_name = "FILE")]
-    pub config: Option<OsString>,
+    pub config: Vec<OsString>,
     /// The config is text
     #[arg(long)]
     pub txt: bool,
@@ -135,6 +135,9 @@ pub struct What {
     /// Put an attribute into the trace
     #[arg(long, value_name = "KEY[=VALUE]")]
     pub add_attribute: Vec<String>,
+    /// Put a note into the config that the trace holds
+    #[arg(long, value_name = "KEY[=VALUE]")]
+    pub add_note: Vec<String>,
 
     /// Id of the statsd alert that asked for this trace
     #[arg(long, value_name = "ID", allow_negative_numbers = true, hide = true)]
@@ -166,12 +169,21 @@ impl What {
     }
 }
 
+/// The id of a session. -1 is the largest: the service takes it for the session with the highest score.
+fn session_id(text: &str) -> Result<u64, String> {
+    if text == "-1" {
+        return Ok(u64::MAX);
+    }
+    text.parse().map_err(|_| "a session has a number as its id, see --query".into())
+}
+
 /// Reads `words` as the arguments of `name`. `None`: it was a call for help, which is answered.
 ///
 /// # Errors
 /// One line about the first word that is wrong.
 pub fn parse<P: Parser>(name: &str, words: &[OsString]) -> Result<Option<P>, Failure> {
-    let command = P::command().bin_name(name);
+    // As getopt_long has it: the last one of an option counts, and long options can be abbreviated.
+    let command = P::command().bin_name(name).args_override_self(true).infer_long_args(true);
     let args = std::iter::once(OsString::from(name)).chain(words.iter().cloned());
     let matches = match command.try_get_matches_from(args) {
         Ok(matches) => matches,

@@ -2,19 +2,21 @@
 
 pub mod builtin;
 pub mod light;
+mod octal;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 
 use protos::{
-    TraceAttributes, TraceAttributesAttribute, TraceConfig, TraceConfigStatsdLogging,
-    TraceConfigStatsdMetadata,
+    TraceAttributes, TraceAttributesAttribute, TraceConfig, TraceConfigNote,
+    TraceConfigStatsdLogging, TraceConfigStatsdMetadata,
 };
 use protozero::Message;
 use protozero::text;
 use tracing_core::os::process::random_seed;
 
 use self::light::Light;
+use crate::console;
 use crate::failure::{Context, Failure};
 use crate::schema;
 
@@ -28,6 +30,8 @@ pub struct ConfigRequest {
     pub source: ConfigSource,
     /// Attributes to add to the config.
     pub attributes: Vec<TraceAttributesAttribute>,
+    /// Notes to add to the config.
+    pub notes: Vec<TraceConfigNote>,
     /// Ids of statsd to put into the config.
     pub statsd: TraceConfigStatsdMetadata,
 }
@@ -35,12 +39,14 @@ pub struct ConfigRequest {
 /// Where a config comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConfigSource {
-    /// A file, or stdin for `-`.
-    File {
-        /// Its path.
-        path: OsString,
-        /// How it is written.
+    /// Files, one after the other as if they were one; `-` is stdin.
+    Files {
+        /// Their paths.
+        paths: Vec<OsString>,
+        /// How they are written.
         format: ConfigFormat,
+        /// The options of light mode, if there are any: they count only if all files are empty.
+        if_empty: Option<Box<ConfigSource>>,
     },
     /// The built-in test config, `-c :test`.
     Test,
@@ -67,19 +73,30 @@ pub enum ConfigFormat {
 /// # Errors
 /// When it cannot be read, or is not valid.
 pub fn load(request: &ConfigRequest, purpose: builtin::Purpose) -> Result<TraceConfig, Failure> {
-    let mut config = match &request.source {
-        ConfigSource::File { path, format } => {
-            let (name, bytes) = read(path)?;
-            parse(&name, &bytes, *format)?
-        }
-        ConfigSource::Test => builtin::test(),
-        ConfigSource::Light(light) => light::config(light),
-        ConfigSource::Default(light) => {
-            builtin::default(light, purpose, builtin::Machine::detect())
-        }
-    };
+    let mut config = load_source(&request.source, purpose)?;
     complete(&mut config, request)?;
     Ok(config)
+}
+
+fn load_source(source: &ConfigSource, purpose: builtin::Purpose) -> Result<TraceConfig, Failure> {
+    match source {
+        ConfigSource::Files { paths, format, if_empty } => {
+            let files = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+            let is_empty = files.iter().all(|(_, bytes)| bytes.is_empty());
+            match if_empty {
+                Some(light) if is_empty => load_source(light, purpose),
+                Some(_) => Err(Failure::new(
+                    "-c brings its own settings: -t, -b, -s, -a and events do not go with it",
+                )),
+                None => parse_files(&files, *format),
+            }
+        }
+        ConfigSource::Test => Ok(builtin::test()),
+        ConfigSource::Light(light) => Ok(light::config(light)),
+        ConfigSource::Default(light) => {
+            Ok(builtin::default(light, purpose, builtin::Machine::detect()))
+        }
+    }
 }
 
 fn read(path: &OsStr) -> Result<(String, Vec<u8>), Failure> {
@@ -104,25 +121,43 @@ fn read(path: &OsStr) -> Result<(String, Vec<u8>), Failure> {
 /// # Errors
 /// When they are not a config. For text the message has positions; for text without `--txt` it has a hint.
 pub fn parse(name: &str, bytes: &[u8], format: ConfigFormat) -> Result<TraceConfig, Failure> {
-    let bytes = match format {
+    parse_files(&[(name.to_owned(), bytes.to_vec())], format)
+}
+
+/// Reads files, names and contents, as one config. Later fields win over earlier ones, as in one message.
+fn parse_files(files: &[(String, Vec<u8>)], format: ConfigFormat) -> Result<TraceConfig, Failure> {
+    let mut all = Vec::new();
+    for (name, bytes) in files {
+        all.extend(encoded(name, bytes, format)?);
+    }
+    let names = files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ");
+    if all.is_empty() {
+        return Err(Failure::new(format_args!("the config {names} is empty")));
+    }
+    let no_config = format!("the config {names} is no binary TraceConfig (is it text? add --txt)");
+    TraceConfig::decode(&all).context(no_config)
+}
+
+/// One file of a config as a serialized `TraceConfig`.
+fn encoded(name: &str, bytes: &[u8], format: ConfigFormat) -> Result<Vec<u8>, Failure> {
+    match format {
         ConfigFormat::Text { lossy } => {
             let options = text::Options { file: name, lossy };
             // Fields that this build has no code for stay in the `unknown_fields` of the config.
-            &text::parse_message(&schema::message("TraceConfig"), bytes, &options)
-                .map_err(|errors| Failure::new(format_args!("the config is not valid\n{errors}")))?
-                .encode()
+            let config = text::parse_message(&schema::message("TraceConfig"), bytes, &options)
+                .map_err(|errors| {
+                    Failure::new(format_args!("the config is not valid\n{errors}"))
+                })?;
+            for warning in octal::warnings(name, bytes) {
+                console::say(&warning);
+            }
+            Ok(config.encode())
         }
-        ConfigFormat::Binary => bytes,
-    };
-    let decoded = TraceConfig::decode(bytes);
-    if format == ConfigFormat::Binary && looks_like_text(bytes) {
-        return Err(Failure::new(format_args!("the config {name} is text: add --txt")));
+        ConfigFormat::Binary if looks_like_text(bytes) => {
+            Err(Failure::new(format_args!("the config {name} is text: add --txt")))
+        }
+        ConfigFormat::Binary => Ok(bytes.to_vec()),
     }
-    if bytes.is_empty() {
-        return Err(Failure::new(format_args!("the config {name} is empty")));
-    }
-    decoded
-        .context(format_args!("the config {name} is no binary TraceConfig (is it text? add --txt)"))
 }
 
 /// A binary config has a length or a number below space in its first fields; text has neither.
@@ -161,6 +196,7 @@ fn complete(config: &mut TraceConfig, request: &ConfigRequest) -> Result<(), Fai
         let attributes = config.trace_attributes.get_or_insert_with(TraceAttributes::default);
         attributes.attribute.extend(request.attributes.iter().cloned());
     }
+    config.notes.extend(request.notes.iter().cloned());
     let sent = config.statsd_metadata.get_or_insert_with(TraceConfigStatsdMetadata::default);
     let ids = &request.statsd;
     sent.triggering_alert_id = ids.triggering_alert_id.or(sent.triggering_alert_id);

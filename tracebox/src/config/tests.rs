@@ -6,6 +6,7 @@ fn request() -> ConfigRequest {
     ConfigRequest {
         source: ConfigSource::Test,
         attributes: Vec::new(),
+        notes: Vec::new(),
         statsd: TraceConfigStatsdMetadata::default(),
     }
 }
@@ -110,4 +111,17 @@ fn the_default_config_follows_the_machine() {
     assert_eq!(periods(true, true), (Some(250), Some(1000)));
     assert_eq!(periods(true, false), (Some(250), None));
     assert_eq!(periods(false, true), (None, Some(1000)));
+}
+
+#[test]
+fn several_files_are_one_config() {
+    let files = |texts: [&str; 2]| texts.map(|text| ("f".to_owned(), text.as_bytes().to_vec()));
+    let config =
+        parse_files(&files(["buffers { size_kb: 4 } duration_ms: 1", "duration_ms: 2"]), TEXT);
+    let config = config.unwrap();
+    assert_eq!((config.buffers.len(), config.duration_ms), (1, Some(2)));
+    assert!(parse_files(&files(["", "duration_ms: 2"]), TEXT).is_ok());
+    assert_eq!(parse_files(&files(["", ""]), TEXT).unwrap_err().text, "the config f f is empty");
+    let failure = parse_files(&files(["duration_ms: 1", "nope: 2"]), TEXT).unwrap_err();
+    assert!(failure.text.contains("f:1:1 error"), "{failure}");
 }

@@ -143,7 +143,7 @@ impl ArgGroups {
     fn of(args: &Perfetto) -> Self {
         Self {
             background: args.background || args.background_wait,
-            config: args.what.config.is_some() || args.what.is_light(),
+            config: !args.what.config.is_empty() || args.what.is_light(),
             attaching: args.attach.is_some() || args.is_detached.is_some(),
             cloning: args.clone.is_some() || args.clone_by_name.is_some(),
             saving: args.save_for_bugreport || args.save_all_for_bugreport,

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use protos::{
-    TraceAttributesAttribute, TraceAttributesAttributeValue, TraceConfig, TraceConfigStatsdMetadata,
+    TraceAttributesAttribute, TraceAttributesAttributeValue, TraceConfig, TraceConfigNote,
+    TraceConfigStatsdMetadata,
 };
 
 use crate::cli::What;
@@ -62,6 +63,7 @@ impl RecordRequest {
             config: ConfigRequest {
                 source: config_source(args, program)?,
                 attributes: attributes.collect::<Result<_, _>>()?,
+                notes: args.add_note.iter().map(|text| note(text)).collect::<Result<_, _>>()?,
                 statsd: TraceConfigStatsdMetadata {
                     triggering_alert_id: args.alert_id,
                     triggering_config_uid: args.config_uid,
@@ -142,40 +144,63 @@ fn config_source(args: &What, program: Program) -> Result<ConfigSource, Failure>
     if args.txt && args.txt_lossy {
         return refuse("--txt and --txt-lossy exclude each other");
     }
-    if (args.txt || args.txt_lossy) && args.config.is_none() {
+    if (args.txt || args.txt_lossy) && args.config.is_empty() {
         return refuse("--txt says how to read a config: name one with -c");
     }
-    if args.config.is_some() && args.is_light() {
-        return refuse("-c brings its own settings: -t, -b, -s, -a and events do not go with it");
+    if args.config.iter().any(|name| name == ":mem") {
+        return refuse("the config :mem is not in this version");
     }
+    if args.config.iter().any(|name| name == ":test") {
+        if args.config.len() > 1 || args.is_light() {
+            return refuse("-c :test is a whole config: no other one and no light mode go with it");
+        }
+        return Ok(ConfigSource::Test);
+    }
+    let no_events = args.words.is_empty() && args.app.is_empty();
+    let without_files = match (args.config.is_empty(), program) {
+        (false, _) if !args.is_light() => None,
+        (true, Program::Perfetto) if !args.is_light() => {
+            return refuse("say what to record: a config (-c), or -t, -b, or events (see --help)");
+        }
+        (_, Program::Tracebox) if no_events => Some(ConfigSource::Default(light::read(args)?)),
+        _ => Some(ConfigSource::Light(light::read(args)?)),
+    };
     let format = match (args.txt, args.txt_lossy) {
         (false, false) => ConfigFormat::Binary,
         (_, lossy) => ConfigFormat::Text { lossy },
     };
-    match &args.config {
-        Some(name) if name == ":test" => Ok(ConfigSource::Test),
-        Some(name) if name == ":mem" => refuse("the config :mem is not in this version"),
-        Some(path) => Ok(ConfigSource::File { path: path.clone(), format }),
-        None => {
-            let no_events = args.words.is_empty() && args.app.is_empty();
-            match program {
-                Program::Tracebox if no_events => Ok(ConfigSource::Default(light::read(args)?)),
-                Program::Perfetto if !args.is_light() => {
-                    refuse("say what to record: a config (-c), or -t, -b, or events (see --help)")
-                }
-                _ => Ok(ConfigSource::Light(light::read(args)?)),
-            }
+    match without_files {
+        Some(source) if args.config.is_empty() => Ok(source),
+        if_empty => {
+            let (paths, if_empty) = (args.config.clone(), if_empty.map(Box::new));
+            Ok(ConfigSource::Files { paths, format, if_empty })
         }
     }
 }
 
-/// `key=value`, or a key alone. The value is text even if it looks like a number, as upstream has it.
+/// The attribute of `key=value`, or of a key alone. The value is text even if it looks like a number, as upstream
+/// has it.
 fn attribute(text: &str) -> Result<TraceAttributesAttribute, Failure> {
+    let (key, value) = key_and_value("--add-attribute", text)?;
+    Ok(string_attribute(key, value))
+}
+
+/// A note as v56 has it; later versions have attributes instead.
+fn note(text: &str) -> Result<TraceConfigNote, Failure> {
+    let (key, value) = key_and_value("--add-note", text)?;
+    Ok(TraceConfigNote {
+        key: Some(key.to_owned()),
+        value: Some(value.to_owned()),
+        ..TraceConfigNote::default()
+    })
+}
+
+fn key_and_value<'t>(option: &str, text: &'t str) -> Result<(&'t str, &'t str), Failure> {
     let (key, value) = text.split_once('=').unwrap_or((text, ""));
     if key.is_empty() {
-        return Err(Failure::new(format_args!("--add-attribute {text:?} has no key")));
+        return Err(Failure::new(format_args!("{option} {text:?} has no key")));
     }
-    Ok(string_attribute(key, value))
+    Ok((key, value))
 }
 
 /// An attribute of a trace whose value is text.
@@ -197,6 +222,7 @@ mod tests {
             config: ConfigRequest {
                 source: ConfigSource::Test,
                 attributes: Vec::new(),
+                notes: Vec::new(),
                 statsd: TraceConfigStatsdMetadata::default(),
             },
             out: out.map(Into::into),

@@ -10,6 +10,7 @@ mod failures;
 mod outputs;
 mod record;
 mod scenario;
+mod scripts;
 mod sessions;
 mod snapshots;
 mod strict;

@@ -285,6 +285,8 @@ pub struct TraceConfig {
     pub trace_all_machines: Option<bool>,
     pub write_flush_mode: Option<TraceConfigWriteFlushMode>,
     pub fflush_post_write: Option<TraceConfigFFlushMode>,
+    /// Notes of users, until v57; attributes took their place.
+    pub notes: Vec<TraceConfigNote>,
     pub compression: Option<TraceConfigCompressionConfig>,
     pub trace_attributes: Option<crate::TraceAttributes>,
     /// Fields this build does not know, verbatim.
@@ -294,6 +296,7 @@ pub struct TraceConfig {
 rt::owned! { TraceConfig;
     optional trace_attributes = 48 as Nested(crate::TraceAttributes);
     optional compression = 47 as Nested(TraceConfigCompressionConfig);
+    repeated notes = 46 as Nested(TraceConfigNote);
     optional fflush_post_write = 45 as Enum(TraceConfigFFlushMode);
     optional write_flush_mode = 44 as Enum(TraceConfigWriteFlushMode);
     optional trace_all_machines = 43 as Bool;
@@ -406,6 +409,8 @@ rt::writer! { TraceConfigWriter, "perfetto.protos.TraceConfig";
     value trace_all_machines(bool) = 43 as bool;
     enumeration write_flush_mode(TraceConfigWriteFlushMode) = 44;
     enumeration fflush_post_write(TraceConfigFFlushMode) = 45;
+    /// Notes of users, until v57; attributes took their place.
+    message notes(TraceConfigNoteWriter<'_>) = 46, notes_raw;
     message compression(TraceConfigCompressionConfigWriter<'_>) = 47, compression_raw;
     message trace_attributes(crate::TraceAttributesWriter<'_>) = 48, trace_attributes_raw;
 }
@@ -487,6 +492,8 @@ rt::reader! {
         ActivateTriggers(&'a str) activate_triggers = 146 as String;
         /// How many sessions may run together.
         SessionSemaphores(TraceConfigSessionSemaphoreReader<'a>) session_semaphores = 314 as Message;
+        /// Notes of users, until v57; attributes took their place.
+        Notes(TraceConfigNoteReader<'a>) notes = 370 as Message;
     }
 }
 
@@ -578,6 +585,7 @@ impl TraceConfig {
             45,
             d::enum_kind::<TraceConfigFFlushMode>(),
         ),
+        d::repeated("notes", 46, d::of!(TraceConfigNote)),
         d::optional("compression", 47, d::of!(TraceConfigCompressionConfig)),
         d::optional("trace_attributes", 48, d::of!(crate ::TraceAttributes)),
     ]);
@@ -1459,6 +1467,42 @@ impl TraceConfigAndroidReportConfig {
         d::optional("reporter_service_class", 2, d::Kind::String),
         d::optional("skip_report", 3, d::Kind::Bool),
         d::optional("use_pipe_in_framework_for_testing", 4, d::Kind::Bool),
+    ]);
+}
+
+/// A note of a user; up to v57.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TraceConfigNote {
+    pub key: Option<String>,
+    pub value: Option<String>,
+    /// Fields this build does not know, verbatim.
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { TraceConfigNote;
+    optional value = 2 as Text;
+    optional key = 1 as Text;
+}
+
+rt::writer! { TraceConfigNoteWriter, "perfetto.protos.TraceConfig.Note";
+    value key(&str) = 1 as string;
+    value value(&str) = 2 as string;
+}
+
+rt::reader! {
+    "perfetto.protos.TraceConfig.Note": TraceConfigNoteReader, TraceConfigNoteField, TraceConfigNoteTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(&'a str) value = 18 as String;
+    }
+}
+
+#[cfg(feature = "text")]
+impl TraceConfigNote {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TraceConfig.Note", &[
+        d::optional("key", 1, d::Kind::String),
+        d::optional("value", 2, d::Kind::String),
     ]);
 }
 
