@@ -83,7 +83,7 @@ mod tests {
             warnings("c", text.as_bytes()),
             [
                 "c:2:12 warning: 010240 is octal and means 4256; perfetto in C++ reads it as 10240",
-                "c:3:36 warning: 012 is octal and means 10; perfetto in C++ reads it as 12",
+                "c:3:33 warning: 012 is octal and means 10; perfetto in C++ reads it as 12",
             ]
         );
     }

@@ -11,11 +11,10 @@ use crate::background::{self, Started};
 use crate::cli::{self, Perfetto};
 use crate::config::{ConfigSource, builtin};
 use crate::console;
-use crate::failure::Ending;
-use crate::failure::Failure;
+use crate::failure::{Ending, Failure};
 use crate::plan::{self, Plan};
 use crate::recorder::foreground::{self, START_TIMEOUT};
-use crate::recorder::host::{ServiceHost, connect};
+use crate::recorder::host::{ServiceHost, Sockets, connect};
 use crate::recorder::request::{Background, Program, RecordRequest};
 use crate::trigger;
 use crate::version::VERSION;
@@ -31,7 +30,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     run(name, words, Program::Perfetto)
 }
 
-/// `tracebox`: with a service of its own, unless `--system-sockets`.
+/// `tracebox` without the name of a program: with a service of its own.
 ///
 /// # Errors
 /// One line.
@@ -39,18 +38,38 @@ pub fn alone(name: &str, words: &[OsString]) -> Ending {
     run(name, words, Program::Tracebox)
 }
 
+/// The service that a command line records with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ServiceChoice {
+    /// `perfetto`: the running one.
+    Running,
+    /// `tracebox --system-sockets`: its own one, where the service of the machine would listen.
+    OwnForMachine,
+    /// `tracebox`: its own one, which listens only where the environment says.
+    Own,
+}
+
 fn run(name: &str, words: &[OsString], program: Program) -> Ending {
     let Some(args) = cli::parse::<Perfetto>(name, words)? else { return Ok(0) };
-    let system = program == Program::Perfetto || args.system_sockets;
-    if args.system_sockets && program == Program::Perfetto {
-        return Err(Failure::new("--system-sockets is for tracebox: perfetto always uses them"));
-    }
+    let service = match (program, args.system_sockets) {
+        (Program::Perfetto, true) => {
+            return Err(Failure::new(
+                "--system-sockets is for tracebox: perfetto always uses them",
+            ));
+        }
+        (Program::Perfetto, false) => ServiceChoice::Running,
+        (Program::Tracebox, true) => ServiceChoice::OwnForMachine,
+        (Program::Tracebox, false) => ServiceChoice::Own,
+    };
     let plan = plan::plan(args, program)?;
-    if let (false, Plan::Record(request)) = (system, &plan) {
+    if let (Program::Tracebox, Plan::Record(request)) = (program, &plan) {
         refuse_misspelt_program(request)?;
     }
-    if !system && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_)) {
-        return Err(Failure::new("this asks a running service: add --system-sockets"));
+    if program == Program::Tracebox
+        && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_))
+    {
+        let text = "this asks a running service: use `tracebox perfetto` with these options";
+        return Err(Failure::new(text));
     }
     match plan {
         Plan::Version => {
@@ -70,7 +89,7 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
             if request.background != Background::No && !background::is_child() {
                 return start_in_background(name, words, request.background);
             }
-            record(&request, system)
+            record(&request, service)
         }
     }
 }
@@ -88,24 +107,30 @@ fn start_in_background(name: &str, words: &[OsString], background: Background) -
     Ok(code)
 }
 
-fn record(request: &RecordRequest, system: bool) -> Ending {
+fn record(request: &RecordRequest, service: ServiceChoice) -> Ending {
     let config = request.load_config(builtin::Purpose::Machine)?;
     if !config.activate_triggers.is_empty() {
-        return activate(request, config.activate_triggers, system);
+        return activate(request, config.activate_triggers, service);
     }
-    if !system && config.trigger_config.is_some() {
+    let sockets = match service {
+        ServiceChoice::Running => None,
+        ServiceChoice::OwnForMachine => Some(Sockets::of_machine()?),
+        ServiceChoice::Own => Some(Sockets::of_environment()?),
+    };
+    let is_private = sockets.as_ref().is_some_and(|sockets| sockets.producers.is_empty());
+    if is_private && config.trigger_config.is_some() {
         return Err(Failure::new(
-            "nobody can fire triggers here: add --system-sockets, or use `tracebox record`",
+            "no program can fire triggers here: add --system-sockets, or use `tracebox record`",
         ));
     }
-    let host = || if system { Ok(ServiceHost::Running) } else { ServiceHost::start() };
+    let host = || sockets.map_or(Ok(ServiceHost::Running), ServiceHost::start);
     foreground::record(request, &config, host).map(|()| 0)
 }
 
 /// A config that only fires triggers: nothing is recorded and no file is opened.
-fn activate(request: &RecordRequest, names: Vec<String>, system: bool) -> Ending {
-    if !system {
-        let text = "activate_triggers is for a running service: add --system-sockets";
+fn activate(request: &RecordRequest, names: Vec<String>, service: ServiceChoice) -> Ending {
+    if service != ServiceChoice::Running {
+        let text = "activate_triggers is for a running service: use `tracebox perfetto`";
         return Err(Failure::new(text));
     }
     trigger::activate(names, false)?;

@@ -1,11 +1,13 @@
 //! The service that a recording uses: the running one of the machine, or one in this process.
 
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use tracing_core::client::consumer::Consumer;
 use tracing_core::daemon::in_process::InProcessService;
-use tracing_core::daemon::serve::{Server, ServerOptions, service_config};
-use tracing_core::os::socket::Address;
+use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
+use tracing_core::os::socket::{Address, ListenError, defaults};
+use tracing_core::service::ServiceConfig;
 
 use crate::console;
 use crate::failure::{Context, Failure};
@@ -29,43 +31,93 @@ pub enum ServiceHost {
 }
 
 /// The sockets that a service in this process listens at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Sockets {
     /// For producers.
-    pub producer: PathBuf,
+    pub producers: Vec<Address>,
     /// For consumers.
-    pub consumer: PathBuf,
+    pub consumers: Vec<Address>,
 }
 
-impl ServiceHost {
-    /// A service in this process that nothing outside of it can reach.
+impl Sockets {
+    /// Where the service of the machine would listen.
     ///
     /// # Errors
-    /// When the system has no descriptors or threads left.
-    pub fn start() -> Result<Self, Failure> {
-        let config = service_config(VERSION).context("cannot start the service")?;
-        let service = InProcessService::start(config, console::own_service_log())
-            .context("cannot start the service")?;
-        Self::with_sources(service, false)
+    /// When an address in the environment is not one.
+    pub fn of_machine() -> Result<Self, Failure> {
+        let sockets = defaults();
+        Self::parse(Some(&sockets.producer), Some(&sockets.consumer))
     }
 
-    /// A service in this process that listens at `sockets`.
+    /// Those that the environment names: none unless `PERFETTO_PRODUCER_SOCK_NAME` or
+    /// `PERFETTO_CONSUMER_SOCK_NAME` is set.
     ///
     /// # Errors
-    /// As [`start`](Self::start), and when the sockets cannot be opened.
-    pub fn listen(sockets: &Sockets) -> Result<Self, Failure> {
-        let address = |path: &PathBuf| {
+    /// When one of them is no address.
+    pub fn of_environment() -> Result<Self, Failure> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let (producer, consumer) = (variable(PRODUCER_SOCKET), variable(CONSUMER_SOCKET));
+        Self::parse(producer.as_deref(), consumer.as_deref())
+    }
+
+    /// One socket of each kind, given as paths.
+    ///
+    /// # Errors
+    /// When a path is too long.
+    pub fn at(producer: &Path, consumer: &Path) -> Result<Self, Failure> {
+        let address = |path: &Path| {
             Address::parse(path).context(format_args!("cannot listen at {}", path.display()))
         };
+        Ok(Self { producers: vec![address(producer)?], consumers: vec![address(consumer)?] })
+    }
+
+    /// The environment in which other processes find these sockets.
+    pub fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let producer = self.producers.first().map(|address| (PRODUCER_SOCKET, address.into()));
+        let consumer = self.consumers.first().map(|address| (CONSUMER_SOCKET, address.into()));
+        producer.into_iter().chain(consumer)
+    }
+
+    fn parse(producer: Option<&OsStr>, consumer: Option<&OsStr>) -> Result<Self, Failure> {
+        let producers = producer.map(Address::parse_list).transpose().context(PRODUCER_SOCKET)?;
+        let consumer = consumer.map(Address::parse).transpose().context(CONSUMER_SOCKET)?;
+        Ok(Self {
+            producers: producers.unwrap_or_default(),
+            consumers: consumer.into_iter().collect(),
+        })
+    }
+}
+
+const PRODUCER_SOCKET: &str = "PERFETTO_PRODUCER_SOCK_NAME";
+const CONSUMER_SOCKET: &str = "PERFETTO_CONSUMER_SOCK_NAME";
+
+impl ServiceHost {
+    /// A service in this process that listens at `sockets`. Without any, nothing outside of it can reach it.
+    ///
+    /// # Errors
+    /// When another service listens there, or the system has no descriptors or threads left.
+    pub fn start(sockets: Sockets) -> Result<Self, Failure> {
+        let listens = !sockets.producers.is_empty();
+        let service = ServiceConfig {
+            // Upstream scrapes producers inside of the process, and by default no others.
+            scrape_by_default: !listens,
+            ..service_config(VERSION).context("cannot start the service")?
+        };
         let options = ServerOptions {
-            producer_sockets: vec![address(&sockets.producer)?],
-            consumer_sockets: vec![address(&sockets.consumer)?],
-            service: service_config(VERSION).context("cannot start the service")?,
+            producer_sockets: sockets.producers,
+            consumer_sockets: sockets.consumers,
+            service,
             log: console::own_service_log(),
         };
-        let server = Server::bind(options).context("cannot start the service")?;
+        let server = Server::bind(options).map_err(|error| match error {
+            BindError::Listen(error @ ListenError::InUse(_)) => {
+                Failure::new(format_args!("{error} (`tracebox perfetto` records with it)"))
+            }
+            BindError::Listen(error) => Failure::new(error),
+            error => Failure::new(format_args!("cannot start the service: {error}")),
+        })?;
         let service = InProcessService::run(server).context("cannot start the service")?;
-        Self::with_sources(service, true)
+        Self::with_sources(service, listens)
     }
 
     fn with_sources(service: InProcessService, listens: bool) -> Result<Self, Failure> {

@@ -96,7 +96,7 @@ impl RecordRequest {
     pub fn buffer_setting(&self) -> &'static str {
         match self.config.source {
             ConfigSource::Light(_) | ConfigSource::Default(_) => BUFFER_SETTING_OPTION,
-            ConfigSource::File { .. } | ConfigSource::Test => BUFFER_SETTING_CONFIG,
+            ConfigSource::Files { .. } | ConfigSource::Test => BUFFER_SETTING_CONFIG,
         }
     }
 

@@ -110,8 +110,60 @@ fn built_in_sources_for_a_daemon() {
     for name in ["linux.process_stats", "linux.sys_stats", "linux.system_info"] {
         assert!(ran.text().contains(name), "{ran:?}");
     }
-    world.run("tracebox --system-sockets -t 200ms -o trace").good();
-    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::ProcessTree(_))));
+    world.run("tracebox perfetto -t 200ms -o trace").good();
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::CpuInfo(_))));
     probes.signal(Signal::TERM);
     probes.end().good();
+}
+
+/// Its own service listens where the one of the machine would, so that other programs can take part.
+#[test]
+fn system_sockets() {
+    let world = World::new();
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } data_sources { config { name: 'linux.system_info' } }",
+    );
+    let mut tracebox = world.start("tracebox --system-sockets -c c --txt -o trace");
+    tracebox.read_until("Recording this machine");
+    let state = world.state();
+    assert_eq!(state.num_sessions, Some(1));
+    let sources =
+        state.data_sources.iter().filter_map(|s| s.ds_descriptor.as_ref()?.name.as_deref());
+    assert!(sources.collect::<Vec<_>>().contains(&"linux.process_stats"), "{state:?}");
+    let ran = world.run("tracebox --system-sockets -t 1s -o other");
+    ran.failed(1, "another service is running there (`tracebox perfetto` records with it)");
+    tracebox.signal(Signal::INT);
+    tracebox.end().good();
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::CpuInfo(_))));
+    assert!(!world.path("producer").exists() && !world.path("consumer").exists());
+}
+
+#[test]
+fn sockets_of_the_environment() {
+    let world = World::new();
+    world.write(
+        "c",
+        "buffers { size_kb: 64 } data_sources { config { name: 'linux.system_info' } }
+         trigger_config {
+           trigger_mode: STOP_TRACING trigger_timeout_ms: 600000
+           triggers { name: 't' stop_delay_ms: 1 }
+         }",
+    );
+    let mut command = world.command_at_sockets("tracebox -c c --txt -o trace");
+    // A producer's socket is enough: whoever has none of the consumer's cannot ask.
+    command.env_remove("PERFETTO_CONSUMER_SOCK_NAME");
+    let mut tracebox = world.spawn(command);
+    tracebox.read_until("waiting for triggers");
+    assert!(world.path("producer").exists() && !world.path("consumer").exists());
+    world.run("trigger_perfetto t").good();
+    tracebox.end().good();
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::Trigger(_))));
+
+    let command = world
+        .command_at_sockets("tracebox -t 100ms -o other")
+        .env("PERFETTO_PRODUCER_SOCK_NAME", "@")
+        .output();
+    let ran = crate::world::Ran::from(command.unwrap());
+    ran.failed(1, "PERFETTO_PRODUCER_SOCK_NAME: ");
 }

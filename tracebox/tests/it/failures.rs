@@ -91,7 +91,7 @@ fn bad_words() {
     for (line, about) in [
         ("perfetto --nope", "unexpected argument '--nope'"),
         ("tracebox --nope", "unexpected argument '--nope'"),
-        ("tracebox --query", "add --system-sockets"),
+        ("tracebox --query", "use `tracebox perfetto`"),
         ("tracebox traced_relay", "not part of this version"),
         (
             "tracebox recrod -o x -- true",
@@ -102,7 +102,7 @@ fn bad_words() {
         ("traced --nope", "unexpected argument '--nope'"),
         ("trigger_perfetto", "name at least one trigger"),
         ("trigger_perfetto --nope", "unexpected argument '--nope'"),
-        ("tracebox --save-for-bugreport", "add --system-sockets"),
+        ("tracebox --save-for-bugreport", "use `tracebox perfetto`"),
         ("traced --set-socket-permissions 1:2", "expected PGROUP:PMODE:CGROUP:CMODE"),
         ("traced --enable-relay-endpoint", "not in this version"),
     ] {

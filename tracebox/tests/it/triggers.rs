@@ -55,9 +55,9 @@ fn a_config_fires_them() {
         assert!(has(&world.packets("trace"), is_trigger), "{line}");
         assert!(!world.path("no").exists(), "{line} records nothing");
     }
-    world.run("tracebox -c fire --txt").failed(1, "add --system-sockets");
+    world.run("tracebox -c fire --txt").failed(1, "use `tracebox perfetto`");
     world.run("tracebox record -c fire --txt -o no -- true").failed(125, "records nothing");
-    world.run("tracebox -c c --txt -o no").failed(1, "nobody can fire triggers here");
+    world.run("tracebox -c c --txt -o no").failed(1, "no program can fire triggers here");
 }
 
 #[test]

@@ -38,8 +38,19 @@ impl World {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    /// `perfetto ...`, `traced ...` or `tracebox ...`, in the directory.
+    /// `perfetto ...`, `traced ...` or `tracebox ...`, in the directory. A `tracebox` that records with a service
+    /// of its own does not see the sockets, unless `--system-sockets` says so.
     pub fn command(&self, line: &str) -> Command {
+        let mut command = self.command_at_sockets(line);
+        if line.starts_with("tracebox -") && !line.contains("--system-sockets") {
+            command.env_remove("PERFETTO_PRODUCER_SOCK_NAME");
+            command.env_remove("PERFETTO_CONSUMER_SOCK_NAME");
+        }
+        command
+    }
+
+    /// The same, always with the sockets in the environment.
+    pub fn command_at_sockets(&self, line: &str) -> Command {
         let mut words = line.split_whitespace();
         let program = match words.next().unwrap() {
             "perfetto" => env!("CARGO_BIN_EXE_perfetto"),

@@ -74,8 +74,7 @@ impl Child {
         let mut command = Command::new(program);
         command.args(words);
         if let Some(sockets) = &self.sockets {
-            command.env("PERFETTO_PRODUCER_SOCK_NAME", &sockets.producer);
-            command.env("PERFETTO_CONSUMER_SOCK_NAME", &sockets.consumer);
+            command.envs(sockets.environment());
         }
         if self.stdout_is_trace {
             let stderr = stderr().as_fd().try_clone_to_owned();

@@ -97,9 +97,9 @@ fn record(
     child: &mut Child,
 ) -> Result<Option<Outcome>, Failure> {
     let directory = SocketDirectory::create()?;
-    let sockets = directory.sockets();
-    let host = ServiceHost::listen(&sockets)?;
-    child.sockets = Some(sockets);
+    let sockets = directory.sockets()?;
+    child.sockets = Some(sockets.clone());
+    let host = ServiceHost::start(sockets)?;
     recorder.run(&host, output, child)
 }
 

@@ -28,8 +28,8 @@ impl SocketDirectory {
         Ok(Self { path })
     }
 
-    pub(super) fn sockets(&self) -> Sockets {
-        Sockets { producer: self.path.join(PRODUCER), consumer: self.path.join("consumer") }
+    pub(super) fn sockets(&self) -> Result<Sockets, Failure> {
+        Sockets::at(&self.path.join(PRODUCER), &self.path.join("consumer"))
     }
 }
 
