@@ -1489,6 +1489,7 @@ rt::writer! { TraceConfigNoteWriter, "perfetto.protos.TraceConfig.Note";
     value value(&str) = 2 as string;
 }
 
+#[cfg(feature = "readers")]
 rt::reader! {
     "perfetto.protos.TraceConfig.Note": TraceConfigNoteReader, TraceConfigNoteField, TraceConfigNoteTable;
     one {
