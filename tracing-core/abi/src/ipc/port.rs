@@ -48,6 +48,8 @@ impl Port for ProducerPort {
     const NAME: &'static str = protos::producer_port::NAME;
     const METHODS: &'static [MethodInfo] = protos::producer_port::METHODS;
 
+    // Compiled where it is called: a client never decodes requests.
+    #[inline]
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
         Self::Request::decode(method_id, args).map_err(|_| Unroutable)
     }
@@ -56,6 +58,7 @@ impl Port for ProducerPort {
         name(Self::METHODS, request.method_id())
     }
 
+    #[inline]
     fn encode(request: &Self::Request) -> Bytes {
         request.encode().into()
     }
@@ -78,6 +81,8 @@ impl Port for ConsumerPort {
     const NAME: &'static str = protos::consumer_port::NAME;
     const METHODS: &'static [MethodInfo] = protos::consumer_port::METHODS;
 
+    // Compiled where it is called: a client never decodes requests.
+    #[inline]
     fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
         Self::Request::decode(method_id, args).map_err(|_| Unroutable)
     }
@@ -86,6 +91,7 @@ impl Port for ConsumerPort {
         name(Self::METHODS, request.method_id())
     }
 
+    #[inline]
     fn encode(request: &Self::Request) -> Bytes {
         request.encode().into()
     }
