@@ -1,49 +1,60 @@
-//! Everything a change has to pass: cheapest first, one closing line per step, nothing skipped.
+//! Everything a change has to pass: cheapest first, one closing line per step.
 //!
-//! Target folders are shared by what has the same flags: `target/debug` serves lints, tests and
-//! interoperability; sanitizer, fuzzing and models have one folder each.
+//! Target folders are shared by what has the same flags: `target/debug` serves lints, tests, simulation and
+//! interoperability; sanitizers, fuzzing and models have one folder each. Steps of different folders run at the
+//! same time, as one build alone seldom keeps all processors busy.
+//!
+//! Nothing is skipped because something is missing, with one exception: a step whose compiler is not installed and
+//! cannot be (no network) is reported as not run, at its place and in the summary.
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
-    no_panic, no_std, parity, pool, sim, size, tidy,
+    miri, msrv, no_panic, no_std, parity, pool, sim, size, tidy, toolchain, tsan,
 };
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// A name for the closing line and for `--only`, and what it does.
-type Step = (&'static str, fn(&Ctx) -> Outcome);
+/// A name for the closing line and for `--only`, the folder it builds in, and what it does. Steps without a folder
+/// come first, one after the other.
+type Step = (&'static str, &'static str, fn(&Ctx) -> Outcome);
 
 const STEPS: &[Step] = &[
-    ("tools", tools),
-    ("fmt", fmt),
-    ("tidy", |ctx| tidy::run(ctx, &[])),
-    ("parity", |ctx| parity::run(ctx, &[])),
-    ("codegen", |_| codegen::run(&["--check".to_owned()])),
-    ("clippy", clippy),
-    ("doc", doc),
-    ("test", test),
-    ("areas", areas),
-    ("man", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
-    ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
-    ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
-    ("test-small", |ctx| protozero(ctx, &["--features", "small,bytes"])),
-    ("no-std", |ctx| no_std::run(ctx, &[])),
-    ("no-panic", |ctx| no_panic::run(ctx, &[])),
-    ("size", |ctx| size::run(ctx, &[])),
-    ("outside", outside),
-    ("loom", |ctx| loom::run(ctx, &[])),
-    ("asan", |ctx| asan::run(ctx, &[])),
-    ("sim", |ctx| {
+    ("tools", "", tools),
+    ("fmt", "", fmt),
+    ("tidy", "", |ctx| tidy::run(ctx, &[])),
+    ("parity", "", |ctx| parity::run(ctx, &[])),
+    ("codegen", "", |_| codegen::run(&["--check".to_owned()])),
+    ("clippy", "debug", clippy),
+    ("doc", "debug", doc),
+    ("test", "debug", test),
+    ("man", "debug", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
+    ("sim", "debug", |ctx| {
         let arguments = ["--seeds", "200", "--fresh", "20", "--fail-each", "3"];
         sim::run(ctx, &arguments.map(str::to_owned))
     }),
-    ("load", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
-    ("conformance", |ctx| conformance::run(ctx, &[])),
-    ("differential", |ctx| differential::run(ctx, &[])),
-    ("interop", |ctx| interop::run(ctx, &[])),
-    ("fuzz", |ctx| fuzz::run(ctx, &[])),
+    ("load", "debug", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
+    ("interop", "debug", |ctx| interop::run(ctx, &[])),
+    ("test-bare", "debug", |ctx| protozero(ctx, &["--no-default-features"])),
+    ("test-alloc", "debug", |ctx| {
+        protozero(ctx, &["--no-default-features", "--features", "alloc"])
+    }),
+    ("test-small", "debug", |ctx| protozero(ctx, &["--features", "small,bytes"])),
+    ("areas", "areas", areas),
+    ("asan", "asan", |ctx| asan::run(ctx, &[])),
+    ("miri", "miri", |ctx| installed(ctx, toolchain::nightly, miri::run)),
+    ("tsan", "tsan", |ctx| installed(ctx, toolchain::nightly, tsan::run)),
+    ("msrv", "msrv", |ctx| installed(ctx, msrv::install, msrv::run)),
+    ("loom", "loom", |ctx| loom::run(ctx, &[])),
+    ("no-std", "no_std", |ctx| no_std::run(ctx, &[])),
+    ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
+    ("size", "no_std", |ctx| size::run(ctx, &[])),
+    ("outside", "outside", outside),
+    ("conformance", "conformance", |ctx| conformance::run(ctx, &[])),
+    ("differential", "conformance", |ctx| differential::run(ctx, &[])),
+    ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &[])),
 ];
 
 /// How much of a failed step's output is repeated on the terminal.
@@ -54,7 +65,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         Some(at) => Ok(at),
         None => Err(format!("no step `{name}`; --list names them")),
     };
-    // A look at everything that is wrong, for whoever has several things to mend.
+    // For a contributor who wants to see all failures at once.
     let keep_going = arguments.iter().any(|a| a == "--keep-going");
     let steps = match arguments {
         [] => STEPS,
@@ -68,33 +79,80 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         _ => return Err("usage: ci [--keep-going | --from STEP | --only STEP | --list]".to_owned()),
     };
     let started = Instant::now();
-    let mut failures = Vec::new();
-    let folder = ctx.target("ci")?;
-    for (name, step) in steps {
-        let path = folder.join(format!("{name}.log"));
-        let log = File::options().create(true).truncate(true).read(true).write(true).open(&path);
-        let mut log = log.map_err(|e| format!("{}: {e}", path.display()))?;
-        let clone = log.try_clone().map_err(|e| format!("{}: {e}", path.display()))?;
-        let began = Instant::now();
-        let outcome = step(&ctx.logged(clone));
-        let seconds = began.elapsed().as_secs_f32();
-        if let Err(error) = outcome {
-            print_tail(&mut log);
-            println!("FAIL  {name:<12} {seconds:>7.1} s");
-            failures.push(format!("step {name}: {error}\nwhole log: {}", path.display()));
-            if !keep_going {
-                break;
-            }
-            continue;
-        }
-        println!("ok    {name:<12} {seconds:>7.1} s");
+    let summary = Summary::default();
+    let (alone, parallel): (Vec<&Step>, Vec<&Step>) =
+        steps.iter().partition(|step| step.1.is_empty());
+    let run = |step: &Step| run_step(ctx, *step, &summary).is_ok() || keep_going;
+    if alone.into_iter().all(&run) {
+        pool::by_key(&parallel, |step| step.1, |step| run(step));
     }
-    if !failures.is_empty() {
-        return Err(failures.join("\n"));
+    let summary = summary.0.into_inner().map_err(|_| "a step panicked")?;
+    for step in &summary.not_run {
+        println!("NOT RUN: {step}");
+    }
+    if !summary.failures.is_empty() {
+        return Err(summary.failures.join("\n"));
     }
     let seconds = started.elapsed().as_secs();
-    println!("ci: {} steps passed in {} min {} s", steps.len(), seconds / 60, seconds % 60);
+    let passed = steps.len() - summary.not_run.len();
+    println!("ci: {passed} steps passed in {} min {} s", seconds / 60, seconds % 60);
     Ok(())
+}
+
+/// What the closing lines report.
+#[derive(Default)]
+struct Results {
+    failures: Vec<String>,
+    not_run: Vec<String>,
+}
+
+#[derive(Default)]
+struct Summary(Mutex<Results>);
+
+impl Summary {
+    /// Prints while it is locked, so that the output of two steps does not mix.
+    fn add(&self, report: impl FnOnce(&mut Results)) {
+        report(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn run_step(ctx: &Ctx, (name, _, step): Step, summary: &Summary) -> Outcome {
+    let path = ctx.target("ci")?.join(format!("{name}.log"));
+    let log = File::options().create(true).truncate(true).read(true).write(true).open(&path);
+    let mut log = log.map_err(|e| format!("{}: {e}", path.display()))?;
+    let ctx = ctx.logged(log.try_clone().map_err(|e| format!("{}: {e}", path.display()))?);
+    let began = Instant::now();
+    let outcome = step(&ctx);
+    let seconds = began.elapsed().as_secs_f32();
+    summary.add(|results| match (&outcome, ctx.not_run()) {
+        (Err(error), _) => {
+            print_tail(&mut log);
+            println!("FAIL  {name:<12} {seconds:>7.1} s");
+            let whole = path.display();
+            results.failures.push(format!("step {name}: {error}\nwhole log: {whole}"));
+        }
+        (Ok(()), Some(reason)) => {
+            println!("NOT RUN {name}: {reason}");
+            results.not_run.push(format!("{name}: {reason}"));
+        }
+        (Ok(()), None) => println!("ok    {name:<12} {seconds:>7.1} s"),
+    });
+    outcome
+}
+
+/// Runs a step that needs another compiler than ours, if `install` finds or installs it.
+fn installed(
+    ctx: &Ctx,
+    install: fn(&Ctx) -> Outcome,
+    step: fn(&Ctx, &[String]) -> Outcome,
+) -> Outcome {
+    match install(ctx) {
+        Ok(()) => step(ctx, &[]),
+        Err(reason) => {
+            ctx.set_not_run(reason);
+            Ok(())
+        }
+    }
 }
 
 fn print_tail(log: &mut File) {

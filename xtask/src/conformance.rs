@@ -124,14 +124,14 @@ fn run_api_kind(
     let said = Said::parse(&said);
     let mut failures: Vec<String> =
         said.failed.iter().map(|name| format!("{kind}: {name}: see {}", log.display())).collect();
-    ctx.say(format_args!("{kind:<25} passed  skipped   failed  recommended"));
+    ctx.log(format_args!("{kind:<25} passed  skipped   failed  recommended"));
     let mut total = Row::default();
     for ((syntax, format), row) in &rows {
         let count = |names: &[String]| names.iter().filter(|n| belongs(n, syntax, format)).count();
         let (failed, warned) = (count(&said.failed), count(&said.warned));
         let passed = row.answered.saturating_sub(failed + warned);
         let category = format!("{syntax} {format}");
-        ctx.say(format_args!(
+        ctx.log(format_args!(
             "  {category:<23} {passed:>6} {:>8} {failed:>8} {warned:>12}",
             row.skipped
         ));

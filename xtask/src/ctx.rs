@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// What the workspace is linted, tested and built with: the command of the code generator is behind a feature.
 pub const FEATURES: [&str; 2] = ["--features", "protozero-codegen/cli"];
@@ -13,6 +14,8 @@ pub const FEATURES: [&str; 2] = ["--features", "protozero-codegen/cli"];
 pub struct Ctx {
     root: PathBuf,
     log: Option<File>,
+    /// Why the step of `ci` could not run.
+    not_run: OnceLock<String>,
 }
 
 impl Ctx {
@@ -26,12 +29,23 @@ impl Ctx {
         if !root.join("Cargo.toml").is_file() {
             return Err(format!("{} holds no workspace", root.display()));
         }
-        Ok(Self { root, log: None })
+        Ok(Self { root, log: None, not_run: OnceLock::new() })
     }
 
     /// The same place, with all output to `log`.
     pub fn logged(&self, log: File) -> Self {
-        Self { root: self.root.clone(), log: Some(log) }
+        Self { root: self.root.clone(), log: Some(log), not_run: OnceLock::new() }
+    }
+
+    /// Reports that the step of `ci` could not run.
+    pub fn set_not_run(&self, reason: String) {
+        // The first reason is the one to mend first.
+        let _ = self.not_run.set(reason);
+    }
+
+    /// The reason, if it could not.
+    pub fn not_run(&self) -> Option<&str> {
+        self.not_run.get().map(String::as_str)
     }
 
     pub fn root(&self) -> &Path {
@@ -49,7 +63,7 @@ impl Ctx {
     }
 
     /// One line to the terminal or the log.
-    pub fn say(&self, line: impl std::fmt::Display) {
+    pub fn log(&self, line: impl std::fmt::Display) {
         match &self.log {
             // A full disk shows up in what comes next; a message is not worth failing for.
             Some(log) => drop(writeln!(&mut &*log, "{line}")),
@@ -92,7 +106,7 @@ impl Ctx {
     /// It cannot be started, or does not end well: the text names the command.
     pub fn run(&self, command: &mut Command) -> Outcome {
         let shown = show(command);
-        self.say(format_args!("$ {shown}"));
+        self.log(format_args!("$ {shown}"));
         command.stdin(Stdio::null());
         if let Some(log) = &self.log {
             let clone = || log.try_clone().map_err(|e| format!("log: {e}"));

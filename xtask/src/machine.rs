@@ -6,6 +6,7 @@
 use crate::Outcome;
 use crate::ctx::Ctx;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Is there a program of that name in PATH?
 pub fn has(program: &str) -> bool {
@@ -37,6 +38,9 @@ pub fn need(ctx: &Ctx, program: &str, package: &str) -> Outcome {
 /// # Errors
 /// Not root, not Debian, or apt failed.
 pub fn install(ctx: &Ctx, packages: &[&str]) -> Outcome {
+    // apt refuses to run twice at a time, and steps of `ci` do.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let list = packages.join(" ");
     if !is_root() || !has("apt-get") {
         return Err(format!("missing on this machine: {list} (apt-get install {list})"));

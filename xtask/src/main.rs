@@ -19,6 +19,7 @@ mod loom;
 mod machine;
 mod manual;
 mod miri;
+mod msrv;
 mod no_panic;
 mod no_std;
 mod parity;
@@ -29,6 +30,8 @@ mod size;
 mod source;
 mod tidy;
 mod times;
+mod toolchain;
+mod tsan;
 
 use ctx::Ctx;
 use std::process::ExitCode;
@@ -78,8 +81,20 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "miri",
         arguments: "[TEST...]",
-        about: "the writer's tests under Miri, where a nightly compiler has it; not in ci",
+        about: "writer, shared memory and a service in one process, interpreted; installs a nightly compiler",
         run: miri::run,
+    },
+    Command {
+        name: "tsan",
+        arguments: "[TEST...]",
+        about: "tests with several threads under the thread sanitizer; installs a nightly compiler",
+        run: tsan::run,
+    },
+    Command {
+        name: "msrv",
+        arguments: "",
+        about: "build the crates that promise an older compiler than ours with that compiler",
+        run: msrv::run,
     },
     Command {
         name: "no-std",

@@ -14,7 +14,7 @@ const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 pub fn man(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let folder = folder(ctx, arguments, "man")?;
     tracebox(ctx, &["man"], &folder)?;
-    ctx.say(folder.display());
+    ctx.log(folder.display());
     Ok(())
 }
 
@@ -27,7 +27,7 @@ pub fn completions(ctx: &Ctx, arguments: &[String]) -> Outcome {
     for shell in SHELLS {
         tracebox(ctx, &["completions", shell], &folder.join(shell))?;
     }
-    ctx.say(folder.display());
+    ctx.log(folder.display());
     Ok(())
 }
 

@@ -37,7 +37,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
         return Err(format!("a panic can be reached (features `{feature}`):\n{text}"));
     }
     let planted = planted(ctx)?;
-    ctx.say(format!("no panic can be reached; of {planted} planted for a test all were found"));
+    ctx.log(format!("no panic can be reached; of {planted} planted for a test all were found"));
     Ok(())
 }
 

@@ -60,7 +60,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         }
     }
     table.push_str(NOTE);
-    ctx.say(&table);
+    ctx.log(&table);
     if record {
         report::record(ctx, "Size of code", &table)?;
     }

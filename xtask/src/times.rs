@@ -76,7 +76,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         rows.push(clean_build(ctx, &folder, build)?);
     }
     for row in &rows {
-        ctx.say(row.line());
+        ctx.log(row.line());
     }
     if recording {
         record(ctx, &rows)?;

@@ -113,10 +113,10 @@ impl Shell {
         Self::with(|config| config.regions = Arc::new(CheckedRegions::new(HeapRegions, &emitted)))
     }
 
-    /// The same, but for what `change` does to its configuration.
+    /// The configuration of that service.
     #[must_use]
-    pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
-        let mut config = ServiceConfig {
+    pub fn config() -> ServiceConfig {
+        ServiceConfig {
             uid: 0,
             pid: 1,
             version: "test service".into(),
@@ -130,7 +130,13 @@ impl Shell {
             scrape_by_default: false,
             extensions: Vec::new(),
             codecs: service::compress::Codecs::BUILT,
-        };
+        }
+    }
+
+    /// The same, but for what `change` does to its configuration.
+    #[must_use]
+    pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
+        let mut config = Self::config();
         change(&mut config);
         Self {
             service: Service::new(config),

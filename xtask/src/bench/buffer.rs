@@ -119,7 +119,7 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
     let theirs = build_cpp(ctx)?;
     let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
-        ctx.say(format_args!("round {round} of {ROUNDS}"));
+        ctx.log(format_args!("round {round} of {ROUNDS}"));
         our_times.push(ctx.output(ctx.command(&ours).arg("--bench"))?);
         their_times.push(ctx.output(&mut ctx.command(&theirs))?);
     }
@@ -156,7 +156,7 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
             row.must.text(),
             row.aim.text(),
         );
-        ctx.say(&line);
+        ctx.log(&line);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{line}");
     }
@@ -197,7 +197,7 @@ fn build_cpp(ctx: &Ctx) -> Result<PathBuf, String> {
         .filter(|package| package["name"] == "perfetto-sdk-sys")
         .find_map(|package| package["manifest_path"].as_str().map(PathBuf::from))
         .ok_or("bench/ does not depend on perfetto-sdk-sys")?;
-    ctx.say("building the C++ buffers (minutes, the first time)");
+    ctx.log("building the C++ buffers (minutes, the first time)");
     let mut clang = ctx.command("clang++");
     clang.args(["-std=c++17", "-O3", "-DNDEBUG", "-w", "-fno-exceptions", "-fno-rtti"]);
     for folder in ["libperfetto_c", "include"] {

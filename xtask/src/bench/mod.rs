@@ -105,7 +105,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         String::from("| what | ns | instructions | for each | must, ns |\n|---|--:|--:|---|--:|\n");
     for (package, bench) in BENCHES {
         let program = build(ctx, package, bench)?;
-        ctx.say(format_args!("{package} {bench}"));
+        ctx.log(format_args!("{package} {bench}"));
         let times = ctx.output(ctx.command(&program).arg("--bench"))?;
         for row in ROWS.iter().filter(|r| r.bench == *bench) {
             let time = time_of(&times, row.mode)
@@ -120,7 +120,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
             };
             let line =
                 format!("| {} | {time} | {instructions} | {} | {} |", row.what, row.per, row.bar);
-            ctx.say(&line);
+            ctx.log(&line);
             // Writing to a string cannot fail.
             let _ = writeln!(table, "{line}");
         }

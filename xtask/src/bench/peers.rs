@@ -77,11 +77,11 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
     let mut cells = Cells::new();
     for run in 1..=RUNS {
         for mode in MODES {
-            ctx.say(format_args!("run {run} of {RUNS}, {mode}"));
+            ctx.log(format_args!("run {run} of {RUNS}, {mode}"));
             time(ctx, &program, mode, &mut cells)?;
         }
     }
-    ctx.say("counting instructions");
+    ctx.log("counting instructions");
     for ((mode, op, name, payload), cell) in &mut cells {
         if *mode == "constant" {
             let arguments = [name.as_str(), op.as_str(), payload.as_str()];
@@ -90,7 +90,7 @@ pub fn run(ctx: &Ctx, record: bool) -> Outcome {
         }
     }
     let text = text(&cells, &names);
-    ctx.say(&text);
+    ctx.log(&text);
     if record { report::record(ctx, "Peers", &text) } else { Ok(()) }
 }
 
@@ -98,7 +98,7 @@ fn build(ctx: &Ctx) -> Result<PathBuf, String> {
     let target = ctx.target("peers")?;
     let mut command = ctx.cargo();
     command.args(["build", "--release", "--quiet", "--manifest-path", "bench/Cargo.toml"]);
-    ctx.say("building the rivals (minutes, the first time)");
+    ctx.log("building the rivals (minutes, the first time)");
     ctx.run(command.arg("--target-dir").arg(&target))?;
     Ok(target.join("release/peers"))
 }

@@ -22,7 +22,7 @@ are relative to the C++ column of this run where they have an x.
 
 pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
     let theirs = peer::programs(ctx)?;
-    ctx.say("building ours, in release");
+    ctx.log("building ours, in release");
     let mut cargo = ctx.cargo();
     ctx.run(
         cargo
@@ -36,7 +36,7 @@ pub fn run(ctx: &Ctx, record: bool, rest: &[&str]) -> Outcome {
     command.arg("--ours").arg(ours).arg("--peer").arg(theirs).args(rest);
     // Its progress.
     let sides = ctx.output(command.stderr(Stdio::inherit()))?;
-    ctx.say(&sides);
+    ctx.log(&sides);
 
     if record {
         report::record(ctx, "Service", &format!("{INTRODUCTION}\n{sides}"))

@@ -109,10 +109,10 @@ fn run_cells(ctx: &Ctx, place: &Place, cells: Vec<Cell>, keep: bool) -> Vec<Stri
         let seconds = began.elapsed().as_secs_f32();
         match outcome {
             Ok(summary) => {
-                ctx.say(format_args!("ok    {:<28} {seconds:>4.1} s  {summary}", cell.name()));
+                ctx.log(format_args!("ok    {:<28} {seconds:>4.1} s  {summary}", cell.name()));
             }
             Err(error) => {
-                ctx.say(format_args!("FAIL  {:<28} {seconds:>4.1} s\n{error}", cell.name()));
+                ctx.log(format_args!("FAIL  {:<28} {seconds:>4.1} s\n{error}", cell.name()));
                 let first = error.lines().next().unwrap_or_default();
                 if let Ok(mut failures) = failures.lock() {
                     failures.push(format!("{}: {first}", cell.name()));

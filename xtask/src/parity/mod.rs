@@ -66,13 +66,13 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
             0 => String::new(),
             some => format!(", {some} of them excused"),
         };
-        ctx.say(format_args!("{:<14} {covered} of {}{excused}", suite.name, suite.tests.len()));
-        standing.missing.iter().for_each(|name| ctx.say(format_args!("  missing: {name}")));
+        ctx.log(format_args!("{:<14} {covered} of {}{excused}", suite.name, suite.tests.len()));
+        standing.missing.iter().for_each(|name| ctx.log(format_args!("  missing: {name}")));
         for name in standing.stale {
             faults.push(format!("{DOCUMENT} excuses {} {name}, which is here", suite.name));
         }
     }
-    ctx.say(format_args!("parity: {found} of {all} ({} %)", found * 100 / all.max(1)));
+    ctx.log(format_args!("parity: {found} of {all} ({} %)", found * 100 / all.max(1)));
     if found < all {
         faults.push(format!("{} tests are missing", all - found));
     }

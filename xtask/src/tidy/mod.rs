@@ -71,7 +71,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     paths::check(ctx, &texts, &mut findings);
     report_generated(ctx, &texts);
     for finding in &findings.0 {
-        ctx.say(finding);
+        ctx.log(finding);
     }
     match findings.0.len() {
         0 => Ok(()),
@@ -114,7 +114,7 @@ fn report_generated(ctx: &Ctx, texts: &[Text]) {
         fields += text.text.lines().map(str::trim).filter(is_field).count();
     }
     if let Some(tenths) = (lines * 10).checked_div(fields) {
-        ctx.say(format_args!(
+        ctx.log(format_args!(
             "generated: {lines} lines of code for {fields} fields and values, {}.{} each",
             tenths / 10,
             tenths % 10

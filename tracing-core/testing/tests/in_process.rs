@@ -1,0 +1,121 @@
+//! A service, a producer with a thread that writes, and a consumer in one process, without a socket or shared
+//! mapping: what Miri and the thread sanitizer can see whole.
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use protos::{
+    DataSourceConfig, DataSourceDescriptor, Trace, TraceConfig, TraceConfigBufferConfig,
+    TraceConfigDataSource, TracePacketData,
+};
+use protozero::Message as _;
+use client::consumer::Waited;
+use client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use client::producer::{PolledProducer, ProducerOptions};
+use client::write::{BufferExhaustedPolicy, TraceWriter};
+use daemon::embed::EmbeddedService;
+use daemon::serve::HeapRegions;
+use testing::shell::Shell;
+
+const SOURCE: &str = "test.numbers";
+/// Long enough for some packets to cross from one chunk into the next, with lengths patched afterwards.
+const PACKETS: u32 = 40;
+const PADDING_BYTES: usize = 700;
+
+/// Hands its writer to a thread when it starts.
+struct Numbers {
+    started: Sender<JoinHandle<()>>,
+}
+
+impl DataSource for Numbers {
+    fn start(&mut self, instance: &Instance) {
+        let writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
+        let _ = self.started.send(std::thread::spawn(|| write(writer)));
+    }
+
+    fn flush(&mut self, _: &Instance, _: &FlushRequest, _: Ack) {}
+
+    fn stop(&mut self, _: &Instance, _: Ack) {}
+}
+
+fn write(mut writer: TraceWriter) {
+    let padding = "p".repeat(PADDING_BYTES);
+    for counter in 0..PACKETS {
+        let mut packet = writer.new_packet();
+        let mut event = packet.for_testing();
+        event.counter(counter.into());
+        event.payload().single_string(&padding);
+    }
+    writer.flush();
+}
+
+fn config() -> TraceConfig {
+    let source = DataSourceConfig { name: Some(SOURCE.into()), ..Default::default() };
+    TraceConfig {
+        buffers: vec![TraceConfigBufferConfig { size_kb: Some(128), ..Default::default() }],
+        data_sources: vec![TraceConfigDataSource { config: Some(source), ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+/// Polls producer and service until `thread` has written everything.
+fn poll_until_written(
+    producer: &mut PolledProducer,
+    service: &EmbeddedService,
+    started: &Receiver<JoinHandle<()>>,
+) {
+    let thread = loop {
+        producer.poll();
+        service.poll();
+        if let Ok(thread) = started.try_recv() {
+            break thread;
+        }
+    };
+    while !thread.is_finished() {
+        producer.poll();
+        service.poll();
+        std::thread::yield_now();
+    }
+    thread.join().unwrap();
+}
+
+#[test]
+fn every_packet_of_a_thread_arrives_in_order() {
+    let mut service_config = Shell::config();
+    service_config.regions = Arc::new(HeapRegions);
+    let service = EmbeddedService::new(service_config, Box::new(|_, line| eprintln!("{line}")));
+    let service = service.unwrap();
+    let mut producer = PolledProducer::new(service.producer(), ProducerOptions::new("test"));
+    let descriptor = DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };
+    let (sender, started) = channel();
+    producer.register(descriptor, Numbers { started: sender }).unwrap();
+    producer.poll();
+
+    let mut consumer = service.consumer();
+    consumer.enable_tracing(&config(), None).unwrap();
+    poll_until_written(&mut producer, &service, &started);
+    consumer.disable_tracing().unwrap();
+    while consumer.wait(Some(Duration::ZERO)).unwrap() != Waited::Ended {
+        producer.poll();
+        service.poll();
+    }
+    let mut bytes = Vec::new();
+    consumer.read_into(&mut bytes, Duration::MAX).unwrap();
+
+    let trace = Trace::decode(&bytes).unwrap();
+    let events = trace.packet.iter().filter_map(|packet| match &packet.data {
+        Some(TracePacketData::ForTesting(event)) => Some(event),
+        _ => None,
+    });
+    let counters: Vec<_> = events
+        .map(|event| {
+            let payload = event.payload.as_ref().unwrap();
+            assert_eq!(payload.single_string.as_deref().map(str::len), Some(PADDING_BYTES));
+            event.counter.unwrap()
+        })
+        .collect();
+    assert!(counters.into_iter().eq(0..u64::from(PACKETS)));
+}

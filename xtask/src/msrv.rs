@@ -1,0 +1,58 @@
+//! Builds each crate that promises an older compiler than ours (`rust-version` in its `Cargo.toml`) with that one.
+
+use crate::Outcome;
+use crate::ctx::{Ctx, read};
+use crate::toolchain;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
+    for (version, packages) in promised(ctx)? {
+        toolchain::released(ctx, &version)?;
+        let mut command = toolchain::cargo(ctx, &version);
+        command.args(["check", "--locked", "--all-features"]);
+        for package in &packages {
+            command.args(["--package", package]);
+        }
+        ctx.run(command.env("CARGO_TARGET_DIR", ctx.target("msrv")?))?;
+    }
+    Ok(())
+}
+
+/// Installs the compilers.
+///
+/// # Errors
+/// One of them is missing and cannot be installed.
+pub fn install(ctx: &Ctx) -> Outcome {
+    promised(ctx)?.keys().try_for_each(|version| toolchain::released(ctx, version))
+}
+
+/// Versions older than the one of `rust-toolchain.toml`, and the crates that promise them.
+fn promised(ctx: &Ctx) -> Result<BTreeMap<String, Vec<String>>, String> {
+    let file = read(&ctx.root().join("rust-toolchain.toml"))?;
+    let ours = file.lines().find_map(|line| line.strip_prefix("channel = "));
+    let ours = parts(ours.ok_or("rust-toolchain.toml has no channel")?.trim_matches('"'));
+    let mut command = ctx.cargo();
+    let text = ctx.output(command.args(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|e| format!("metadata: {e}"))?;
+    let mut promised: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().ok_or("metadata without packages")? {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(version) = package["rust_version"].as_str() else {
+            return Err(format!("{name}/Cargo.toml has no rust-version"));
+        };
+        if parts(version)[..2] < ours[..2] {
+            promised.entry(version.to_owned()).or_default().push(name.to_owned());
+        }
+    }
+    if promised.is_empty() {
+        return Err("no crate has a `rust-version` older than rust-toolchain.toml".to_owned());
+    }
+    Ok(promised)
+}
+
+/// `1.95.0` or `1.95` as numbers.
+fn parts(version: &str) -> [u32; 3] {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}

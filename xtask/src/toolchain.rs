@@ -1,0 +1,59 @@
+//! Compilers other than the one of `rust-toolchain.toml`: a nightly one for Miri and the thread sanitizer, and the
+//! oldest one that our client crates promise to build with. rustup installs what is missing.
+
+use crate::Outcome;
+use crate::ctx::Ctx;
+use std::process::Command;
+
+pub const NIGHTLY: &str = "nightly";
+
+/// Makes sure of a nightly compiler with Miri and the sources of the standard library.
+///
+/// # Errors
+/// There is none and it cannot be installed.
+pub fn nightly(ctx: &Ctx) -> Outcome {
+    let miri = ctx.output(cargo(ctx, NIGHTLY).args(["miri", "--version"]));
+    let sysroot = ctx.output(command(ctx, "rustc", NIGHTLY).args(["--print", "sysroot"]));
+    let has_sources = sysroot.is_ok_and(|sysroot| {
+        let sources = std::path::Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
+        sources.is_dir()
+    });
+    if miri.is_ok() && has_sources {
+        return Ok(());
+    }
+    install(ctx, NIGHTLY, &["--component", "miri,rust-src"])
+}
+
+/// Makes sure of the released compiler `version`, such as `1.88`.
+///
+/// # Errors
+/// It is missing and cannot be installed.
+pub fn released(ctx: &Ctx, version: &str) -> Outcome {
+    if ctx.output(cargo(ctx, version).arg("--version")).is_ok() {
+        return Ok(());
+    }
+    install(ctx, version, &[])
+}
+
+fn install(ctx: &Ctx, toolchain: &str, components: &[&str]) -> Outcome {
+    let arguments = ["toolchain", "install", toolchain, "--profile", "minimal"];
+    let mut command = ctx.command("rustup");
+    ctx.run(command.args(arguments).args(components))
+        .map_err(|error| format!("no compiler `{toolchain}` on this machine: {error}"))
+}
+
+/// `cargo` of `toolchain`, in the root.
+pub fn cargo(ctx: &Ctx, toolchain: &str) -> Command {
+    command(ctx, "cargo", toolchain)
+}
+
+/// A program of `toolchain`, without what rustup has set for the one that runs us.
+fn command(ctx: &Ctx, program: &str, toolchain: &str) -> Command {
+    let mut command = ctx.command(program);
+    for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS"] {
+        command.env_remove(name);
+    }
+    // A question must not install anything: what is missing is installed above, with its components.
+    command.env("RUSTUP_AUTO_INSTALL", "0").arg(format!("+{toolchain}"));
+    command
+}

@@ -1,0 +1,30 @@
+//! Tests with several threads under the thread sanitizer. The standard library has to be compiled with it as well,
+//! or what its locks and channels order would look like races; only a nightly compiler does that.
+
+use crate::Outcome;
+use crate::asan::TARGET;
+use crate::ctx::Ctx;
+use crate::toolchain;
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    toolchain::nightly(ctx)?;
+    let mut command = toolchain::cargo(ctx, toolchain::NIGHTLY);
+    command
+        .args(["test", "-Zbuild-std", "--target", TARGET])
+        .args(["--package", "tracing-core", "--lib", "--test", "embedding"])
+        .args(["--test", "in_process", "--features", "testing"])
+        // Optimise what is tested; the generated schema is large and hardly runs.
+        .args(["--config", "profile.dev.opt-level=1"])
+        .args(["--config", "profile.dev.package.protos.opt-level=0"])
+        .arg("--")
+        .args(arguments);
+    for name in ["service::tests::", "buffer::", "filter::", "compress::", "props::"] {
+        // One thread each.
+        command.args(["--skip", name]);
+    }
+    command
+        .env("CARGO_TARGET_DIR", ctx.target("tsan")?)
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("TSAN_OPTIONS", "halt_on_error=1");
+    ctx.run(&mut command)
+}
