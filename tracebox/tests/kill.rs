@@ -1,64 +1,82 @@
-//! Processes that die at any moment, and services that meet: nobody takes anybody else along.
+//! A process that dies at any moment must not harm the other ones.
 //!
-//! Real programs in a folder of their own. The producers are this same test binary, which becomes one
-//! when [`PRODUCER_ENV`] is set. Moments are random; the seed is printed, and `KILL_SEED` replays it.
+//! Real programs in a folder of their own. The producers are this same test binary, which becomes one when
+//! [`PRODUCER_ENV`] is set: it writes a burst of packets for each line that it reads, and answers with a line. So
+//! every moment at which something dies is a place in a sequence of events, never a point in time. The moments are
+//! random; the seed is printed, and `KILL_SEED` replays it.
 
 use protos::{Trace, TracePacketData};
 use protozero::Message as _;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
+use tracing_core::client::consumer::Consumer;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
+use tracing_core::os::socket::Address;
 
 /// Says under which name this binary is to be a producer.
 const PRODUCER_ENV: &str = "KILL_TEST_PRODUCER";
-/// How long a step may take before we call it hung; only a fault ever waits so long.
-const PATIENCE: Duration = Duration::from_secs(30);
 const ROUNDS: u64 = 6;
 const SOURCE: &str = "kill.test";
-/// What a process may have grown by and still be said to keep nothing: allocators hold some back.
+const BURST_PACKETS: u64 = 20;
+/// How much memory an allocator may hold back in a process that leaks nothing.
 const SLACK_KB: u64 = 4 * 1024;
+/// How often a process is asked something before it must have released what a dead peer held. It closes files on
+/// other threads, so one answer is not enough.
+const TURNS_MAX: u32 = 20_000;
 
-/// Writes numbered packets in small bursts until it is stopped.
-struct Numbers {
-    writer: Arc<Mutex<Option<TraceWriter>>>,
+/// Writes numbered packets, a burst at a time, for each session that runs.
+#[derive(Clone, Default)]
+struct Numbers(Arc<Mutex<BTreeMap<String, (TraceWriter, u64)>>>);
+
+impl Numbers {
+    fn with<T>(&self, f: impl FnOnce(&mut BTreeMap<String, (TraceWriter, u64)>) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Answers once the packets are written, if the session runs.
+    fn write(&self, session: &str) {
+        self.with(|sessions| {
+            let Some((writer, next)) = sessions.get_mut(session) else { return };
+            let padding = "p".repeat(150);
+            for counter in *next..*next + BURST_PACKETS {
+                writer.new_packet().for_testing().counter(counter).str(&padding);
+            }
+            *next += BURST_PACKETS;
+            answer(&format!("wrote {session}"));
+        });
+    }
+}
+
+/// `println!` would go to the test harness, which keeps it.
+fn answer(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+fn session_of(instance: &Instance) -> String {
+    instance.config().legacy_config.clone().unwrap_or_default()
 }
 
 impl DataSource for Numbers {
     fn start(&mut self, instance: &Instance) {
         let writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
-        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
-        let shared = Arc::clone(&self.writer);
-        std::thread::spawn(move || {
-            let padding = "p".repeat(150);
-            let mut counter = 0;
-            // A session of this test ends long before the last of them.
-            for _ in 0..2000 {
-                let mut guard = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(writer) = guard.as_mut() else { return };
-                for _ in 0..20 {
-                    let mut packet = writer.new_packet();
-                    packet.for_testing().counter(counter).str(&padding);
-                    counter += 1;
-                }
-                drop(guard);
-                std::thread::park_timeout(Duration::from_millis(1));
-            }
-        });
+        self.with(|sessions| sessions.insert(session_of(instance), (writer, 0)));
+        answer(&format!("started {}", session_of(instance)));
     }
 
     fn flush(&mut self, _: &Instance, _: &FlushRequest, _done: Ack) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.iter_mut().for_each(TraceWriter::flush);
+        self.with(|sessions| sessions.values_mut().for_each(|(writer, _)| writer.flush()));
     }
 
-    fn stop(&mut self, _: &Instance, _done: Ack) {
-        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn stop(&mut self, instance: &Instance, _done: Ack) {
+        self.with(|sessions| sessions.remove(&session_of(instance)));
     }
 }
 
@@ -69,9 +87,10 @@ fn producer_process() {
     let producer = Producer::connect(ProducerOptions::new(name)).expect("options");
     let descriptor =
         protos::DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };
-    producer.register(descriptor, Numbers { writer: Arc::default() }).expect("registration");
-    loop {
-        std::thread::park();
+    let numbers = Numbers::default();
+    producer.register(descriptor, numbers.clone()).expect("registration");
+    for line in std::io::stdin().lines() {
+        numbers.write(&line.expect("a line of the test"));
     }
 }
 
@@ -89,12 +108,12 @@ impl Process {
     }
 
     fn wait(&mut self) -> ExitStatus {
-        let mut status = None;
-        wait_until("a process ends", || {
-            status = self.0.try_wait().expect("wait");
-            status.is_some()
-        });
-        status.expect("just seen")
+        self.0.wait().expect("wait")
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.0), Signal::INT).expect("signal");
     }
 
     fn proc(&self, file: &str) -> PathBuf {
@@ -122,27 +141,61 @@ impl Drop for Process {
     }
 }
 
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::park_timeout(Duration::from_millis(3));
+/// A process that writes when it is asked to.
+struct Writer {
+    process: Process,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Writer {
+    /// Waits for an answer; others, to what nobody waited for, are skipped.
+    fn wait_for(&mut self, answer: &str) {
+        let mut line = String::new();
+        while line.trim_end() != answer {
+            line.clear();
+            let len = self.answers.read_line(&mut line).expect("an answer");
+            assert_ne!(len, 0, "the producer has ended; expected `{answer}`");
+        }
+    }
+
+    /// Waits until `session` has started it. It may still have to connect.
+    fn wait_until_started(&mut self, session: &str) {
+        self.wait_for(&format!("started {session}"));
+    }
+
+    /// Has bursts written, and waits for each of them.
+    fn write(&mut self, session: &str, bursts: u64) {
+        for _ in 0..bursts {
+            self.request(session);
+            self.wait_for(&format!("wrote {session}"));
+        }
+    }
+
+    /// Has a burst written, and does not wait.
+    fn request(&mut self, session: &str) {
+        writeln!(self.requests, "{session}").expect("the producer reads");
+    }
+
+    fn pid(&self) -> i32 {
+        self.process.0.id().cast_signed()
     }
 }
 
-/// A folder with sockets, and the dice.
+/// A folder with sockets, and the source of random moments.
 struct World {
     folder: TempDir,
-    dice: u64,
+    random: u64,
+    sessions: u64,
 }
 
 impl World {
     fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_nanos());
         let seed = std::env::var("KILL_SEED").ok().and_then(|s| s.parse().ok());
-        let dice = seed.unwrap_or(now as u64 | 1);
-        eprintln!("KILL_SEED={dice}");
-        Self { folder: tempfile::tempdir().expect("folder"), dice }
+        let random = seed.unwrap_or(now as u64 | 1);
+        eprintln!("KILL_SEED={random}");
+        Self { folder: tempfile::tempdir().expect("folder"), random, sessions: 0 }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -161,55 +214,100 @@ impl World {
         command
     }
 
-    fn start(&self, mut command: Command) -> Process {
-        Process(command.spawn().expect("start"))
-    }
-
+    /// A service that listens.
     fn traced(&self) -> Process {
-        let traced = self.start(self.command(env!("CARGO_BIN_EXE_traced")));
-        wait_until("traced listens", || {
-            ["producer", "consumer"]
-                .iter()
-                .all(|s| std::os::unix::net::UnixStream::connect(self.path(s)).is_ok())
-        });
-        traced
+        let mut command = self.command(env!("CARGO_BIN_EXE_traced"));
+        let mut traced = command.stderr(Stdio::piped()).spawn().expect("traced");
+        let log = BufReader::new(traced.stderr.take().expect("piped"));
+        let mut lines = log.lines().map(|line| line.expect("a line of traced"));
+        assert!(lines.any(|line| line.contains("listening on")), "traced ended before it listened");
+        // What it logs later must not block it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Process(traced)
     }
 
-    fn producer(&self, name: &str) -> Process {
+    fn producer(&self, name: &str) -> Writer {
         let binary = std::env::current_exe().expect("this binary");
         let mut command = self.command(&binary.to_string_lossy());
         command.args(["--exact", "producer_process"]).env(PRODUCER_ENV, name);
-        self.start(command)
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a producer");
+        let requests = child.stdin.take().expect("piped");
+        let answers = BufReader::new(child.stdout.take().expect("piped"));
+        Writer { process: Process(child), requests, answers }
     }
 
-    /// A recording of `milliseconds`; the service writes the file if `into_file`.
-    fn record(&self, trace: &Path, milliseconds: u32, into_file: bool) -> Process {
+    /// A recording that goes on until it is interrupted; the service writes the file if `into_file`. Returns the
+    /// name of its session, too.
+    fn record(&mut self, trace: &Path, into_file: bool) -> (Process, String) {
+        self.sessions += 1;
+        let session = format!("session-{}", self.sessions);
         let write = if into_file { "write_into_file: true file_write_period_ms: 100" } else { "" };
         let text = format!(
-            "buffers {{ size_kb: 16384 }} duration_ms: {milliseconds} {write}
-             data_sources {{ config {{ name: \"{SOURCE}\" }} }}"
+            "buffers {{ size_kb: 16384 }} {write}
+             data_sources {{ config {{ name: \"{SOURCE}\" legacy_config: \"{session}\" }} }}"
         );
         let config = self.path("config");
         std::fs::write(&config, text).expect("config");
         let mut command = self.command(env!("CARGO_BIN_EXE_perfetto"));
         command.arg("--txt").arg("-c").arg(config).arg("-o").arg(trace);
-        self.start(command)
+        (Process(command.spawn().expect("perfetto")), session)
     }
 
-    /// A moment below `below_ms` goes by.
-    fn moment(&mut self, below_ms: u64) {
-        // xorshift64: any dice will do, as long as a seed replays it.
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        let end = Instant::now() + Duration::from_micros(self.dice % (below_ms * 1000));
-        while let Some(left) = end.checked_duration_since(Instant::now()) {
-            std::thread::park_timeout(left);
+    /// Records something of each of `producers`, from start to end.
+    fn record_all(&mut self, producers: &mut [&mut Writer]) {
+        let path = self.path("all.pftrace");
+        let (mut consumer, session) = self.record(&path, false);
+        for producer in &mut *producers {
+            producer.wait_until_started(&session);
+            producer.write(&session, 3);
         }
+        consumer.interrupt();
+        assert!(consumer.wait().success());
+        let counters = counters(&path);
+        for producer in producers {
+            assert_eq!(counters.get(&producer.pid()), Some(&(3 * BURST_PACKETS)));
+        }
+    }
+
+    /// A number below `limit`.
+    fn random(&mut self, limit: u64) -> u64 {
+        // xorshift64: good enough, and a seed replays it.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % limit
+    }
+
+    fn consumer(&self) -> Consumer {
+        let address = Address::Path(self.path("consumer"));
+        Consumer::connect(&address).expect("a connection to traced")
     }
 }
 
-/// The counters of each sequence. Asserts that the file is a trace, and each sequence without holes.
+/// Asks `traced` until `process` holds `expected` again.
+#[track_caller]
+fn wait_for_holdings(world: &World, process: &Process, expected: (usize, usize)) {
+    let mut consumer = world.consumer();
+    // The connection that asks belongs to what traced holds.
+    consumer.query_service_state(true).expect("an answer");
+    for _ in 0..TURNS_MAX {
+        if process.holdings() == expected {
+            return;
+        }
+        consumer.query_service_state(true).expect("an answer");
+    }
+    panic!("holds {:?} descriptors and mappings, expected {expected:?}", process.holdings());
+}
+
+/// What `traced` holds while somebody asks it.
+fn holdings_of_service(world: &World, traced: &Process) -> (usize, usize) {
+    let mut consumer = world.consumer();
+    consumer.query_service_state(true).expect("an answer");
+    traced.holdings()
+}
+
+/// How many packets each process has in the trace. Asserts that the file is a trace, and each sequence without holes.
 fn counters(path: &Path) -> BTreeMap<i32, u64> {
     let bytes = std::fs::read(path).unwrap_or_default();
     let trace = Trace::decode(&bytes).expect("a valid trace");
@@ -225,39 +323,41 @@ fn counters(path: &Path) -> BTreeMap<i32, u64> {
     next
 }
 
-/// Records until there is something of each of `producers`: they may still be connecting.
-fn record_all(world: &World, producers: &[&Process]) {
-    let path = world.path("all.pftrace");
-    wait_until("all producers are in a trace", || {
-        assert!(world.record(&path, 200, false).wait().success());
-        let counters = counters(&path);
-        producers.iter().all(|p| counters.contains_key(&p.0.id().cast_signed()))
-    });
+#[track_caller]
+fn check_growth(traced: &Process, before_kb: u64) {
+    let after_kb = traced.rss_kb();
+    assert!(after_kb < before_kb + SLACK_KB, "traced grew from {before_kb} kB to {after_kb} kB");
 }
 
 #[test]
 fn a_killed_producer_harms_nobody() {
     let mut world = World::new();
     let mut traced = world.traced();
-    let survivor = world.producer("survivor");
+    let mut survivor = world.producer("survivor");
     let mut victim = world.producer("victim");
-    record_all(&world, &[&survivor, &victim]);
-    let (before, rss_kb) = (traced.holdings(), traced.rss_kb());
+    world.record_all(&mut [&mut survivor, &mut victim]);
+    let before = holdings_of_service(&world, &traced);
+    let rss_kb = traced.rss_kb();
     for round in 0..ROUNDS {
         let path = world.path(&format!("{round}.pftrace"));
-        let mut consumer = world.record(&path, 400, round % 2 == 1);
-        world.moment(450);
-        victim.kill();
-        assert!(consumer.wait().success(), "the consumer does not care");
-        let counters = counters(&path);
-        assert!(counters.contains_key(&survivor.0.id().cast_signed()), "the survivor is there");
+        let (mut consumer, session) = world.record(&path, round % 2 == 1);
+        survivor.wait_until_started(&session);
+        survivor.write(&session, 1);
+        victim.wait_until_started(&session);
+        victim.write(&session, world.random(200));
+        // It dies in the middle of these.
+        (0..world.random(100)).for_each(|_| victim.request(&session));
+        victim.process.kill();
+        survivor.write(&session, 1);
+        consumer.interrupt();
+        assert!(consumer.wait().success(), "the consumer does not notice");
+        assert_eq!(counters(&path).get(&survivor.pid()), Some(&(2 * BURST_PACKETS)));
         assert!(traced.runs());
         victim = world.producer("victim");
-        record_all(&world, &[&survivor, &victim]);
-        wait_until("traced let go of the dead", || traced.holdings() == before);
+        world.record_all(&mut [&mut survivor, &mut victim]);
+        wait_for_holdings(&world, &traced, before);
     }
-    eprintln!("traced: {rss_kb} kB before, {} kB after", traced.rss_kb());
-    assert!(traced.rss_kb() < rss_kb + SLACK_KB, "{rss_kb} kB grew to {}", traced.rss_kb());
+    check_growth(&traced, rss_kb);
 }
 
 #[test]
@@ -265,22 +365,29 @@ fn a_killed_consumer_harms_nobody() {
     let mut world = World::new();
     let mut traced = world.traced();
     let mut producer = world.producer("producer");
-    record_all(&world, &[&producer]);
-    let (before, rss_kb) = (traced.holdings(), traced.rss_kb());
-    let producer_before = producer.holdings();
+    world.record_all(&mut [&mut producer]);
+    let before = holdings_of_service(&world, &traced);
+    let (rss_kb, producer_before) = (traced.rss_kb(), producer.process.holdings());
     for round in 0..ROUNDS {
         let path = world.path(&format!("{round}.pftrace"));
-        let mut consumer = world.record(&path, 400, round % 2 == 1);
-        world.moment(450);
+        let (mut consumer, session) = world.record(&path, round % 2 == 1);
+        // Before it has connected, while it records, or while it reads.
+        if world.random(6) != 0 {
+            producer.wait_until_started(&session);
+            producer.write(&session, world.random(200));
+            (0..world.random(100)).for_each(|_| producer.request(&session));
+            if world.random(2) == 0 {
+                consumer.interrupt();
+            }
+        }
         consumer.kill();
-        wait_until("traced let go of the dead", || traced.holdings() == before);
+        wait_for_holdings(&world, &traced, before);
         counters(&path);
-        assert!(traced.runs() && producer.runs());
-        record_all(&world, &[&producer]);
+        assert!(traced.runs() && producer.process.runs());
+        world.record_all(&mut [&mut producer]);
     }
-    wait_until("the producer is as before", || producer.holdings() == producer_before);
-    eprintln!("traced: {rss_kb} kB before, {} kB after", traced.rss_kb());
-    assert!(traced.rss_kb() < rss_kb + SLACK_KB, "{rss_kb} kB grew to {}", traced.rss_kb());
+    wait_for_holdings(&world, &producer.process, producer_before);
+    check_growth(&traced, rss_kb);
 }
 
 #[test]
@@ -288,36 +395,42 @@ fn a_killed_service_harms_nobody() {
     let mut world = World::new();
     let mut traced = world.traced();
     let mut producer = world.producer("producer");
-    record_all(&world, &[&producer]);
-    let before = producer.holdings();
+    world.record_all(&mut [&mut producer]);
+    let before = producer.process.holdings();
     for round in 0..ROUNDS {
         let path = world.path(&format!("{round}.pftrace"));
-        let mut consumer = world.record(&path, 400, round % 2 == 1);
-        world.moment(350);
+        let (mut consumer, session) = world.record(&path, round % 2 == 1);
+        if world.random(6) != 0 {
+            producer.wait_until_started(&session);
+            producer.write(&session, world.random(200));
+            if world.random(2) == 0 {
+                consumer.interrupt();
+            }
+        }
         traced.kill();
         consumer.wait();
         counters(&path);
-        assert!(producer.runs());
-        // The dead one's sockets are still there: a new one takes their place.
+        assert!(producer.process.runs());
+        // The sockets of the dead one are still there: the new one replaces them.
         traced = world.traced();
-        record_all(&world, &[&producer]);
-        wait_until("the producer is as before", || producer.holdings() == before);
+        world.record_all(&mut [&mut producer]);
+        wait_for_holdings(&world, &producer.process, before);
     }
 }
 
 #[test]
 fn a_second_service_refuses() {
-    let world = World::new();
+    let mut world = World::new();
     let mut first = world.traced();
     let output = world
         .command(env!("CARGO_BIN_EXE_traced"))
         .stderr(Stdio::piped())
         .output()
         .expect("start the second");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let log = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "it must not run beside the first");
-    assert!(said.contains(&*world.path("producer").to_string_lossy()), "names the socket: {said}");
+    assert!(log.contains(&*world.path("producer").to_string_lossy()), "names the socket: {log}");
     assert!(first.runs());
-    let producer = world.producer("producer");
-    record_all(&world, &[&producer]);
+    let mut producer = world.producer("producer");
+    world.record_all(&mut [&mut producer]);
 }

@@ -29,17 +29,26 @@ const WRITER: Suite = Suite {
     skip: &["props::"],
 };
 
-/// The pages, and a producer that writes into them.
-const SHARED_MEMORY: Suite = Suite {
-    package: "tracing-core",
+/// The pages and their states.
+const PAGES: Suite =
+    Suite { package: "tracing-core-abi", tests: &["--lib"], only: &["shm::"], skip: &["props::"] };
+
+/// Arbiter and trace writer, over pages.
+const PRODUCER: Suite = Suite {
+    package: "tracing-core-client",
     tests: &["--lib"],
-    only: &["shm::", "producer::"],
-    skip: &["props::", "os::", "client::", "testing::", "commit_data_splitting"],
+    only: &["write::"],
+    // Each of these touches megabytes.
+    skip: &["props::", "commit_data_splitting", "memory_that_is_not_needed"],
 };
 
 /// A service, a producer with a thread that writes, and a consumer, all in one process.
-const IN_PROCESS: Suite =
-    Suite { package: "tracing-core", tests: &["--test", "in_process"], only: &[], skip: &[] };
+const IN_PROCESS: Suite = Suite {
+    package: "tracing-core-testing",
+    tests: &["--test", "in_process"],
+    only: &[],
+    skip: &[],
+};
 
 const TREE_BORROWS: &str = "-Zmiri-tree-borrows";
 const SMALL: &str = "i686-unknown-linux-gnu";
@@ -47,11 +56,13 @@ const SMALL: &str = "i686-unknown-linux-gnu";
 const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
 
 /// A suite, its target, what of the package is on besides the default, and flags of Miri.
-const RUNS: [(&Suite, &str, &str, &str); 9] = [
-    (&IN_PROCESS, TARGET, "testing", TREE_BORROWS),
-    (&IN_PROCESS, TARGET, "testing", ""),
-    (&SHARED_MEMORY, TARGET, "testing", ""),
-    (&SHARED_MEMORY, TARGET, "testing", TREE_BORROWS),
+const RUNS: [(&Suite, &str, &str, &str); 11] = [
+    (&IN_PROCESS, TARGET, "", TREE_BORROWS),
+    (&IN_PROCESS, TARGET, "", ""),
+    (&PRODUCER, TARGET, "", TREE_BORROWS),
+    (&PRODUCER, TARGET, "", ""),
+    (&PAGES, TARGET, "", ""),
+    (&PAGES, TARGET, "", TREE_BORROWS),
     (&WRITER, TARGET, "bytes", ""),
     (&WRITER, TARGET, "bytes", TREE_BORROWS),
     (&WRITER, TARGET, "bytes,small", ""),

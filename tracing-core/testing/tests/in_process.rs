@@ -7,18 +7,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use protos::{
-    DataSourceConfig, DataSourceDescriptor, Trace, TraceConfig, TraceConfigBufferConfig,
-    TraceConfigDataSource, TracePacketData,
-};
-use protozero::Message as _;
 use client::consumer::Waited;
 use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use client::producer::{PolledProducer, ProducerOptions};
 use client::write::{BufferExhaustedPolicy, TraceWriter};
 use daemon::embed::EmbeddedService;
 use daemon::serve::HeapRegions;
-use testing::shell::Shell;
+use protos::{
+    DataSourceConfig, DataSourceDescriptor, Trace, TraceConfig, TraceConfigBufferConfig,
+    TraceConfigDataSource, TracePacketData,
+};
+use protozero::Message as _;
+use tracing_core_testing::shell::Shell;
 
 const SOURCE: &str = "test.numbers";
 /// Long enough for some packets to cross from one chunk into the next, with lengths patched afterwards.
