@@ -8,7 +8,7 @@ use protos::{
     TraceConfigTriggerConfigTriggerMode as TriggerMode,
 };
 
-use super::guests::NAMES;
+use super::detach_clone::NAMES;
 use super::shape::Filter;
 use crate::check::Reader;
 use crate::rng::Rng;

@@ -24,7 +24,7 @@ const PAGE_BYTES_MAX: u64 = 32 * 1024;
 pub(super) struct Consumer {
     pub(super) rng: Rng,
     /// Sessions it will still ask for.
-    lives: u64,
+    sessions_left: u64,
     pub(super) config: TraceConfig,
     pub(super) reader: Reader,
     session: u64,
@@ -44,7 +44,7 @@ pub(super) struct Consumer {
     /// It freed what it had, and only waits.
     gave_up: bool,
     /// It has a session that it did not begin: attached, or a clone. What was read of it before is not known.
-    pub(super) guest: bool,
+    pub(super) foreign: bool,
     /// The answer to `fence` says whether this was done.
     pub(super) attempt: Option<Attempt>,
 }
@@ -59,7 +59,7 @@ pub(super) enum Attempt {
 impl Consumer {
     pub(super) fn new(mut rng: Rng) -> Self {
         Self {
-            lives: rng.within(1, 6),
+            sessions_left: rng.within(1, 6),
             config: TraceConfig::default(),
             reader: Reader::default(),
             session: 0,
@@ -74,7 +74,7 @@ impl Consumer {
             file: None,
             slow: rng.chance(30),
             gave_up: false,
-            guest: false,
+            foreign: false,
             attempt: None,
             rng,
         }
@@ -86,7 +86,7 @@ impl Consumer {
         self.reader = Reader::default();
         self.session = 0;
         self.strict = false;
-        self.guest = false;
+        self.foreign = false;
         self.packet.clear();
     }
 }
@@ -102,16 +102,17 @@ impl World {
             return;
         }
         let idle = consumer.fence.is_none() && consumer.flush.is_none() && consumer.read.is_none();
-        let over = if consumer.guest { consumer.rng.chance(5) } else { consumer.enable.is_none() };
+        let over =
+            if consumer.foreign { consumer.rng.chance(5) } else { consumer.enable.is_none() };
         if over && idle {
-            if consumer.lives == 0 {
+            if consumer.sessions_left == 0 {
                 return;
             }
-            consumer.lives -= 1;
+            consumer.sessions_left -= 1;
             // Whatever it had before is given up.
             self.report.sessions += 1;
             self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
-            let hit = if self.rng.chance(50) { self.foretold.hits.pop() } else { None };
+            let hit = if self.rng.chance(50) { self.prediction.hits.pop() } else { None };
             return match self.rng.below(10) {
                 _ if hit.is_some() => self.clone_session(index, hit),
                 0..=1 => self.clone_session(index, None),
@@ -162,7 +163,7 @@ impl World {
     fn ask_flush(&mut self, index: usize) {
         let session = self.session_of(index);
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
-        if !consumer.guest {
+        if !consumer.foreign {
             consumer.session = session.map_or(0, |s| s.0);
         }
         consumer.required = self
@@ -235,13 +236,14 @@ impl World {
             let events = ObserveEventsResponse::decode(response).map_err(|e| e.to_string())?.events;
             let hit = events.and_then(|events| events.clone_trigger_hit);
             let marks = &mut self.report.marks;
-            return hit
-                .map_or(Ok(()), |hit| self.foretold.hit(&self.sessions, &self.around, marks, hit));
+            return hit.map_or(Ok(()), |hit| {
+                self.prediction.hit(&self.sessions, &self.history, marks, hit)
+            });
         }
         if consumer.flush == Some(reply.call) {
             consumer.flush = None;
             let to_file = consumer.config.write_into_file == Some(true);
-            let all_is_shown = !to_file && !consumer.guest && !consumer.hides();
+            let all_is_shown = !to_file && !consumer.foreign && !consumer.hides();
             if reply.response.is_some() && consumer.session != 0 && all_is_shown {
                 consumer.strict = true;
                 self.read(index);

@@ -18,7 +18,7 @@ macro_rules! known {
     ($world:ident) => {
         Known {
             sessions: &$world.sessions,
-            around: &$world.around,
+            history: &$world.history,
             marks: &mut $world.report.marks,
         }
     };

@@ -3,11 +3,12 @@
 mod actors;
 mod configs;
 mod consumers;
+mod detach_clone;
 mod effects;
 mod files;
-mod guests;
+mod history;
 mod model;
-mod own;
+mod service_packets;
 mod sessions;
 mod shape;
 mod triggers;
@@ -17,13 +18,13 @@ use std::sync::Arc;
 
 pub(super) use self::configs::random_config;
 use self::consumers::Consumer;
+pub(super) use self::detach_clone::NAMES;
 use self::files::SimFile;
-pub(super) use self::guests::NAMES;
+use self::history::History;
 use self::model::Model;
-use self::own::World as Around;
 use self::sessions::{Seen, Sessions};
 pub(super) use self::shape::SECRET;
-use self::triggers::Foretold;
+use self::triggers::TriggerPrediction;
 use crate::buffer::{CheckedRegions, EmittedPackets};
 use crate::check::Ledger;
 use crate::clock::Clock;
@@ -78,7 +79,7 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
 pub fn simulate_with(seed: u64, failing: Option<u64>) -> Result<Report, String> {
     let mut world = World::new(seed);
     world.failing = failing;
-    let run = world.live().and_then(|()| world.die());
+    let run = world.run().and_then(|()| world.shut_down());
     run.map_err(|error| format!("seed {seed}, at {} ns: {error}", world.clock.boot_ns()))?;
     let mut report = world.report;
     report.packets_written = world.ledger.logs.values().map(|l| u64::from(l.written)).sum();
@@ -133,8 +134,8 @@ struct World {
     ledger: Ledger,
     model: Model,
     sessions: Sessions,
-    around: Around,
-    foretold: Foretold,
+    history: History,
+    prediction: TriggerPrediction,
     /// When the next piece of a clone is copied.
     piece_at: Option<u64>,
     report: Report,
@@ -170,8 +171,8 @@ impl World {
             service,
             model,
             sessions: Sessions::default(),
-            around: Around::default(),
-            foretold: Foretold::default(),
+            history: History::default(),
+            prediction: TriggerPrediction::default(),
             piece_at: None,
             actors: Vec::new(),
             connections: BTreeMap::new(),
@@ -205,13 +206,13 @@ impl World {
         world
     }
 
-    fn live(&mut self) -> Result<(), String> {
+    fn run(&mut self) -> Result<(), String> {
         let seconds = self.rng.pick(&[2, 5, 20]);
         self.run_for(seconds * SECOND)
     }
 
     /// Everybody leaves; then nothing may be left.
-    fn die(&mut self) -> Result<(), String> {
+    fn shut_down(&mut self) -> Result<(), String> {
         self.ending = true;
         let last_call = CallId(self.last_id);
         self.run_for(40 * SECOND)?;
@@ -326,11 +327,11 @@ impl World {
     /// The service takes an event, or does what is due.
     fn step(&mut self, input: Option<Input>) -> Result<(), String> {
         let now = self.clock.now();
-        self.around.at(&now);
+        self.history.at(&now);
         let (seen, by_itself) = match &input {
             Some(input) => {
-                let known = (&self.service, &self.sessions, &mut self.around);
-                self.foretold.before(known, &now, input);
+                let known = (&self.service, &self.sessions, &mut self.history);
+                self.prediction.before(known, &now, input);
                 (Seen::of(&self.service, input), !matches!(input, Input::ConsumerRequest { .. }))
             }
             None => (Seen::Nothing, true),
@@ -349,7 +350,7 @@ impl World {
         }
         let marks = &mut self.report.marks;
         self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
-        self.foretold.after(&self.service, &now, by_itself, &mut self.report.marks)?;
+        self.prediction.after(&self.service, &now, by_itself, &mut self.report.marks)?;
         self.carry_out()
     }
 

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use protos::{ReadBuffersResponse, TracePacket};
 use protozero::{Message as _, Reader, Value};
 
-use super::own::{Own, World as Around};
+use super::history::History;
+use super::service_packets::ServicePacketCheck;
 use super::sessions::{Facts, Sessions};
 use super::shape::{self, Filter};
 use crate::buffer::{EmittedPackets, Packet};
@@ -30,7 +31,7 @@ pub(super) struct Model {
     /// Streams of packets, with the packet that is not whole yet.
     reads: BTreeMap<CallId, Vec<u8>>,
     /// What the service said of itself, by session.
-    own: BTreeMap<u64, Own>,
+    own: BTreeMap<u64, ServicePacketCheck>,
     /// Sessions whose file was full once, so that packets are missing.
     full_files: BTreeSet<u64>,
     /// Packets that came as they had to.
@@ -40,7 +41,7 @@ pub(super) struct Model {
 /// What the rules look at beside the packets.
 pub(super) struct Known<'a> {
     pub(super) sessions: &'a Sessions,
-    pub(super) around: &'a Around,
+    pub(super) history: &'a History,
     pub(super) marks: &'a mut Marks,
 }
 

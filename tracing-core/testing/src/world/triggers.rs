@@ -1,7 +1,7 @@
 //! What has to happen when a producer fires a trigger that a session cannot but take.
 //!
 //! A trigger with an expression, a probability or a limit may be refused; of what came of those only the
-//! packets and events are checked. All others have an effect that can be foretold:
+//! packets and events are checked. All others have an effect that can be prediction:
 //!
 //! ```text
 //!   START_TRACING    the session runs when the request was handled
@@ -16,7 +16,8 @@ use protos::{
     ObservableEventsCloneTriggerHit as Hit, TraceConfigTriggerConfigTriggerMode as Mode, Trigger,
 };
 
-use super::own::{World as Around, takes, wanted};
+use super::history::History;
+use super::service_packets::{takes, wanted};
 use super::sessions::{Facts, Sessions};
 use crate::marks::Marks;
 use abi::ids::SessionId;
@@ -25,7 +26,7 @@ use service::limits;
 use service::{Input, Service};
 
 /// A session that has to be over by then.
-struct Doomed {
+struct StopWindow {
     /// Not before, as far as its trigger goes, monotonic ns.
     from_ns: u64,
     /// Monotonic ns.
@@ -34,19 +35,19 @@ struct Doomed {
 
 /// What will have to happen.
 #[derive(Default)]
-pub(super) struct Foretold {
-    doomed: BTreeMap<u64, Doomed>,
+pub(super) struct TriggerPrediction {
+    stopping: BTreeMap<u64, StopWindow>,
     /// Sessions that have to run once the request was handled.
     starting: Vec<u64>,
     /// Snapshots that were asked for and not taken yet.
     pub(super) hits: Vec<Hit>,
 }
 
-impl Foretold {
+impl TriggerPrediction {
     /// An input is about to be handled.
     pub(super) fn before(
         &mut self,
-        (service, sessions, around): (&Service, &Sessions, &mut Around),
+        (service, sessions, history): (&Service, &Sessions, &mut History),
         now: &Now,
         input: &Input,
     ) {
@@ -57,14 +58,14 @@ impl Foretold {
         };
         let Some(uid) = service.uid_of_producer(*client) else { return };
         for name in &request.trigger_names {
-            around.fired.insert((now.boot_ns, uid, name.clone()));
+            history.fired.insert((now.boot_ns, uid, name.clone()));
             for session in sessions.all() {
-                self.foretell(service, session, now, name);
+                self.predict(service, session, now, name);
             }
         }
     }
 
-    fn foretell(&mut self, service: &Service, session: &Facts, now: &Now, name: &str) {
+    fn predict(&mut self, service: &Service, session: &Facts, now: &Now, name: &str) {
         let Some(wanted) = wanted(session, name) else { return };
         let sure = wanted.producer_name_regex.is_none()
             && wanted.max_per_24_h.unwrap_or(0) == 0
@@ -92,7 +93,7 @@ impl Foretold {
                     (delays.clone().min().unwrap_or(0), delays.max().unwrap_or(0));
                 let from_ns = now.mono_ns + min_ms * 1_000_000;
                 let until_ns = now.mono_ns + (max_ms + flush_ms + 1) * 1_000_000;
-                self.doomed.entry(session.id).or_insert(Doomed { from_ns, until_ns });
+                self.stopping.entry(session.id).or_insert(StopWindow { from_ns, until_ns });
             }
             _ => {}
         }
@@ -117,15 +118,15 @@ impl Foretold {
             marks.event("a trigger started a session");
         }
         let over = |id: u64| !matches!(state(id), "CONFIGURED" | "STARTED");
-        for (id, doomed) in &self.doomed {
-            if over(*id) && by_itself && now.mono_ns >= doomed.from_ns {
+        for (id, stopping) in &self.stopping {
+            if over(*id) && by_itself && now.mono_ns >= stopping.from_ns {
                 marks.event("a trigger stopped a session");
             }
-            if !over(*id) && now.mono_ns > doomed.until_ns {
+            if !over(*id) && now.mono_ns > stopping.until_ns {
                 return Err(format!("session {id} goes on although a trigger stopped it"));
             }
         }
-        self.doomed.retain(|id, _| !over(*id));
+        self.stopping.retain(|id, _| !over(*id));
         Ok(())
     }
 
@@ -136,7 +137,7 @@ impl Foretold {
     pub(super) fn hit(
         &mut self,
         sessions: &Sessions,
-        around: &Around,
+        history: &History,
         marks: &mut Marks,
         hit: Hit,
     ) -> Result<(), String> {
@@ -151,7 +152,7 @@ impl Foretold {
         };
         takes(session, &trigger)?;
         let at_ns = hit.boot_time_ns.unwrap_or(0);
-        if !around.has_fired(at_ns, &trigger) {
+        if !history.has_fired(at_ns, &trigger) {
             return Err(format!("nobody fired {hit:?}"));
         }
         marks.event("a trigger asked for a clone");

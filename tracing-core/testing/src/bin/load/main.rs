@@ -12,10 +12,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "a clock on the wall is what this is about")]
 
-mod crowd;
 mod daemon;
-mod liars;
-mod questions;
+mod hostile;
+mod latency;
+mod producers;
 mod unread;
 
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     if let [word, address, count] = &arguments[..]
         && word == "--sessions"
     {
-        return end(crowd::side_sessions_process(address, count));
+        return end(producers::side_sessions_process(address, count));
     }
     end(run(&arguments))
 }
@@ -84,7 +84,7 @@ fn run(arguments: &[String]) -> Outcome {
         answer_within: (!short).then_some(Duration::from_secs(1)),
     };
     let daemon = Daemon::start(&traced)?;
-    crowd::run(&daemon, &plan)?;
-    liars::run(&daemon, &plan)?;
+    producers::run(&daemon, &plan)?;
+    hostile::run(&daemon, &plan)?;
     daemon.stop()
 }

@@ -23,8 +23,8 @@ pub(crate) const NAMES: [&str; 2] = ["the one", "the other"];
 
 impl Consumer {
     /// A reader of packets whose begin somebody else may have read.
-    fn visit(&mut self, config: &TraceConfig) {
-        self.guest = true;
+    fn read_foreign(&mut self, config: &TraceConfig) {
+        self.foreign = true;
         self.reader = Reader { came_late: true, ..reader(config) };
         self.config = config.clone();
     }
@@ -122,13 +122,15 @@ impl World {
                     }
                     let lsb = response.uuid_lsb.unwrap_or(0);
                     let source = self.sessions.all().find(|session| session.uuid.0 == lsb);
-                    consumer.visit(source.map_or(&TraceConfig::default(), |source| &source.config));
+                    consumer.read_foreign(
+                        source.map_or(&TraceConfig::default(), |source| &source.config),
+                    );
                 }
             }
             Attempt::Attach => {
                 let response = AttachResponse::decode(response).unwrap_or_default();
                 self.report.marks.event("a session was taken over");
-                consumer.visit(&response.trace_config.unwrap_or_default());
+                consumer.read_foreign(&response.trace_config.unwrap_or_default());
             }
             Attempt::Detach => {
                 self.report.marks.event("a session was left");

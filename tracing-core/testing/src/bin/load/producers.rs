@@ -20,7 +20,7 @@ use protos::{
 };
 
 use crate::daemon::{Daemon, PATIENCE, wait_until};
-use crate::questions::{self, idle_producer};
+use crate::latency::{self, idle_producer};
 use crate::unread::Unread;
 use crate::{Outcome, Plan};
 
@@ -192,7 +192,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     );
 
     let mut slowest = BTreeMap::new();
-    let peak_kb = questions::ask(daemon, plan, (&mut side[0], &mut main), &mut slowest)?;
+    let peak_kb = latency::ask(daemon, plan, (&mut side[0], &mut main), &mut slowest)?;
     main.disable_tracing().map_err(|error| error.to_string())?;
     while main.wait(Some(PATIENCE)).map_err(|error| error.to_string())? != Waited::Ended {}
     let mut trace = Vec::new();
@@ -205,7 +205,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let lost = check(&trace, &counts)?;
     let total: u64 = counts.iter().sum();
     println!("{total} packets written, {lost} overwritten, {} MB read", trace.len() >> 20);
-    questions::judge(&slowest, plan.answer_within)?;
+    latency::judge(&slowest, plan.answer_within)?;
     // 256 KiB for each producer that writes, and 2 MiB for the session that comes and goes.
     let allowed = u64::from(MAIN_KB + UNREAD_KB)
         + u64::from(SIDE_KB) * (sessions as u64 - 2)

@@ -10,61 +10,23 @@
 //! | concurrent session | there is such a session, and it was asked for |
 //! | statistics | they add up, and never go back |
 
-use std::collections::BTreeSet;
-
 use protos::{
     ClockSnapshot, ConcurrentSessionEvent, TraceConfig, TracePacket, TracePacketData as Data,
     TraceStats, TracingServiceEvent, TracingServiceEventEventType as Event, Trigger,
 };
 use protozero::Message as _;
 
+use super::history::History;
 use super::model::Known;
 use super::sessions::Facts;
 use super::shape::Filter;
-use crate::workload::{AGAIN, producer_name};
-use abi::time::Now;
 use service::limits;
 
 const MARKER: &[u8] = b"\x82\x47\x7a\x76\xb2\x8d\x42\xba\x81\xdc\x33\x32\x6d\x57\xa0\x79";
 
-/// What the service was told, or should have seen.
-#[derive(Debug, Default)]
-pub(super) struct World {
-    pub(super) now_ns: u64,
-    /// All instants so far, clock by clock in the order of snapshots.
-    instants: BTreeSet<[u64; 6]>,
-    /// Triggers: when, by which user, which.
-    pub(super) fired: BTreeSet<(u64, u32, String)>,
-}
-
-impl World {
-    /// An event of that instant comes.
-    pub(super) fn at(&mut self, now: &Now) {
-        self.now_ns = now.boot_ns;
-        self.instants.insert([
-            now.boot_ns,
-            now.real_coarse_ns,
-            now.mono_coarse_ns,
-            now.real_ns,
-            now.mono_ns,
-            now.mono_raw_ns,
-        ]);
-    }
-
-    /// Whether a trigger was fired as that packet or event says.
-    pub(super) fn has_fired(&self, at_ns: u64, trigger: &Trigger) -> bool {
-        let uid = trigger.trusted_producer_uid.unwrap_or(0).cast_unsigned();
-        let name = trigger.trigger_name.clone().unwrap_or_default();
-        // Who is refused by its first name tries another.
-        let by = trigger.producer_name.as_deref();
-        let says_so = by == Some(&producer_name(uid)) || by == Some(AGAIN);
-        says_so && self.fired.contains(&(at_ns, uid, name))
-    }
-}
-
 /// What the packets of one session said so far.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(super) struct ServicePacketCheck {
     said_config: bool,
     said_uuid: bool,
     said_system: bool,
@@ -77,7 +39,7 @@ pub(super) struct Own {
     stats: Option<TraceStats>,
 }
 
-impl Own {
+impl ServicePacketCheck {
     /// What producers wrote follows: all that its reader needs must be there.
     ///
     /// # Errors
@@ -122,7 +84,7 @@ impl Own {
         let packet = TracePacket::decode(bytes).map_err(|e| format!("the service wrote: {e}"))?;
         let at_ns = packet.timestamp;
         let checked = match &packet.data {
-            Some(Data::ClockSnapshot(snapshot)) => self.clocks(known.around, session, snapshot),
+            Some(Data::ClockSnapshot(snapshot)) => self.clocks(known.history, session, snapshot),
             Some(Data::SynchronizationMarker(marker)) => is(marker == MARKER),
             Some(Data::TraceConfig(config)) => {
                 let first = !std::mem::replace(&mut self.said_config, true);
@@ -151,7 +113,7 @@ impl Own {
             Some(Data::CloneSnapshotTrigger(trigger)) => {
                 known.marks.event("a clone says why it was made");
                 let by_hand = trigger.trigger_name.as_deref() == Some("by hand");
-                let fired = known.around.has_fired(at_ns.unwrap_or(0), trigger);
+                let fired = known.history.has_fired(at_ns.unwrap_or(0), trigger);
                 is(session.is_clone() && (by_hand || fired))
             }
             Some(Data::TraceStats(stats)) => self.stats(session, stats),
@@ -166,7 +128,7 @@ impl Own {
 
     fn clocks(
         &mut self,
-        around: &World,
+        history: &History,
         session: &Facts,
         snapshot: &ClockSnapshot,
     ) -> Result<(), String> {
@@ -177,7 +139,7 @@ impl Own {
         else {
             return Err("clocks are missing".into());
         };
-        if ids != [6, 2, 4, 1, 3, 5] || !around.instants.contains(&times) {
+        if ids != [6, 2, 4, 1, 3, 5] || !history.instants.contains(&times) {
             return Err("there was no such instant".into());
         }
         if times[0] < self.snapshot_ns.unwrap_or(0) {
@@ -196,7 +158,7 @@ impl Own {
     ) -> Result<(), String> {
         let at_ns = at_ns.ok_or("no time")?;
         let origin = known.sessions.get(session.origin).map_or(0, |s| s.made_ns);
-        if at_ns < origin.max(self.event_ns) || at_ns > known.around.now_ns {
+        if at_ns < origin.max(self.event_ns) || at_ns > known.history.now_ns {
             return Err(format!("at {at_ns}, after {}", self.event_ns));
         }
         self.event_ns = at_ns;
@@ -231,7 +193,7 @@ impl Own {
         let at_ns = at_ns.ok_or("no time")?;
         takes(session, trigger)?;
         let origin = known.sessions.get(session.origin).map_or(0, |s| s.made_ns);
-        if at_ns < origin || !known.around.has_fired(at_ns, trigger) {
+        if at_ns < origin || !known.history.has_fired(at_ns, trigger) {
             return Err("nobody fired it".into());
         }
         let name = trigger.trigger_name.clone().unwrap_or_default();
@@ -356,7 +318,7 @@ fn concurrent(
     let wants = session.builtin().enable_concurrent_session_events == Some(true);
     let name = other.config.unique_session_name.clone().unwrap_or_default();
     is(wants
-        && at_ns.is_some_and(|at| at <= known.around.now_ns)
+        && at_ns.is_some_and(|at| at <= known.history.now_ns)
         && event.consumer_uid == Some(other.uid.cast_signed())
         && event.session_name.clone().unwrap_or_default() == name)
 }

@@ -15,8 +15,8 @@ use protos::{
     RegisterTraceWriterRequest, UnregisterDataSourceRequest,
 };
 
-use crate::crowd::{config, descriptor};
 use crate::daemon::{Daemon, wait_until};
+use crate::producers::{config, descriptor};
 use crate::{Outcome, Plan};
 
 const SOURCE: &str = "load.liar";

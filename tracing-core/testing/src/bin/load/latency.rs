@@ -10,8 +10,8 @@ use os::socket::Address;
 use protos::producer_port::Request;
 use protos::{CommitDataRequest, InitializeConnectionRequest, SyncRequest};
 
-use crate::crowd::{SIDE, SIDE_KB, config, descriptor};
 use crate::daemon::{Daemon, PATIENCE};
+use crate::producers::{SIDE, SIDE_KB, config, descriptor};
 use crate::{Outcome, Plan};
 
 /// By question: how often, and the slowest answer.
