@@ -7,7 +7,7 @@
 //! their atomics into loom's.
 #![allow(dead_code, reason = "a few modules of a larger crate")]
 
-#[path = "../../abi/src/ids.rs"]
+#[path = "../../abi/src/ids/mod.rs"]
 pub mod ids;
 #[path = "../../abi/src/sync.rs"]
 pub mod sync;

@@ -4,6 +4,7 @@
 
 mod edges;
 mod layers;
+mod modules;
 mod paths;
 mod sizes;
 mod unsafe_ledger;
@@ -65,6 +66,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     let mut findings = Findings::default();
     layers::check(&texts, &mut findings);
     edges::check(ctx, &mut findings)?;
+    modules::check(&texts, &mut findings);
     sizes::check(ctx, &texts, &mut findings)?;
     unsafe_ledger::check(ctx, &texts, &mut findings)?;
     words::check(&texts, &mut findings);

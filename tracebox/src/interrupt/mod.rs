@@ -1,0 +1,189 @@
+//! What can interrupt a recording: a signal, or the end of the command that is recorded.
+//!
+//! A thread waits for signals, another one for the command. Each puts an [`Interrupt`] into the queue and
+//! wakes the consumer. If nothing takes a second signal out of the queue, because the recorder is blocked in
+//! a write or waits for a service that hangs, the signal thread ends the program.
+
+use std::process::ExitStatus;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing_core::client::connection::ConnectionWaker;
+
+use crate::console;
+use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
+
+/// One interruption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interrupt {
+    /// SIGINT, SIGTERM or SIGHUP came.
+    Signal(Signal),
+    /// The command ended.
+    CommandExited(ExitStatus),
+}
+
+/// How long a second signal may stay in the queue before the program is ended.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A signal this soon after another one counts as the same.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
+/// Counts signals. One Ctrl-C may come twice: wrappers such as `timeout` send it to this process and then
+/// to its whole group.
+#[derive(Debug, Default)]
+pub struct SignalCounter {
+    count: u32,
+    last: Option<Instant>,
+}
+
+impl SignalCounter {
+    /// Counts a signal that came at `now`. `None`: it is the same as the last one.
+    pub fn count(&mut self, now: Instant) -> Option<u32> {
+        if self.last.is_some_and(|last| now.saturating_duration_since(last) < SAME_SIGNAL) {
+            return None;
+        }
+        self.last = Some(now);
+        self.count += 1;
+        Some(self.count)
+    }
+}
+
+/// The queue of interruptions.
+#[derive(Debug)]
+pub struct InterruptQueue {
+    receiver: Receiver<Interrupt>,
+    sender: InterruptSender,
+}
+
+/// Puts interruptions into the queue, from any thread.
+#[derive(Clone, Debug)]
+pub struct InterruptSender {
+    sender: Sender<Interrupt>,
+    pending: Arc<Pending>,
+    waker: Arc<Mutex<Option<ConnectionWaker>>>,
+}
+
+/// The number of interruptions in the queue.
+#[derive(Debug, Default)]
+struct Pending {
+    count: Mutex<usize>,
+    /// Signalled when the number falls.
+    taken: Condvar,
+}
+
+impl Pending {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the queue is empty. False: it was not within `timeout`.
+    fn wait_until_empty(&self, timeout: Duration) -> bool {
+        let left = self.taken.wait_timeout_while(self.lock(), timeout, |count| *count != 0);
+        *left.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
+}
+
+impl InterruptSender {
+    /// Puts `interrupt` into the queue and wakes the consumer.
+    pub fn send(&self, interrupt: Interrupt) {
+        // Counted before the waker is read, so that `set_waker` sees the interruption if this does not
+        // see the waker.
+        *self.pending.lock() += 1;
+        // It fails only when the queue is gone: the program is ending.
+        let _ = self.sender.send(interrupt);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
+            waker.wake();
+        }
+    }
+}
+
+impl InterruptQueue {
+    /// Catches SIGINT, SIGTERM and SIGHUP from now on. SIGHUP stays ignored if it is: `nohup` asks for that.
+    ///
+    /// # Errors
+    /// When the system has no descriptor or thread left.
+    pub fn catch_signals() -> Result<Self, Failure> {
+        let (sender, receiver) = channel();
+        let sender = InterruptSender { sender, pending: Arc::default(), waker: Arc::default() };
+        let mut numbers = vec![SIGINT, SIGTERM];
+        if !is_ignored(SIGHUP) {
+            numbers.push(SIGHUP);
+        }
+        let mut signals = Signals::new(numbers).context("cannot catch signals")?;
+        let from_thread = sender.clone();
+        let run = move || {
+            let mut counter = SignalCounter::default();
+            for number in signals.forever() {
+                let signal = match number {
+                    SIGINT => Signal::INT,
+                    SIGHUP => Signal::HUP,
+                    _ => Signal::TERM,
+                };
+                from_thread.send(Interrupt::Signal(signal));
+                let again = counter.count(Instant::now()).is_some_and(|count| count > 1);
+                if again && !from_thread.pending.wait_until_empty(QUEUE_TIMEOUT) {
+                    console::say("interrupted again, the trace is not complete");
+                    std::process::exit(EXIT_INTERRUPTED.into());
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(run)
+            .context("cannot start a thread")?;
+        Ok(Self { receiver, sender })
+    }
+
+    /// Wakes `waker` at every interruption from now on, and for those in the queue; for nothing else.
+    pub fn set_waker(&self, waker: ConnectionWaker) {
+        *self.sender.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+        if *self.sender.pending.lock() != 0 {
+            self.sender.wake();
+        }
+    }
+
+    /// A sender for another thread.
+    #[must_use]
+    pub fn sender(&self) -> InterruptSender {
+        self.sender.clone()
+    }
+
+    /// The next interruption, if there is one in the queue.
+    #[must_use]
+    pub fn take(&self) -> Option<Interrupt> {
+        self.counted(self.receiver.try_recv().ok())
+    }
+
+    /// The next interruption; waits for it.
+    #[must_use]
+    pub fn wait(&self) -> Option<Interrupt> {
+        self.counted(self.receiver.recv().ok())
+    }
+
+    fn counted(&self, interrupt: Option<Interrupt>) -> Option<Interrupt> {
+        if interrupt.is_some() {
+            *self.sender.pending.lock() -= 1;
+            self.sender.pending.taken.notify_all();
+        }
+        interrupt
+    }
+}
+
+/// Whether this process ignores signal `number` (`SigIgn` of `proc(5)`).
+fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Copies of running sessions: of one that was named, and of those that a bug report wants.
+
+use std::collections::BTreeSet;
+
+use protos::{CloneSessionRequest, CloneSessionRequestSelector, TracingServiceStateTracingSession};
+
+use crate::console;
+use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
+use crate::interrupt::InterruptQueue;
+use crate::output::Output;
+use crate::plan::{CloneRequest, SaveRequest};
+use crate::recorder::consumer_error::request_failure;
+use crate::recorder::host::connect;
+use crate::recorder::readback::{ReadOptions, clone_session};
+use crate::recorder::run::report;
+
+/// The session with the best score (`tracing_service.h`).
+const BEST_FOR_BUGREPORT: u64 = u64::MAX;
+
+/// What a trace for a bug report is called, unless its config says so (`bugreport_path.cc`).
+const BUGREPORT_NAME: &str = "systrace.pftrace";
+
+/// `--clone` and `--clone-by-name`.
+pub(super) fn one(plan: CloneRequest) -> Ending {
+    let interrupts = InterruptQueue::catch_signals()?;
+    let output = Output::replace(&plan.out, plan.no_clobber, true)?;
+    let request = CloneSessionRequest {
+        selector: match plan.name {
+            Some(name) => Some(CloneSessionRequestSelector::UniqueSessionName(name)),
+            None => plan.id.map(CloneSessionRequestSelector::SessionId),
+        },
+        ..purpose(plan.for_bugreport)
+    };
+    let wanted = match &request.selector {
+        Some(CloneSessionRequestSelector::UniqueSessionName(name)) => format!("session {name:?}"),
+        _ => format!("session {}", plan.id.unwrap_or_default()),
+    };
+    write(request, output, &interrupts, plan.strict).map_err(|failure| {
+        // The service does not say which.
+        let absent = failure.text.contains("not found");
+        let text = format!("{wanted}: {} (perfetto --query lists them)", failure.text);
+        if absent { Failure::new(text).with_code(failure.code) } else { failure }
+    })?;
+    Ok(0)
+}
+
+/// A trace filter hides what others should not see, and a bug report is for those who may.
+fn purpose(for_bugreport: bool) -> CloneSessionRequest {
+    CloneSessionRequest {
+        for_bugreport: for_bugreport.then_some(true),
+        skip_trace_filter: for_bugreport.then_some(true),
+        ..CloneSessionRequest::default()
+    }
+}
+
+/// Clones, writes and tells.
+fn write(
+    request: CloneSessionRequest,
+    mut output: Output,
+    interrupts: &InterruptQueue,
+    strict: bool,
+) -> Result<(), Failure> {
+    let mut interrupted = || {
+        let interrupt = interrupts.take();
+        interrupt
+            .map(|_| Failure::new("interrupted, the copy is not whole").with_code(EXIT_INTERRUPTED))
+    };
+    let cloned = connect().and_then(|mut consumer| {
+        interrupts.set_waker(consumer.waker());
+        console::say("Cloning the session");
+        let options = ReadOptions { strict, interrupted: &mut interrupted, shows_progress: true };
+        clone_session(&mut consumer, request, &mut output, options)
+    });
+    match cloned {
+        Ok(outcome) => report(&outcome, strict),
+        Err(failure) => Err(output.abandoned(failure)),
+    }
+}
+
+/// `--save-for-bugreport` and `--save-all-for-bugreport`.
+pub(super) fn save(plan: SaveRequest) -> Ending {
+    let interrupts = InterruptQueue::catch_signals()?;
+    let save_one = |session: u64, name: &str| {
+        let path = std::env::temp_dir().join(name);
+        // A directory that others can write to as well: what has the name there is not followed.
+        let output = Output::replace(path.as_os_str(), plan.no_clobber, false)?;
+        let selector = Some(CloneSessionRequestSelector::SessionId(session));
+        write(CloneSessionRequest { selector, ..purpose(true) }, output, &interrupts, plan.strict)
+    };
+    if !plan.all {
+        return save_one(BEST_FOR_BUGREPORT, BUGREPORT_NAME).map(|()| 0);
+    }
+    let state = connect()?.query_service_state(true).map_err(request_failure)?;
+    let sessions = ranked(state.tracing_sessions);
+    if sessions.is_empty() {
+        console::say("No session with a bugreport_score runs: nothing to save");
+    }
+    let mut worst: Option<Failure> = None;
+    for (session, score, name) in sessions {
+        console::say(&format!("Session {session} with score {score}, into {name}"));
+        match save_one(session, &name) {
+            Ok(()) => {}
+            Err(failure) if failure.code == EXIT_INTERRUPTED => return Err(failure),
+            // The others can still be saved. What is missing altogether counts more.
+            Err(failure) => {
+                console::say(&format!("Session {session}: {failure}"));
+                if worst.as_ref().is_none_or(|worst| worst.code == EXIT_LOST) {
+                    worst = Some(failure);
+                }
+            }
+        }
+    }
+    worst.map_or(Ok(0), Err)
+}
+
+/// Those that a bug report wants, the best first, each with its score and a file name of its own.
+fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<(u64, i32, String)> {
+    let mut wanted: Vec<_> = sessions
+        .into_iter()
+        .filter(|session| {
+            session.is_started == Some(true) || session.state.as_deref() == Some("STARTED")
+        })
+        .filter_map(|session| {
+            let score = session.bugreport_score.filter(|&score| score > 0)?;
+            Some((session.id?, score, session.bugreport_filename))
+        })
+        .collect();
+    wanted.sort_by_key(|&(id, score, _)| (std::cmp::Reverse(score), id));
+    let mut names = BTreeSet::new();
+    let named = |(id, score, name): (u64, i32, Option<String>)| {
+        (id, score, unique(&file_name(name), &mut names))
+    };
+    wanted.into_iter().map(named).collect()
+}
+
+/// The name a config gives its trace, if it is one: it comes from whoever started the session.
+fn file_name(name: Option<String>) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.filter(|name| name.chars().all(plain) && !name.trim_matches('.').is_empty())
+        .unwrap_or_else(|| BUGREPORT_NAME.into())
+}
+
+/// `a.pftrace`, and `a_1.pftrace` if that is taken.
+fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+        _ => (name, String::new()),
+    };
+    let mut unique = name.to_owned();
+    for number in 1.. {
+        if taken.insert(unique.clone()) {
+            break;
+        }
+        unique = format!("{stem}_{number}{extension}");
+    }
+    unique
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+use protos::{DataSourceDescriptor, TracingServiceStateDataSource};
+
+use super::*;
+
+fn state(offers: &[(&str, i32)]) -> TracingServiceState {
+    let source = |&(name, id): &(&str, i32)| TracingServiceStateDataSource {
+        ds_descriptor: Some(DataSourceDescriptor {
+            name: Some(name.into()),
+            ..DataSourceDescriptor::default()
+        }),
+        producer_id: Some(id),
+        ..TracingServiceStateDataSource::default()
+    };
+    TracingServiceState {
+        data_sources: offers.iter().map(source).collect(),
+        ..TracingServiceState::default()
+    }
+}
+
+fn change(name: &str, state: InstanceState) -> InstanceChange {
+    InstanceChange {
+        data_source_name: Some(name.into()),
+        state: Some(state),
+        ..InstanceChange::default()
+    }
+}
+
+fn watch(wanted: &[&str], offers: &[(&str, i32)], later: bool) -> SourceWatch {
+    let wanted = wanted.iter().map(|&name| name.to_owned()).collect();
+    SourceWatch::new(wanted, &state(offers), later)
+}
+
+const STARTED: InstanceState = InstanceState::DATA_SOURCE_INSTANCE_STATE_STARTED;
+const STOPPED: InstanceState = InstanceState::DATA_SOURCE_INSTANCE_STATE_STOPPED;
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_producer_that_goes_away() {
+    let mut watch = watch(&["a", "b"], &[("a", 1), ("b", 1), ("a", 2), ("c", 3)], true);
+    let told = watch.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
+    assert_eq!(told, [StoppedSource { name: "a".into(), after: SECOND }]);
+    // It comes back under another id, and goes away again.
+    let back = state(&[("a", 1), ("b", 1), ("a", 4)]);
+    assert!(watch.handle_changes(&[change("a", STARTED)], &back, SECOND).is_empty());
+    let told = watch.handle_changes(&[change("a", STOPPED)], &state(&[("a", 1), ("b", 1)]), SECOND);
+    assert_eq!(told.len(), 1);
+    // The end of the session: all instances stop, and their producers are there.
+    let end = [change("a", STOPPED), change("b", STOPPED)];
+    assert!(watch.handle_changes(&end, &state(&[("a", 1), ("b", 1)]), SECOND).is_empty());
+    let report = watch.into_report();
+    assert_eq!((report.absent.len(), report.stopped.len()), (0, 2));
+}
+
+#[test]
+fn a_producer_that_takes_no_part() {
+    let mut watch = watch(&["a"], &[("a", 1), ("a", 2)], true);
+    // The second one has no instance in this session.
+    assert!(watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND).is_empty());
+    assert!(watch.into_report().stopped.is_empty());
+}
+
+#[test]
+fn later_producers_that_are_not_watched() {
+    let mut watch = watch(&["a", "b"], &[("a", 1)], false);
+    assert_eq!(watch.absent(), ["b"]);
+    watch.handle_changes(&[change("b", STARTED)], &state(&[("a", 1), ("b", 2)]), SECOND);
+    let told = watch.handle_changes(&[change("b", STOPPED)], &state(&[("a", 1)]), SECOND);
+    assert!(told.is_empty());
+    assert_eq!(watch.into_report(), SourceReport::default());
+}

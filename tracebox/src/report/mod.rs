@@ -1,0 +1,241 @@
+//! What became of a trace: how much, what is missing, how to look at it.
+
+use std::time::Duration;
+
+use protos::{TraceStats, TraceStatsFinalFlushOutcome};
+
+use crate::console;
+use crate::failure::{EXIT_LOST, Failure};
+use crate::output::Written;
+
+/// What came of the snapshots of a session with `CLONE_SNAPSHOT` triggers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SnapshotResults {
+    /// The snapshots that were written.
+    pub outcomes: Vec<Outcome>,
+    /// The number of snapshots that failed; each failure has been printed.
+    pub failed: usize,
+}
+
+/// Data sources that did not record all the time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SourceReport {
+    /// No producer registered them.
+    pub absent: Vec<String>,
+    /// Their producers went away.
+    pub stopped: Vec<StoppedSource>,
+}
+
+/// A data source whose producer went away while it recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoppedSource {
+    /// Its name.
+    pub name: String,
+    /// When, counted from the beginning of the session.
+    pub after: Duration,
+}
+
+impl std::fmt::Display for StoppedSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, after } = self;
+        write!(f, "{name} stopped at {:.1} s: its producer went away", after.as_secs_f64())
+    }
+}
+
+/// What a finished recording left.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// What the trace was written to.
+    pub name: String,
+    /// It can be opened.
+    pub is_file: bool,
+    /// The service wrote it.
+    pub by_service: bool,
+    /// How much, if it is known.
+    pub written: Option<Written>,
+    /// Packets that follow a gap in their sequence, if we saw them.
+    pub gaps: Option<u64>,
+    /// The service's counters, if it told them.
+    pub stats: Option<TraceStats>,
+    /// Not everybody answered when we asked for the last data.
+    pub flush_failed: bool,
+    /// Without a trigger there is nothing in it.
+    pub waited_for_triggers: bool,
+    /// Data sources that did not record all the time.
+    pub sources: SourceReport,
+    /// How to make the buffers larger: an option, or a field of the config.
+    pub buffer_setting: &'static str,
+    /// What triggers left, if that is what the session was for.
+    pub snapshots: Option<SnapshotResults>,
+}
+
+/// The last flush failed.
+const UNANSWERED: &str = "the last data of a producer that did not answer in time";
+
+/// Setting of the buffer size for sessions with a config of their own.
+pub const BUFFER_SETTING_CONFIG: &str = "size_kb in the config";
+
+/// Setting of the buffer size in light mode.
+pub const BUFFER_SETTING_OPTION: &str = "-b";
+
+/// Data that was written and is not in the trace, a line per reason. The counters of the whole service are
+/// left out: they may count losses of other sessions.
+#[must_use]
+pub fn losses(stats: &TraceStats, buffer_setting: &str) -> Vec<String> {
+    let sum = |count: fn(&protos::TraceStatsBufferStats) -> Option<u64>| {
+        stats.buffer_stats.iter().filter_map(count).fold(0, u64::saturating_add)
+    };
+    let counts = [
+        (
+            sum(|buffer| buffer.chunks_overwritten),
+            format!(
+                "chunks overwritten by newer ones, which a larger buffer keeps ({buffer_setting})"
+            ),
+        ),
+        (
+            sum(|buffer| buffer.chunks_discarded),
+            format!(
+                "chunks that found the buffer full, which a larger one takes ({buffer_setting})"
+            ),
+        ),
+        (
+            sum(|buffer| buffer.trace_writer_packet_loss),
+            "gaps where a producer's shared memory was full".into(),
+        ),
+        (sum(|buffer| buffer.patches_failed), "patches that came too late".into()),
+        (sum(|buffer| buffer.abi_violations), "chunks that broke the protocol".into()),
+        (stats.invalid_packets.unwrap_or(0), "packets that are not valid".into()),
+    ];
+    let mut lines: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count != 0)
+        .map(|(count, what)| format!("{what}: {count}"))
+        .collect();
+    if stats.final_flush_outcome == Some(TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED) {
+        lines.push(UNANSWERED.into());
+    }
+    lines
+}
+
+impl Outcome {
+    /// The lines to print.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let is_empty = self.written.is_some_and(|written| written.bytes == 0);
+        if let Some(taken) = self.snapshots.as_ref().filter(|_| is_empty) {
+            return vec![match (&taken.outcomes[..], taken.failed) {
+                ([], 0) => "No trigger came: no snapshot was written".into(),
+                ([_], _) => "1 snapshot was written".into(),
+                (taken, _) => format!("{} snapshots were written", taken.len()),
+            }];
+        }
+        let mut lines = vec![self.wrote()];
+        if self.waited_for_triggers && is_empty {
+            lines.push("No trigger came: there is nothing in it".into());
+            return lines;
+        }
+        lines.push(self.lost());
+        if !self.sources.absent.is_empty() {
+            let absent = self.sources.absent.join(", ");
+            lines.push(format!("Not recorded, since no producer offers it: {absent}"));
+        }
+        if self.is_file {
+            lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
+        }
+        lines
+    }
+
+    /// The lines to print for a snapshot that `trigger` asked for.
+    #[must_use]
+    pub fn lines_of_snapshot(&self, trigger: &str) -> Vec<String> {
+        vec![format!("Trigger {trigger:?}: {}", self.wrote()), self.lost()]
+    }
+
+    /// What of it is a failure: a snapshot that could not be written, and with `strict` everything
+    /// that was lost on the way into the trace, or may have been.
+    ///
+    /// # Errors
+    /// That.
+    pub fn verdict(&self, strict: bool) -> Result<(), Failure> {
+        if let Some(taken) = &self.snapshots {
+            if taken.failed != 0 {
+                let failed = console::count(taken.failed as u64, "snapshot");
+                return Err(Failure::new(format_args!("{failed} failed")));
+            }
+            // What the session itself has lost by now the snapshots may have.
+            return taken.outcomes.iter().try_for_each(|outcome| outcome.verdict(strict));
+        }
+        if !strict {
+            return Ok(());
+        }
+        if !self.losses().is_empty() {
+            return Err(
+                Failure::new("data was lost, and --strict was asked for").with_code(EXIT_LOST)
+            );
+        }
+        if !self.sources.absent.is_empty() {
+            let absent = self.sources.absent.join(", ");
+            let text = format!("no producer offers {absent}, and --strict was asked for");
+            return Err(Failure::new(text).with_code(EXIT_LOST));
+        }
+        if self.stats.is_none() {
+            let text = "the service did not tell whether data was lost, and --strict was asked for";
+            return Err(Failure::new(text).with_code(EXIT_LOST));
+        }
+        Ok(())
+    }
+
+    fn wrote(&self) -> String {
+        match (self.by_service, self.written) {
+            (false, Some(Written { bytes, packets })) => {
+                format!("Wrote {bytes} bytes into {}{}", self.name, count(packets))
+            }
+            (true, Some(Written { bytes, packets })) => format!(
+                "Trace written into the output file: {bytes} bytes into {}{}",
+                self.name,
+                count(packets)
+            ),
+            (_, None) => format!("Trace written into {}", self.name),
+        }
+    }
+
+    fn losses(&self) -> Vec<String> {
+        let mut lost =
+            self.stats.as_ref().map(|stats| losses(stats, self.buffer_setting)).unwrap_or_default();
+        if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
+            lost.push(UNANSWERED.into());
+        }
+        lost.extend(self.sources.stopped.iter().map(StoppedSource::to_string));
+        if let Some(gaps @ 1..) = self.gaps {
+            lost.push(format!("packets that follow a gap in their sequence: {gaps}"));
+        }
+        lost
+    }
+
+    /// Has our flush lost something that the service says nothing of? Not if its own was the last after
+    /// all, nor if it knows of none: then it is too old to have been asked.
+    fn own_flush_lost(&self, stats: &TraceStats) -> bool {
+        let of_service = stats.final_flush_outcome.unwrap_or_default();
+        self.flush_failed
+            && of_service == TraceStatsFinalFlushOutcome::FINAL_FLUSH_UNSPECIFIED
+            && stats.flushes_requested.is_some_and(|count| count != 0)
+    }
+
+    fn lost(&self) -> String {
+        let lost = self.losses();
+        if !lost.is_empty() {
+            format!("Lost: {}", lost.join("; "))
+        } else if self.stats.is_some() {
+            "Lost: 0".into()
+        } else {
+            "Lost: not known, the service did not tell".into()
+        }
+    }
+}
+
+fn count(packets: Option<u64>) -> String {
+    packets.map(|packets| format!(", {}", console::count(packets, "packet"))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+use protos::TraceStatsBufferStats;
+
+use super::*;
+
+fn outcome(stats: Option<TraceStats>) -> Outcome {
+    Outcome {
+        name: "a.pftrace".into(),
+        is_file: true,
+        by_service: false,
+        written: Some(Written { bytes: 12, packets: Some(3) }),
+        gaps: Some(0),
+        stats,
+        flush_failed: false,
+        waited_for_triggers: false,
+        sources: SourceReport::default(),
+        buffer_setting: BUFFER_SETTING_OPTION,
+        snapshots: None,
+    }
+}
+
+#[test]
+fn nothing_lost() {
+    let stats = TraceStats {
+        buffer_stats: vec![TraceStatsBufferStats {
+            chunks_written: Some(9),
+            chunks_overwritten: Some(0),
+            ..TraceStatsBufferStats::default()
+        }],
+        ..TraceStats::default()
+    };
+    assert_eq!(
+        outcome(Some(stats)).lines(),
+        [
+            "Wrote 12 bytes into a.pftrace, 3 packets",
+            "Lost: 0",
+            "Open a.pftrace at https://ui.perfetto.dev",
+        ]
+    );
+}
+
+#[test]
+fn every_loss_is_named() {
+    let buffer = |lost| TraceStatsBufferStats {
+        trace_writer_packet_loss: Some(lost),
+        ..TraceStatsBufferStats::default()
+    };
+    let stats = TraceStats {
+        buffer_stats: vec![buffer(1), buffer(u64::MAX)],
+        invalid_packets: Some(2),
+        final_flush_outcome: Some(TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED),
+        ..TraceStats::default()
+    };
+    assert_eq!(
+        losses(&stats, BUFFER_SETTING_OPTION),
+        [
+            "gaps where a producer's shared memory was full: 18446744073709551615",
+            "packets that are not valid: 2",
+            "the last data of a producer that did not answer in time",
+        ]
+    );
+}
+
+#[test]
+fn gaps_are_losses() {
+    let outcome = Outcome { gaps: Some(5), ..outcome(Some(TraceStats::default())) };
+    assert_eq!(outcome.lines()[1], "Lost: packets that follow a gap in their sequence: 5");
+}
+
+#[test]
+fn a_flush_of_ours_that_failed() {
+    let lost = |failed, of_service, flushes| {
+        let stats = TraceStats {
+            final_flush_outcome: of_service,
+            flushes_requested: flushes,
+            ..TraceStats::default()
+        };
+        Outcome { flush_failed: failed, ..outcome(Some(stats)) }.losses()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(lost(true, None, Some(1)), [UNANSWERED]);
+    assert_eq!(lost(false, None, Some(1)), none);
+    assert_eq!(lost(true, None, None), none, "a service without flushes");
+    let (good, bad) = (
+        TraceStatsFinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
+        TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED,
+    );
+    assert_eq!(lost(true, Some(good), Some(2)), none, "that of the service came after it");
+    assert_eq!(lost(true, Some(bad), Some(2)), [UNANSWERED], "once");
+}
+
+#[test]
+fn what_is_not_known_is_not_claimed() {
+    let outcome = Outcome { written: None, is_file: false, name: "stdout".into(), ..outcome(None) };
+    assert_eq!(
+        outcome.lines(),
+        ["Trace written into stdout", "Lost: not known, the service did not tell",]
+    );
+}
+#[test]
+fn what_strict_makes_a_failure() {
+    let good = || outcome(Some(TraceStats::default()));
+    let code = |outcome: &Outcome, strict| outcome.verdict(strict).map_err(|failure| failure.code);
+    assert_eq!(code(&good(), true), Ok(()));
+    assert_eq!(code(&outcome(None), false), Ok(()));
+    assert_eq!(code(&outcome(None), true), Err(EXIT_LOST), "nobody knows");
+    let gap = Outcome { gaps: Some(1), ..good() };
+    assert_eq!((code(&gap, false), code(&gap, true)), (Ok(()), Err(EXIT_LOST)));
+    let overwritten = TraceStats {
+        buffer_stats: vec![TraceStatsBufferStats {
+            chunks_overwritten: Some(1),
+            ..TraceStatsBufferStats::default()
+        }],
+        ..TraceStats::default()
+    };
+    assert_eq!(code(&outcome(Some(overwritten.clone())), true), Err(EXIT_LOST));
+    // Of a session that triggers copied, the copies count.
+    let taken = |outcomes, failed| Outcome {
+        snapshots: Some(SnapshotResults { outcomes, failed }),
+        ..outcome(Some(overwritten.clone()))
+    };
+    assert_eq!(code(&taken(vec![good()], 0), true), Ok(()));
+    assert_eq!(code(&taken(vec![good(), gap], 0), true), Err(EXIT_LOST));
+    assert_eq!(code(&taken(vec![], 1), false), Err(1));
+}
+
+#[test]
+fn sources_that_did_not_record() {
+    let absent = SourceReport { absent: vec!["a".into(), "b".into()], stopped: Vec::new() };
+    let outcome = |sources| Outcome { sources, ..outcome(Some(TraceStats::default())) };
+    let lines = outcome(absent.clone()).lines();
+    assert_eq!(lines[1..3], ["Lost: 0", "Not recorded, since no producer offers it: a, b"]);
+    assert_eq!(outcome(absent.clone()).verdict(false), Ok(()));
+    assert_eq!(outcome(absent).verdict(true).unwrap_err().code, EXIT_LOST);
+    let after = Duration::from_millis(1940);
+    let stopped = vec![StoppedSource { name: "linux.sys_stats".into(), after }];
+    let stopped = SourceReport { absent: Vec::new(), stopped };
+    let lines = outcome(stopped.clone()).lines();
+    assert_eq!(lines[1], "Lost: linux.sys_stats stopped at 1.9 s: its producer went away");
+    assert_eq!(outcome(stopped).verdict(true).unwrap_err().code, EXIT_LOST);
+}
+
+#[test]
+fn without_a_trigger() {
+    let empty = || Outcome {
+        written: Some(Written { bytes: 0, packets: Some(0) }),
+        waited_for_triggers: true,
+        ..outcome(Some(TraceStats::default()))
+    };
+    assert_eq!(
+        empty().lines(),
+        ["Wrote 0 bytes into a.pftrace, 0 packets", "No trigger came: there is nothing in it"]
+    );
+    let taken = |taken| Outcome { snapshots: Some(taken), ..empty() };
+    assert_eq!(
+        taken(SnapshotResults::default()).lines(),
+        ["No trigger came: no snapshot was written"]
+    );
+    let some = SnapshotResults { outcomes: vec![outcome(None)], failed: 1 };
+    assert_eq!(taken(some).lines(), ["1 snapshot was written"]);
+    let lines = outcome(None).lines_of_snapshot("t");
+    assert_eq!(lines[0], "Trigger \"t\": Wrote 12 bytes into a.pftrace, 3 packets");
+}

@@ -1,0 +1,234 @@
+//! `traced`: the service, listening.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser};
+use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
+use tracing_core::daemon::system::systemd;
+use tracing_core::os::process;
+use tracing_core::os::socket::{Address, Listener, defaults};
+use tracing_core::service::LogLevel;
+
+use crate::background::{self, Started};
+use crate::cli;
+use crate::console;
+use crate::failure::Ending;
+use crate::failure::{Context, Failure};
+use crate::version::VERSION;
+
+/// How long the first of two processes waits for the second to listen.
+pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
+
+/// The tracing service: producers and consumers meet there.
+#[derive(Parser, Debug)]
+#[command(name = "traced")]
+#[command(after_help = "It listens at PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and \
+    PERFETTO_CONSUMER_SOCK_NAME, else in /run/perfetto, else in /tmp.\n\
+    A service manager may pass sockets that listen already (LISTEN_FDS): those that LISTEN_FDNAMES calls \
+    something with \"consumer\" or \"producer\", else the first for producers and the second for consumers.\n\
+    When it listens it tells NOTIFY_SOCKET (READY=1) and writes 1 to the descriptor TRACED_NOTIFY_FD, if \
+    those are set.")]
+struct Traced {
+    /// Go to the background when it listens; prints the process id
+    #[arg(long)]
+    background: bool,
+    /// Print the version
+    #[arg(long)]
+    version: bool,
+    /// Groups and modes of the socket files, such as traced-p:0660:traced-c:0660
+    #[arg(long, value_name = "PGROUP:PMODE:CGROUP:CMODE")]
+    set_socket_permissions: Option<String>,
+    /// Not in this version
+    #[arg(long)]
+    enable_relay_endpoint: bool,
+    /// Not in this version
+    #[arg(long, value_name = "SOCKET")]
+    enable_relay_endpoint_on: Vec<String>,
+}
+
+/// A group and a mode for socket files.
+type Permissions = (u32, u32);
+
+/// Its words, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Traced::command()
+}
+
+/// Runs the service until SIGINT or SIGTERM.
+///
+/// # Errors
+/// One line: bad words, somebody who listens there already.
+pub fn main(name: &str, words: &[OsString]) -> Ending {
+    let Some(args) = cli::parse::<Traced>(name, words)? else { return Ok(0) };
+    if args.version {
+        console::answer(VERSION)?;
+        return Ok(0);
+    }
+    if args.enable_relay_endpoint || !args.enable_relay_endpoint_on.is_empty() {
+        return Err(Failure::new("relay endpoints are not in this version"));
+    }
+    let permissions = args.set_socket_permissions.as_deref().map(permissions).transpose()?;
+    if args.background && !background::is_child() {
+        return match background::start(words, name, START_WAIT)? {
+            (_, Started::No(code)) => Ok(code),
+            (pid, Started::Yes) => {
+                console::answer(pid)?;
+                Ok(0)
+            }
+            (_, Started::Unknown) => Err(Failure::new("it does not listen after 10 s")),
+        };
+    }
+    // A connection is a descriptor, and a producer's memory another one.
+    let descriptors = process::raise_descriptor_limit();
+    let server = listen(permissions, descriptors)?;
+    if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
+        background::notify(fd, b"1").context("TRACED_NOTIFY_FD")?;
+    }
+    if args.background {
+        background::leave()?;
+        background::tell(true);
+    }
+    systemd::notify("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
+    let ended = server.run();
+    // Whoever does not hear it sees us go.
+    let _ = systemd::notify("STOPPING=1");
+    ended.context("the service ended")?;
+    Ok(0)
+}
+
+fn say(line: impl std::fmt::Display) {
+    console::say(&format!("[{}] traced: {line}", console::clock()));
+}
+
+fn listen(
+    permissions: Option<(Permissions, Permissions)>,
+    descriptors: u64,
+) -> Result<Server, Failure> {
+    let passed = systemd::listen_fds().context("sockets that were passed")?;
+    let (mut server, listening) =
+        if passed.is_empty() { bind(permissions)? } else { inherit(passed)? };
+    server.stop_on_signals().context("cannot catch signals")?;
+    // Whoever reads this may well send the first signal.
+    say(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));
+    Ok(server)
+}
+
+/// Which port a passed socket is for, by its name, else by its place.
+fn is_consumer(name: &str, index: usize) -> Option<bool> {
+    match (name.contains("consumer"), name.contains("producer")) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ if index < 2 => Some(index == 1),
+        _ => None,
+    }
+}
+
+/// Serves on sockets that a service manager opened.
+fn inherit(passed: Vec<systemd::Inherited>) -> Result<(Server, String), Failure> {
+    let (mut producers, mut consumers) = (Vec::new(), Vec::new());
+    for (index, socket) in passed.into_iter().enumerate() {
+        let name = socket.name;
+        let listener =
+            Listener::inherit(socket.fd).context(format_args!("passed socket {index} ({name})"))?;
+        match is_consumer(&name, index) {
+            Some(true) => consumers.push(listener),
+            Some(false) => producers.push(listener),
+            None => {
+                return Err(Failure::new(format_args!(
+                    "passed socket {index} ({name}): its name says neither producer nor consumer"
+                )));
+            }
+        }
+    }
+    let names = |listeners: &[Listener]| {
+        listeners.iter().map(|l| l.address().to_string()).collect::<Vec<_>>().join(",")
+    };
+    if producers.is_empty() || consumers.is_empty() {
+        return Err(Failure::new(
+            "passed sockets: one of each, producers' and consumers', is needed",
+        ));
+    }
+    let listening = format!("passed {} {}", names(&producers), names(&consumers));
+    let service = service_config(VERSION).context("cannot start the service")?;
+    let log = console::service_log(LogLevel::Info);
+    let server = Server::with_listeners(producers, consumers, service, log);
+    Ok((server.context("cannot start the service")?, listening))
+}
+
+fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, String), Failure> {
+    let sockets = defaults();
+    if let Some(warning) = &sockets.warning {
+        say(warning);
+    }
+    let producer_sockets =
+        Address::parse_list(&sockets.producer).context("PERFETTO_PRODUCER_SOCK_NAME")?;
+    let consumer = Address::parse(&sockets.consumer).context("PERFETTO_CONSUMER_SOCK_NAME")?;
+    if producer_sockets.contains(&consumer) {
+        let text = format!("{consumer} is the socket of both producers and consumers");
+        return Err(Failure::new(text));
+    }
+    if !consumer.is_unix() {
+        say(format_args!(
+            "whoever can connect to {consumer} counts as root: others' traces are theirs"
+        ));
+    }
+    let options = ServerOptions {
+        producer_sockets,
+        consumer_sockets: vec![consumer],
+        service: service_config(VERSION).context("cannot start the service")?,
+        log: console::service_log(LogLevel::Info),
+    };
+    let server = Server::bind(options).map_err(|error| match error {
+        BindError::Listen(error) => Failure::new(error),
+        error => Failure::new(format_args!("cannot start the service: {error}")),
+    })?;
+    if let Some((producers, consumers)) = permissions {
+        server.set_permissions(producers, consumers).context("--set-socket-permissions")?;
+    }
+    let (producer, consumer) = (sockets.producer.display(), sockets.consumer.display());
+    Ok((server, format!("listening on {producer} {consumer}")))
+}
+
+/// `PGROUP:PMODE:CGROUP:CMODE`; a group is a name or a number, a mode four octal digits.
+fn permissions(text: &str) -> Result<(Permissions, Permissions), Failure> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let [producer_group, producer_mode, consumer_group, consumer_mode] = parts[..] else {
+        return Err(Failure::new(format_args!(
+            "--set-socket-permissions {text:?}: expected PGROUP:PMODE:CGROUP:CMODE"
+        )));
+    };
+    Ok((
+        (group(producer_group)?, mode(producer_mode)?),
+        (group(consumer_group)?, mode(consumer_mode)?),
+    ))
+}
+
+fn mode(text: &str) -> Result<u32, Failure> {
+    let octal = text.len() == 4 && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    octal.then(|| u32::from_str_radix(text, 8).ok()).flatten().ok_or_else(|| {
+        Failure::new(format_args!(
+            "--set-socket-permissions: mode {text:?} is not four octal digits"
+        ))
+    })
+}
+
+fn group(name: &str) -> Result<u32, Failure> {
+    if let Ok(id) = name.parse() {
+        return Ok(id);
+    }
+    // NAME:PASSWORD:ID:MEMBERS; directories of other kinds (LDAP) are asked by number.
+    let groups = std::fs::read_to_string("/etc/group").context("cannot read /etc/group")?;
+    groups
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>())
+        .find(|fields| fields.first() == Some(&name) && !name.is_empty())
+        .and_then(|fields| fields.get(2)?.parse().ok())
+        .ok_or_else(|| {
+            Failure::new(format_args!("--set-socket-permissions: there is no group {name:?}"))
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+use super::*;
+
+#[test]
+fn passed_sockets() {
+    for (name, index, expected) in [
+        ("traced-consumer.socket", 0, Some(true)),
+        ("traced-producer.socket", 1, Some(false)),
+        ("unknown", 0, Some(false)),
+        ("", 1, Some(true)),
+        ("", 2, None),
+        ("producer-and-consumer", 5, None),
+        ("producer2", 7, Some(false)),
+    ] {
+        assert_eq!(is_consumer(name, index), expected, "{name} {index}");
+    }
+}
+
+#[test]
+fn socket_permissions() {
+    assert_eq!(permissions("0:0660:5:0600"), Ok(((0, 0o660), (5, 0o600))));
+    assert_eq!(permissions("root:0777:root:0000"), Ok(((0, 0o777), (0, 0))));
+    for (text, message) in [
+        ("", "expected PGROUP:PMODE:CGROUP:CMODE"),
+        ("a:b:c", "expected PGROUP:PMODE:CGROUP:CMODE"),
+        ("0:0660:0:0660:0", "expected PGROUP:PMODE:CGROUP:CMODE"),
+        ("0:660:0:0660", "mode \"660\" is not four octal digits"),
+        ("0:0668:0:0660", "mode \"0668\" is not four octal digits"),
+        (":0660:0:0660", "there is no group \"\""),
+        ("no such group:0660:0:0660", "there is no group \"no such group\""),
+    ] {
+        let failure = permissions(text).unwrap_err();
+        assert!(failure.text.ends_with(message), "{failure}");
+    }
+}

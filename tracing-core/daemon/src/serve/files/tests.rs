@@ -1,0 +1,70 @@
+use std::fs::File;
+use std::io::Seek;
+
+use super::*;
+
+/// What `append_packets` leaves of a trace when the file takes only so many bytes of it.
+fn cut_at(limit: usize) -> Vec<u8> {
+    let trace = [b"\x0a\x03abc".as_slice(), b"\x0a\x00", b"\x0a\x05defgh"].concat();
+    let path = std::env::temp_dir().join(format!("cut-{}-{limit}", std::process::id()));
+    let mut options = File::options();
+    let mut open = options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+    std::io::Write::write_all(&mut open, b"before").unwrap();
+    std::io::Write::write_all(&mut open, &trace[..limit]).unwrap();
+    assert_eq!(open.stream_position().unwrap(), 6 + limit as u64);
+    let error = abi::error::OsError::new("write", 28);
+    let file = OutputFile::from_fd(open.into());
+    take_back_cut(&file, &trace, &CutShort { written: limit, error });
+    let left = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    left[6..].to_vec()
+}
+
+#[test]
+fn a_packet_that_was_cut_is_taken_back() {
+    for (limit, left) in [(0, 0), (1, 0), (4, 0), (5, 5), (6, 5), (7, 7), (10, 7), (14, 14)] {
+        assert_eq!(cut_at(limit).len(), left, "{limit}");
+    }
+}
+
+#[test]
+fn what_no_room_is_left_for_is_an_error() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let error = append_packets(&OutputFile::from_fd(full.into()), b"\x0a\x00").unwrap_err();
+    assert!(error.text.contains("No space left"), "{error:?}");
+}
+
+/// A thread that writes to a pipe which nobody reads ends when nobody wants it any more.
+#[test]
+fn a_pipe_that_nobody_reads_is_given_up() {
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    let id = files.adopt(writer);
+    let data = Bytes::from(vec![0; 1 << 20]);
+    files.write(id, data.clone(), FileSync::No, false);
+    // As much as the pipe takes is there: the thread waits for room.
+    let mut taken = vec![0; 4096];
+    rustix::io::read(&reader, &mut taken).unwrap();
+    files.abandon(id);
+    // The end of the pipe: its last writer is gone.
+    while rustix::io::read(&reader, &mut taken).unwrap() > 0 {}
+    assert!(files.open.is_empty());
+}
+
+#[test]
+fn a_pipe_that_somebody_reads_gets_all() {
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    let id = files.adopt(writer);
+    let data: Vec<u8> = (0..1_000_003_u32).map(|i| (i % 251) as u8).collect();
+    files.write(id, data.clone().into(), FileSync::Wait, true);
+    let mut all = Vec::new();
+    std::io::Read::read_to_end(&mut File::from(reader), &mut all).unwrap();
+    assert!(all == data);
+}
+
+#[test]
+fn a_pipe_has_nothing_to_copy() {
+    let (_reader, writer) = rustix::pipe::pipe().unwrap();
+    assert!(OutputFile::from_fd(writer).share().is_err());
+}

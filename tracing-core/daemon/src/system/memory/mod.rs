@@ -1,0 +1,24 @@
+//! Memory of this process, as the system hands it out.
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
+
+use rustix::mm::Advice;
+
+/// Makes the system provide the pages that lie within `memory` now, in one call, instead of one by one when
+/// they are written for the first time. What is in them stays as it is. A system that cannot do it does it
+/// later.
+pub fn fault_in(memory: &mut [MaybeUninit<u8>]) {
+    let page = rustix::param::page_size();
+    let to_page = memory.as_ptr().addr().wrapping_neg() % page;
+    let Some(pages) = memory.get_mut(to_page..) else { return };
+    let len = pages.len() - pages.len() % page;
+    let start = pages.as_mut_ptr().cast();
+    // SAFETY:
+    // - the `len` bytes are whole pages within `memory`, which is borrowed for writing: alive, and ours alone;
+    // - the advice changes no byte, and takes nothing away.
+    let _ = unsafe { rustix::mm::madvise(start, len, Advice::LinuxPopulateWrite) };
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! How the kernel schedules the thread that asks.
+
+use abi::error::OsError;
+use os::failed;
+
+/// A way to be scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// As everybody, with this nice value: -20 to 19, lower runs more.
+    Nice(i32),
+    /// Before everybody who is not real-time, first come first served, with this priority: 1 to 99.
+    Fifo(u32),
+}
+
+/// The nice value of this thread.
+#[must_use]
+pub fn nice() -> i32 {
+    rustix::process::getpriority_process(None).unwrap_or(0)
+}
+
+/// Schedules this thread otherwise from now on.
+///
+/// # Errors
+/// Without the right to (`CAP_SYS_NICE`, or the limits `RLIMIT_NICE` and `RLIMIT_RTPRIO`). Real-time scheduling
+/// also when it is not built in (feature `realtime`).
+pub fn schedule(how: Scheduling) -> Result<(), OsError> {
+    match how {
+        Scheduling::Nice(value) => {
+            realtime::leave()?;
+            rustix::process::setpriority_process(None, value).map_err(failed("setpriority"))
+        }
+        Scheduling::Fifo(priority) => realtime::enter(priority),
+    }
+}
+
+#[cfg(feature = "realtime")]
+mod realtime {
+    use thread_priority::{
+        Error, NormalThreadSchedulePolicy as Normal, RealtimeThreadSchedulePolicy as Realtime,
+        ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy as Policy,
+        set_thread_priority_and_policy, thread_native_id, thread_schedule_policy,
+    };
+
+    use abi::error::OsError;
+
+    fn set(priority: u8, policy: Policy) -> Result<(), OsError> {
+        let invalid = rustix::io::Errno::INVAL.raw_os_error();
+        let failed = |errno| OsError::new("sched_setscheduler", errno);
+        let value = ThreadPriorityValue::try_from(priority).map_err(|_| failed(invalid))?;
+        let priority = ThreadPriority::Crossplatform(value);
+        set_thread_priority_and_policy(thread_native_id(), priority, policy).map_err(|error| {
+            match error {
+                Error::OS(errno) => failed(errno),
+                _ => failed(invalid),
+            }
+        })
+    }
+
+    pub(super) fn enter(priority: u32) -> Result<(), OsError> {
+        set(u8::try_from(priority).unwrap_or(u8::MAX), Policy::Realtime(Realtime::Fifo))
+    }
+
+    /// Before a nice value means anything.
+    pub(super) fn leave() -> Result<(), OsError> {
+        match thread_schedule_policy() {
+            // The value is that of nice 0; whoever calls sets the right one next.
+            Ok(Policy::Realtime(_)) => set(50, Policy::Normal(Normal::Other)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(not(feature = "realtime"))]
+mod realtime {
+    use abi::error::OsError;
+
+    pub(super) fn enter(_: u32) -> Result<(), OsError> {
+        Err(OsError::new("sched_setscheduler", rustix::io::Errno::NOSYS.raw_os_error()))
+    }
+
+    pub(super) fn leave() -> Result<(), OsError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

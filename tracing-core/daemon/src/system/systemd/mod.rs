@@ -1,0 +1,91 @@
+//! What a service manager hands over and wants to hear: bound sockets (`LISTEN_FDS`, sd_listen_fds(3)) and
+//! one datagram when we are ready (`NOTIFY_SOCKET`, sd_notify(3)).
+
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
+use abi::error::OsError;
+use os::{failed, failed_io};
+
+/// The first descriptor that is passed.
+const LISTEN_FDS_START: i32 = 3;
+/// More sockets than anybody passes.
+const LISTEN_FDS_MAX: i32 = 1024;
+
+/// A socket that was passed.
+#[derive(Debug)]
+pub struct Inherited {
+    /// The socket.
+    pub fd: OwnedFd,
+    /// What its unit calls it (`FileDescriptorName=`, from `LISTEN_FDNAMES`); empty if it says nothing.
+    pub name: String,
+}
+
+/// The sockets that were passed to this process, in their order; none if the variables mean another one.
+///
+/// They are duplicates, which close on exec; the originals stay open, as a number in a variable is no proof
+/// of ownership.
+///
+/// # Errors
+/// When `LISTEN_FDS` is no number, or a descriptor is not there. Linux before 5.6 cannot do it.
+pub fn listen_fds() -> Result<Vec<Inherited>, OsError> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    listen_fds_from(&variable("LISTEN_PID"), &variable("LISTEN_FDS"), &variable("LISTEN_FDNAMES"))
+}
+
+pub(super) fn listen_fds_from(
+    pid: &str,
+    count: &str,
+    names: &str,
+) -> Result<Vec<Inherited>, OsError> {
+    if pid.parse() != Ok(getpid().as_raw_pid()) {
+        return Ok(Vec::new());
+    }
+    let bad = || failed("LISTEN_FDS")(rustix::io::Errno::INVAL);
+    let count: i32 = count.parse().map_err(|_| bad())?;
+    if !(0..=LISTEN_FDS_MAX).contains(&count) {
+        return Err(bad());
+    }
+    // Ourselves as a process: the one way to take a descriptor by number that can do no harm.
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
+    let mut names = names.split(':');
+    let mut inherited = Vec::new();
+    for number in LISTEN_FDS_START..LISTEN_FDS_START.saturating_add(count) {
+        let fd = pidfd_getfd(&own, number, PidfdGetfdFlags::empty())
+            .map_err(|errno| failed("pidfd_getfd")(errno).on(format!("descriptor {number}")))?;
+        inherited.push(Inherited { fd, name: names.next().unwrap_or_default().to_owned() });
+    }
+    Ok(inherited)
+}
+
+/// Tells the service manager that started us, if one did and wants to hear. `state` is lines such as
+/// `READY=1`.
+///
+/// # Errors
+/// When `NOTIFY_SOCKET` is there but nobody takes what we send.
+pub fn notify(state: &str) -> Result<(), OsError> {
+    match std::env::var_os("NOTIFY_SOCKET") {
+        Some(socket) if !socket.is_empty() => notify_to(&socket, state),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn notify_to(socket: &std::ffi::OsStr, state: &str) -> Result<(), OsError> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let on = |error: std::io::Error| failed_io("sendto")(error).on(socket.display());
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(socket),
+    };
+    let sender = UnixDatagram::unbound().map_err(failed_io("socket"))?;
+    // A manager that does not read must not keep us.
+    sender.set_nonblocking(true).map_err(failed_io("fcntl"))?;
+    sender.send_to_addr(state.as_bytes(), &address.map_err(on)?).map_err(on)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Which of our crates may depend on which, and under what licences the rest comes.
+
+use super::Findings;
+use crate::ctx::Ctx;
+use serde_json::Value;
+
+/// What each of our crates may need of our others to be built for a user.
+const EDGES: &[(&str, &[&str])] = &[
+    ("protozero", &["protozero-derive"]),
+    ("protozero-derive", &[]),
+    ("protozero-codegen", &[]),
+    ("protos", &["protozero", "protozero-derive"]),
+    ("tracing-core-abi", &["protozero", "protos"]),
+    ("tracing-core-os", &["tracing-core-abi"]),
+    ("tracing-core-client", &["protozero", "protos", "tracing-core-abi", "tracing-core-os"]),
+    ("tracing-core-service", &["protozero", "protos", "tracing-core-abi"]),
+    (
+        "tracing-core-daemon",
+        &[
+            "protozero",
+            "protos",
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+        ],
+    ),
+    (
+        "tracing-core",
+        &[
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+            "tracing-core-daemon",
+        ],
+    ),
+    (
+        "tracing-core-testing",
+        &[
+            "protozero",
+            "protos",
+            "tracing-core-abi",
+            "tracing-core-os",
+            "tracing-core-client",
+            "tracing-core-service",
+            "tracing-core-daemon",
+        ],
+    ),
+    ("tracing-probes", &["protozero", "protos", "tracing-core"]),
+    ("tracebox", &["protozero", "protos", "tracing-core", "tracing-probes"]),
+    ("xtask", &["protozero-codegen"]),
+];
+
+/// Licences under which a dependency can be shipped with either of ours.
+const LICENCES: &[&str] = &[
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "Zlib",
+    "0BSD",
+    "CC0-1.0",
+    "Unlicense",
+    "Unicode-3.0",
+];
+
+pub fn check(ctx: &Ctx, findings: &mut Findings) -> Result<(), String> {
+    let mut command = ctx.cargo();
+    command.args(["metadata", "--format-version", "1", "--locked"]);
+    let text = ctx.output(&mut command)?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|e| format!("metadata: {e}"))?;
+    let packages = metadata["packages"].as_array().ok_or("metadata without packages")?;
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        if package["source"].is_null() {
+            check_edges(name, package, findings);
+        } else {
+            let version = package["version"].as_str().unwrap_or_default();
+            let licence = package["license"].as_str().unwrap_or("none");
+            if !is_accepted(licence) {
+                let what = format!("{name} {version} has licence `{licence}`");
+                findings.add("Cargo.lock", 1, what);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_edges(name: &str, package: &Value, findings: &mut Findings) {
+    let manifest = format!("{name}/Cargo.toml");
+    let Some((_, allowed)) = EDGES.iter().find(|e| e.0 == name) else {
+        findings.add(&manifest, 1, "crate is in no layer; see xtask/src/tidy/edges.rs");
+        return;
+    };
+    for dependency in package["dependencies"].as_array().into_iter().flatten() {
+        let other = dependency["name"].as_str().unwrap_or_default();
+        let is_ours = dependency["source"].is_null();
+        // Tests may use what they like of ours; tools and programs are still nobody's library.
+        let is_test = dependency["kind"].as_str() == Some("dev");
+        let is_tool = matches!(other, "xtask" | "tracebox");
+        if is_ours && (is_tool || !is_test) && !allowed.contains(&other) {
+            findings.add(&manifest, 1, format!("{name} must not depend on {other}"));
+        }
+    }
+}
+
+/// An SPDX expression: some alternative of `OR` whose every part of `AND` we accept.
+fn is_accepted(expression: &str) -> bool {
+    let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    // With parentheses an `AND` may bind an `OR`; then every part has to hold an accepted one.
+    if expression.contains('(') {
+        return flat.split(" AND ").all(|part| part.split(" OR ").any(is_known));
+    }
+    flat.split(" OR ").any(|part| part.split(" AND ").all(is_known))
+}
+
+fn is_known(licence: &str) -> bool {
+    LICENCES.contains(&licence.trim())
+}
+
+#[cfg(test)]
+mod tests;
