@@ -4,7 +4,7 @@
 //!            decode, merge                         encode_*
 //!  &[u8] ──▶ Reader ──Field──▶ merge_field ──▶ struct ──▶ bytes, back to front ──▶ any output
 //!                                 │                ▲
-//!                                 └─ UnknownFields ┘  verbatim, behind the known ones
+//!                                 └─ UnknownFields ┘  unchanged, after the known fields
 //! ```
 //!
 //! `#[derive(protozero::Message)]` implements the two functions that are specific to a struct;

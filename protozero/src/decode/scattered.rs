@@ -34,7 +34,7 @@ pub struct ScatteredField<'s, 'a> {
 pub enum ScatteredValue<'s, 'a> {
     /// A number, or bytes that lie in one slice.
     Whole(Value<'a>),
-    /// A message, string, bytes or packed run that lies in several slices.
+    /// A message, string, bytes or packed field that lies in several slices.
     Len(Pieces<'s, 'a>),
     /// The body of a group that lies in several slices.
     Group(Pieces<'s, 'a>),
