@@ -11,7 +11,7 @@
 //! | bytes that somebody else may have written | [`hostile`]: each function checks everything and says what is wrong |
 //! | such bytes in pieces, one byte at a time | [`hostile::SplitVarint`] |
 //! | bytes that usually have the form our own writers produce | [`trusted`] first, [`hostile`] if it says `None` |
-//! | a value to append to a vector | [`write::append_varint`], [`write::append_tag`], [`write::append_head`] |
+//! | a value to append to a vector | `write::append_varint`, `append_tag`, `append_head` |
 //! | a value to store into a slice | [`write::varint`]; [`write::fill`] if the width is given |
 //! | a few fields in front of something longer | [`write::Prefix`], an array with a length |
 //! | a value, and only its width is wanted | [`varint::len`] |
