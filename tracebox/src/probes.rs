@@ -18,7 +18,7 @@ use crate::traced::START_WAIT;
 use crate::version::VERSION;
 
 /// How long a service of this process may take to hear of its data sources.
-const REGISTER_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(10);
 
 /// The built-in data sources, registered with a service of this process. They go with this value.
 pub struct Sources(#[expect(dead_code, reason = "held for its life")] Producer);

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use tracing_core::abi::ipc::port::ProducerPort;
+use tracing_core::client::connection::Connection;
 use tracing_core::client::consumer::Consumer;
 use tracing_core::daemon::in_process::InProcessService;
 use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
@@ -139,6 +141,15 @@ impl ServiceHost {
         match self {
             Self::Running => connect(),
             Self::Own { service, .. } => Ok(service.consumer()),
+        }
+    }
+
+    /// A producer's connection to the service of this process.
+    #[must_use]
+    pub fn producer(&self) -> Option<Box<dyn Connection<ProducerPort>>> {
+        match self {
+            Self::Running => None,
+            Self::Own { service, .. } => Some(service.producer()),
         }
     }
 

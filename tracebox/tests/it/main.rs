@@ -8,6 +8,7 @@ mod documents;
 mod examples;
 mod failures;
 mod outputs;
+mod processes;
 mod record;
 mod scenario;
 mod scripts;

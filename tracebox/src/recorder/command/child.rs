@@ -4,11 +4,16 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, stderr};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use rustix::termios::tcgetpgrp;
+use tracing_core::os::clock;
 
+use super::connector::Connector;
+use super::process_tree::Image;
+use super::tracker::{Message, StartedCommand, TrackerSender};
 use crate::console;
 use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
 use crate::interrupt::{Interrupt, InterruptQueue, InterruptSender, SignalCounter};
@@ -36,6 +41,8 @@ pub(super) struct Child {
     /// Where producers in the command find the service.
     pub(super) sockets: Option<Sockets>,
     state: CommandState,
+    /// Follows the processes of the command.
+    pub(super) tracker: Option<TrackerSender>,
     /// The trace is written to stdout, so the command's stdout must go elsewhere.
     stdout_is_trace: bool,
     /// Why it never ran.
@@ -61,6 +68,7 @@ impl Child {
             stdout_is_trace,
             interrupts,
             sockets: None,
+            tracker: None,
             state: CommandState::Waiting,
             failure: None,
             signals: SignalCounter::default(),
@@ -80,12 +88,15 @@ impl Child {
             let stderr = stderr().as_fd().try_clone_to_owned();
             command.stdout(Stdio::from(stderr.context("cannot give the command our stderr")?));
         }
+        let connector = Connector::subscribe();
+        let start_ns = clock::boot_ns();
         let mut child = command.spawn().map_err(|error| {
             let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
             Failure::new(format_args!("cannot run {program:?}: {error}")).with_code(code)
         })?;
         self.state = Pid::from_raw(child.id().cast_signed())
             .map_or(CommandState::Never, CommandState::Running);
+        self.tell_tracker(child.id().cast_signed(), start_ns, connector);
         let interrupts = self.interrupts.clone();
         let wait = move || {
             // It fails only if something else has waited for the child.
@@ -98,6 +109,33 @@ impl Child {
             .spawn(wait)
             .context("cannot start a thread")?;
         Ok(())
+    }
+
+    /// Tells the tracker of the command. Nothing has waited for the command yet, so its number is its own.
+    fn tell_tracker(&self, pid: i32, start_ns: u64, connector: Option<Connector>) {
+        let Some(tracker) = &self.tracker else { return };
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let cmdline: Vec<String> = self.command.iter().map(text).collect();
+        let mut image = Image::read(pid).unwrap_or_default();
+        // In the middle of `exec` the kernel has still our name, and no arguments; so has it of a command
+        // that has ended already.
+        image.name = comm_of(cmdline.first().map_or("", String::as_str)).to_owned();
+        if image.cmdline.is_empty() {
+            image.cmdline.clone_from(&cmdline);
+        }
+        let started = StartedCommand { pid, cmdline, image, start_ns, connector };
+        tracker.send(Message::CommandStarted(started));
+    }
+
+    /// Remembers the end of the command, and waits until the tracker has written it.
+    fn ended(&mut self, status: ExitStatus) {
+        self.state = CommandState::Over(status);
+        if let Some(tracker) = &self.tracker {
+            let (done, wait) = channel();
+            tracker.send(Message::CommandEnded { status, done });
+            // Nothing is sent: it ends when the other end is dropped.
+            let _ = wait.recv();
+        }
     }
 
     /// Passes a signal on. A terminal sends its Ctrl-C to the command by itself: it is in the same group.
@@ -126,6 +164,12 @@ impl Child {
             _ => None,
         }
     }
+}
+
+/// What the kernel calls a process that runs `program`: its file name, 15 bytes at most.
+fn comm_of(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.get(..15).unwrap_or(name)
 }
 
 impl Control for Child {
@@ -161,7 +205,7 @@ impl Control for Child {
     fn interrupted(&mut self, interrupt: Interrupt) -> Action {
         match interrupt {
             Interrupt::CommandExited(status) => {
-                self.state = CommandState::Over(status);
+                self.ended(status);
                 Action::Stop
             }
             Interrupt::Signal(signal) => {

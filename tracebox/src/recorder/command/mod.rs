@@ -7,7 +7,14 @@
 //! ```
 
 mod child;
+mod connector;
+mod packets;
+mod polling;
+mod proc_files;
+mod process_tree;
 mod socket_directory;
+mod source;
+mod tracker;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
@@ -17,6 +24,7 @@ use clap::{CommandFactory, Parser};
 
 use self::child::Child;
 use self::socket_directory::SocketDirectory;
+use self::tracker::Tracker;
 use super::host::ServiceHost;
 use super::request::{Program, RecordRequest};
 use super::run::{Recorder, report};
@@ -62,11 +70,12 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let failed = |failure: Failure| failure.with_code(FAILED);
     let Some(args) = cli::parse::<Args>(name, words).map_err(failed)? else { return Ok(0) };
     let request = RecordRequest::from_args(&args.what, Program::Tracebox).map_err(failed)?;
-    let config = request.load_config(Purpose::Command).map_err(failed)?;
+    let mut config = request.load_config(Purpose::Command).map_err(failed)?;
     if !config.activate_triggers.is_empty() {
         let text = "activate_triggers fires triggers and records nothing: see `perfetto --help`";
         return Err(failed(Failure::new(text)));
     }
+    source::add_to(&mut config);
     let interrupts = InterruptQueue::catch_signals().map_err(failed)?;
     let recorder = Recorder { request: &request, config: &config, interrupts: &interrupts };
     let mut output = recorder.open_output().map_err(failed)?;
@@ -100,7 +109,18 @@ fn record(
     let sockets = directory.sockets()?;
     child.sockets = Some(sockets.clone());
     let host = ServiceHost::start(sockets)?;
-    recorder.run(&host, output, child)
+    let tracker = Tracker::start()?;
+    let _producer = match (host.producer(), tracker.sender()) {
+        (Some(connection), Some(sender)) => {
+            child.tracker = Some(sender.clone());
+            Some(source::register(connection, sender)?)
+        }
+        _ => None,
+    };
+    let recorded = recorder.run(&host, output, child);
+    // The last senders go, so that the tracker ends.
+    child.tracker = None;
+    recorded
 }
 
 /// The shell's code for how a process ended.

@@ -1,0 +1,112 @@
+//! Finds the processes of a command by looking into `/proc` again and again.
+//!
+//! A process that lives for less than the pause between two looks may be missed, and so may a child whose
+//! parent ended within that time: the kernel gives it to another parent.
+
+use std::time::{Duration, Instant};
+
+use super::proc_files::{ChildLists, Stat};
+use super::process_tree::{Image, ProcessTree};
+
+/// Shortest pause between two looks.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// A look that takes long is followed by a pause this many times as long, so that a command with many
+/// processes keeps its processor.
+const PAUSE_PER_LOOK: u32 = 9;
+
+/// The state of polling.
+#[derive(Debug)]
+pub(super) struct Polling {
+    lists: ChildLists,
+    pause: Duration,
+}
+
+impl Polling {
+    pub(super) fn new() -> Self {
+        Self { lists: ChildLists::detect(), pause: PAUSE_MIN }
+    }
+
+    /// How long to wait before the next look.
+    pub(super) fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// Tells `tree` what has changed. `root` is the command; its end is told by whoever waits for it.
+    pub(super) fn look(&mut self, tree: &mut ProcessTree, root: i32, now_ns: u64) {
+        let begun = Instant::now();
+        let known: Vec<i32> = tree.processes().map(|process| process.pid).collect();
+        // First what is new: a child of a process that has just ended may still be in its list.
+        let mut parents = known.clone();
+        while !parents.is_empty() {
+            let children = self.lists.children(&parents);
+            let new = children.into_iter().filter(|(_, child)| !tree.contains(*child));
+            parents = new
+                .collect::<Vec<_>>()
+                .into_iter()
+                .filter_map(|(parent, child)| {
+                    tree.began(child, parent, now_ns, Image::read(child)?);
+                    Some(child)
+                })
+                .collect();
+        }
+        for pid in known {
+            if Stat::read(pid).is_none_or(|stat| stat.has_ended) {
+                if pid != root {
+                    tree.ended(pid, now_ns, None);
+                }
+            } else if let Some(image) = Image::read(pid) {
+                tree.executed(pid, now_ns, image);
+            }
+        }
+        self.pause = PAUSE_MIN.max(begun.elapsed() * PAUSE_PER_LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::recorder::command::process_tree::Event;
+
+    /// A shell with a child that lives until its stdin ends.
+    #[test]
+    fn a_child_comes_and_goes() {
+        let mut shell = Command::new("sh");
+        let mut shell = shell.args(["-c", "cat; read line"]).stdin(Stdio::piped()).spawn().unwrap();
+        let root = shell.id().cast_signed();
+        let (mut tree, mut polling) = (ProcessTree::new(1), Polling::new());
+        tree.began(root, 1, 5, Image { name: "sh".into(), ..Image::default() });
+        let mut next = |wanted: &dyn Fn(&Event) -> bool| {
+            loop {
+                polling.look(&mut tree, root, 10);
+                while let Some(event) = tree.poll_event() {
+                    if wanted(&event) {
+                        return event;
+                    }
+                }
+            }
+        };
+        let runs_cat = |event: &Event| match event {
+            Event::Began { process } | Event::Executed { process, .. } => {
+                process.image.cmdline == ["cat"]
+            }
+            Event::Ended { .. } => false,
+        };
+        let (Event::Began { process: cat } | Event::Executed { process: cat, .. }) =
+            next(&runs_cat)
+        else {
+            unreachable!()
+        };
+        assert_eq!(cat.parent, root);
+        writeln!(shell.stdin.as_mut().unwrap()).unwrap();
+        drop(shell.stdin.take());
+        next(&|event| matches!(event, Event::Ended { process, .. } if process.pid == cat.pid));
+        shell.wait().unwrap();
+        // The command itself is waited for.
+        polling.look(&mut tree, root, 20);
+        assert!(tree.contains(root));
+    }
+}

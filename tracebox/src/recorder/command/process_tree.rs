@@ -1,0 +1,167 @@
+//! The processes of a command: which there are, and what each of them runs.
+//!
+//! ```text
+//!   began ──▶ executed* ──▶ ended
+//! ```
+//!
+//! It is told what happens, from whatever source, and queues an [`Event`] for each change.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::process::ExitStatus;
+
+/// What a process runs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Image {
+    /// Its name for the kernel, `comm`.
+    pub name: String,
+    /// Its arguments, the program first. Empty if the process ended before they could be read.
+    pub cmdline: Vec<String>,
+    /// Its user.
+    pub uid: u32,
+}
+
+/// A process of the command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Process {
+    pub pid: i32,
+    pub parent: i32,
+    /// Uuid of its track in the trace.
+    pub track: u64,
+    /// When it began, boot clock.
+    pub start_ns: u64,
+    pub image: Image,
+}
+
+/// A change, with its time on the boot clock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    Began {
+        process: Process,
+    },
+    /// It runs another program now.
+    Executed {
+        process: Process,
+        at_ns: u64,
+    },
+    /// With its status, if that is known.
+    Ended {
+        process: Process,
+        at_ns: u64,
+        status: Option<ExitStatus>,
+    },
+}
+
+/// Events that wait while nothing takes them; more are dropped.
+const EVENTS_MAX: usize = 1 << 16;
+
+/// The processes of a command that run.
+#[derive(Debug)]
+pub(super) struct ProcessTree {
+    processes: BTreeMap<i32, Process>,
+    next_track: u64,
+    events: VecDeque<Event>,
+}
+
+impl ProcessTree {
+    /// An empty tree. Tracks are numbered from `first_track` on.
+    pub(super) fn new(first_track: u64) -> Self {
+        Self { processes: BTreeMap::new(), next_track: first_track, events: VecDeque::new() }
+    }
+
+    pub(super) fn contains(&self, pid: i32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    pub(super) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.processes.values()
+    }
+
+    /// Process `pid` began.
+    pub(super) fn began(&mut self, pid: i32, parent: i32, start_ns: u64, image: Image) {
+        // Its number was free, so a process with this number has ended unnoticed.
+        self.ended(pid, start_ns, None);
+        let track = self.next_track;
+        self.next_track = track.wrapping_add(1);
+        let process = Process { pid, parent, track, start_ns, image };
+        self.processes.insert(pid, process.clone());
+        self.push(Event::Began { process });
+    }
+
+    /// Process `pid` runs `image`.
+    pub(super) fn executed(&mut self, pid: i32, at_ns: u64, image: Image) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        // Of a process that ended meanwhile only the name is known.
+        let is_same = image.cmdline.is_empty() && image.name == process.image.name;
+        if is_same || image == process.image {
+            return;
+        }
+        process.image = image;
+        let process = process.clone();
+        self.push(Event::Executed { process, at_ns });
+    }
+
+    /// Process `pid` ended.
+    pub(super) fn ended(&mut self, pid: i32, at_ns: u64, status: Option<ExitStatus>) {
+        if let Some(process) = self.processes.remove(&pid) {
+            self.push(Event::Ended { process, at_ns, status });
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push_back(event);
+        }
+    }
+
+    /// The next change.
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(name: &str) -> Image {
+        Image { name: name.into(), cmdline: vec![name.into()], uid: 0 }
+    }
+
+    /// One letter per event, with the process and its program.
+    fn events(tree: &mut ProcessTree) -> Vec<(char, i32, String)> {
+        let events = std::iter::from_fn(|| tree.poll_event());
+        let short = |event| match event {
+            Event::Began { process } => ('b', process.pid, process.image.name),
+            Event::Executed { process, .. } => ('x', process.pid, process.image.name),
+            Event::Ended { process, .. } => ('e', process.pid, process.image.name),
+        };
+        events.map(short).collect()
+    }
+
+    #[test]
+    fn life_of_a_process() {
+        let mut tree = ProcessTree::new(7);
+        tree.began(10, 1, 100, image("sh"));
+        tree.began(11, 10, 110, image("sh"));
+        tree.executed(11, 120, image("ls"));
+        tree.executed(11, 130, image("ls"));
+        tree.executed(11, 140, Image { name: "ls".into(), ..Image::default() });
+        tree.executed(99, 140, image("stranger"));
+        tree.ended(11, 150, None);
+        tree.ended(11, 160, None);
+        let expected = [('b', 10, "sh"), ('b', 11, "sh"), ('x', 11, "ls"), ('e', 11, "ls")];
+        assert_eq!(events(&mut tree), expected.map(|(c, pid, name)| (c, pid, name.to_owned())));
+        let left: Vec<_> = tree.processes().map(|process| (process.pid, process.track)).collect();
+        assert_eq!(left, [(10, 7)]);
+    }
+
+    #[test]
+    fn a_number_that_comes_again() {
+        let mut tree = ProcessTree::new(7);
+        tree.began(10, 1, 100, image("a"));
+        tree.began(10, 1, 200, image("b"));
+        let expected = [('b', 10, "a"), ('e', 10, "a"), ('b', 10, "b")];
+        assert_eq!(events(&mut tree), expected.map(|(c, pid, name)| (c, pid, name.to_owned())));
+        assert_eq!(tree.processes().next().unwrap().track, 8, "a track of its own");
+    }
+}
