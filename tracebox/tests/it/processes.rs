@@ -109,7 +109,8 @@ fn the_whole_process_tree() {
     world.write(
         "c",
         "buffers { size_kb: 256 } data_sources { config { name: 'tracebox.command' } }
-         write_into_file: true file_write_period_ms: 100 flush_period_ms: 100",
+         write_into_file: true file_write_period_ms: 100
+         write_flush_mode: WRITE_FLUSH_ENABLED",
     );
     let mut command = world.command("tracebox record -o trace -c c --txt -- sh -c");
     // Without a command behind it a shell would become the grandchild.
