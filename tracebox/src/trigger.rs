@@ -71,12 +71,13 @@ pub fn activate(names: Vec<String>, wait_for_service: bool) -> Result<(), Failur
     if names.iter().any(String::is_empty) {
         return Err(Failure::new("a trigger needs a name: \"\" is empty"));
     }
-    let options = ProducerOptions { reconnect: false, ..ProducerOptions::new(PRODUCER_NAME) };
+    let mut options = ProducerOptions::new(PRODUCER_NAME);
+    options.reconnect = false;
     let producer = match Producer::connect(options.clone()) {
         Err(error @ ProducerError::Connect { .. }) if wait_for_service => {
             console::say(&format!("{error}: waiting for it"));
-            let producer = Producer::connect(ProducerOptions { reconnect: true, ..options });
-            let producer = producer.map_err(Failure::new)?;
+            options.reconnect = true;
+            let producer = Producer::connect(options).map_err(Failure::new)?;
             // The producer tries again at growing intervals; it ends only with a service.
             while !producer.sync(SERVICE_WAIT) {}
             producer

@@ -27,7 +27,7 @@ use tracing_core::client::write::BufferExhaustedPolicy;
 use tracing_core::daemon::embed::{EmbeddedService, PortKind};
 use tracing_core::daemon::serve::{HeapRegions, service_config};
 use tracing_core::os::socket::Received;
-use tracing_core::service::{Peer, ServiceConfig};
+use tracing_core::service::Peer;
 
 const SOURCE: &str = "com.example.custom";
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -148,10 +148,8 @@ impl Drop for PipeTransport {
 
 /// The service's thread: carries bytes until everybody has gone.
 fn serve(wire: &Wire) -> Result<(), OsError> {
-    let config = ServiceConfig {
-        regions: Arc::new(HeapRegions),
-        ..service_config("custom transport example")?
-    };
+    let mut config = service_config("custom transport example")?;
+    config.regions = Arc::new(HeapRegions);
     let service = EmbeddedService::new(config, Box::new(|_, line| eprintln!("{line}")))?;
     let mut clients: BTreeMap<usize, ClientId> = BTreeMap::new();
     let mut ended = false;

@@ -14,7 +14,6 @@ use tracing_core::client::producer::{PolledProducer, ProducerOptions};
 use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
 use tracing_core::daemon::embed::EmbeddedService;
 use tracing_core::daemon::serve::{HeapRegions, service_config};
-use tracing_core::service::ServiceConfig;
 
 const SOURCE: &str = "com.example.embedded";
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,11 +53,9 @@ impl DataSource for Steps {
 
 /// Records one session; how many packets came.
 pub fn main() -> Result<(), Box<dyn Error>> {
-    let config = ServiceConfig {
-        // Nobody outside will ever map the memory.
-        regions: std::sync::Arc::new(HeapRegions),
-        ..service_config("embedded example")?
-    };
+    let mut config = service_config("embedded example")?;
+    // Nobody outside will ever map the memory.
+    config.regions = std::sync::Arc::new(HeapRegions);
     let service = EmbeddedService::new(config, Box::new(|_, line| eprintln!("{line}")))?;
     let mut producer = PolledProducer::new(service.producer(), ProducerOptions::new("example"));
     let descriptor = DataSourceDescriptor { name: Some(SOURCE.into()), ..Default::default() };

@@ -207,11 +207,9 @@ fn write_big(writer: &mut TraceWriter, bytes: usize) {
 
 fn run(options: Options) -> Result<(), String> {
     let (stopped, recordings) = mpsc::channel();
-    let producer = Producer::connect(ProducerOptions {
-        address: options.socket.clone(),
-        ..ProducerOptions::new("rust-example")
-    })
-    .map_err(|error| error.to_string())?;
+    let mut presented = ProducerOptions::new("rust-example");
+    presented.address = options.socket.clone();
+    let producer = Producer::connect(presented).map_err(|error| error.to_string())?;
     let descriptor =
         DataSourceDescriptor { name: Some(options.name.clone()), ..Default::default() };
     let source = Events { options: options.clone(), workers: Vec::new(), stopped };

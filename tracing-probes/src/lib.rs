@@ -45,11 +45,10 @@ pub const PRODUCER_NAME: &str = "perfetto.traced_probes";
 /// some hundred kilobytes, hence the wish for more memory and larger pages than the default.
 #[must_use]
 pub fn options() -> ProducerOptions {
-    ProducerOptions {
-        shm_bytes_hint: 1024 * 1024,
-        page_bytes_hint: 32 * 1024,
-        ..ProducerOptions::new(PRODUCER_NAME)
-    }
+    let mut options = ProducerOptions::new(PRODUCER_NAME);
+    options.shm_bytes_hint = 1024 * 1024;
+    options.page_bytes_hint = 32 * 1024;
+    options
 }
 
 /// Registers all sources of this machine.

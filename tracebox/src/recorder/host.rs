@@ -9,7 +9,6 @@ use tracing_core::client::consumer::Consumer;
 use tracing_core::daemon::in_process::InProcessService;
 use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
 use tracing_core::os::socket::{Address, ListenError, defaults};
-use tracing_core::service::ServiceConfig;
 
 use crate::console;
 use crate::failure::{Context, Failure};
@@ -100,17 +99,12 @@ impl ServiceHost {
     /// When another service listens there, or the system has no descriptors or threads left.
     pub fn start(sockets: Sockets) -> Result<Self, Failure> {
         let listens = !sockets.producers.is_empty();
-        let service = ServiceConfig {
-            // Upstream scrapes producers inside of the process, and by default no others.
-            scrape_by_default: !listens,
-            ..service_config(VERSION).context("cannot start the service")?
-        };
-        let options = ServerOptions {
-            producer_sockets: sockets.producers,
-            consumer_sockets: sockets.consumers,
-            service,
-            log: console::own_service_log(),
-        };
+        let mut service = service_config(VERSION).context("cannot start the service")?;
+        // Upstream scrapes producers inside of the process, and by default no others.
+        service.scrape_by_default = !listens;
+        let mut options = ServerOptions::new(service, console::own_service_log());
+        options.producer_sockets = sockets.producers;
+        options.consumer_sockets = sockets.consumers;
         let server = Server::bind(options).map_err(|error| match error {
             BindError::Listen(error @ ListenError::InUse(_)) => {
                 Failure::new(format_args!("{error} (`tracebox perfetto` records with it)"))

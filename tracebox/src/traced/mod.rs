@@ -174,12 +174,12 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, Stri
             "whoever can connect to {consumer} counts as root: others' traces are theirs"
         ));
     }
-    let options = ServerOptions {
-        producer_sockets,
-        consumer_sockets: vec![consumer],
-        service: service_config(VERSION).context("cannot start the service")?,
-        log: console::service_log(LogLevel::Info),
-    };
+    let mut options = ServerOptions::new(
+        service_config(VERSION).context("cannot start the service")?,
+        console::service_log(LogLevel::Info),
+    );
+    options.producer_sockets = producer_sockets;
+    options.consumer_sockets = vec![consumer];
     let server = Server::bind(options).map_err(|error| match error {
         BindError::Listen(error) => Failure::new(error),
         error => Failure::new(format_args!("cannot start the service: {error}")),

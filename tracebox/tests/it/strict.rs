@@ -53,10 +53,8 @@ impl DataSource for Mute {
 }
 
 fn producer(world: &World, source: impl DataSource + 'static) -> Producer {
-    let options = ProducerOptions {
-        address: Some(Address::parse(world.path("producer")).unwrap()),
-        ..ProducerOptions::new("flood")
-    };
+    let mut options = ProducerOptions::new("flood");
+    options.address = Some(Address::parse(world.path("producer")).unwrap());
     let producer = Producer::connect(options).unwrap();
     let descriptor =
         DataSourceDescriptor { name: Some("flood".into()), ..DataSourceDescriptor::default() };

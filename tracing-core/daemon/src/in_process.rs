@@ -28,13 +28,9 @@ impl InProcessService {
     /// # Errors
     /// When the system has no thread or descriptor left.
     pub fn start(service: ServiceConfig, log: Log) -> Result<Self, BindError> {
-        let service = ServiceConfig { scrape_by_default: true, ..service };
-        let options = ServerOptions {
-            producer_sockets: Vec::new(),
-            consumer_sockets: Vec::new(),
-            service,
-            log,
-        };
+        let mut service = service;
+        service.scrape_by_default = true;
+        let options = ServerOptions::new(service, log);
         Self::run(Server::bind(options)?).map_err(BindError::Os)
     }
 

@@ -53,8 +53,9 @@ pub struct HostInfo {
     pub machine_name: String,
 }
 
-/// Everything the service knows about the world it runs in.
+/// Everything the service knows about the world it runs in: [`new`](Self::new), then set the fields that differ.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ServiceConfig {
     /// Who the service runs as: the trusted uid of the packets it writes itself.
     pub uid: u32,
@@ -75,6 +76,25 @@ pub struct ServiceConfig {
     pub extensions: Vec<super::ExtensionSet>,
     /// How it may compress traces: usually all that is built in.
     pub codecs: Codecs,
+}
+
+impl ServiceConfig {
+    /// A service of root, process 0, without a name, that makes shared memory by `regions`, compresses by all codecs
+    /// that are built in, and whose random numbers begin at zero.
+    #[must_use]
+    pub fn new(regions: Arc<dyn RegionFactory>) -> Self {
+        Self {
+            uid: 0,
+            pid: 0,
+            version: String::new(),
+            host: HostInfo::default(),
+            seed: 0,
+            regions,
+            scrape_by_default: false,
+            extensions: Vec::new(),
+            codecs: Codecs::BUILT,
+        }
+    }
 }
 
 impl std::fmt::Debug for ServiceConfig {

@@ -10,8 +10,8 @@ use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 use abi::time::Now;
 use service::{
-    Boost, ConsumerRequest, FileError, FileSync, HostInfo, Input, LogLevel, Output, Peer,
-    ProducerRequest, RegionFactory, Service, ServiceConfig,
+    Boost, ConsumerRequest, FileError, FileSync, Input, LogLevel, Output, Peer, ProducerRequest,
+    RegionFactory, Service, ServiceConfig,
 };
 
 /// Shared memory that is not shared with anybody.
@@ -115,28 +115,13 @@ impl Shell {
 
     /// The configuration of that service.
     #[must_use]
-    pub fn config() -> ServiceConfig {
-        ServiceConfig {
-            uid: 0,
-            pid: 1,
-            version: "test service".into(),
-            host: HostInfo {
-                sysname: "Linux".into(),
-                machine_name: "testhost".into(),
-                ..HostInfo::default()
-            },
-            seed: 7,
-            regions: Arc::new(HeapRegions),
-            scrape_by_default: false,
-            extensions: Vec::new(),
-            codecs: service::compress::Codecs::BUILT,
-        }
-    }
-
-    /// The same, but for what `change` does to its configuration.
-    #[must_use]
     pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
-        let mut config = Self::config();
+        let mut config = ServiceConfig::new(Arc::new(HeapRegions));
+        config.pid = 1;
+        config.version = "test service".into();
+        config.host.sysname = "Linux".into();
+        config.host.machine_name = "testhost".into();
+        config.seed = 7;
         change(&mut config);
         Self {
             service: Service::new(config),

@@ -59,11 +59,9 @@ impl DataSource for Source {
 impl Scribe {
     /// A producer called `producer` with these data sources, which the service knows by now.
     pub fn new(world: &World, producer: &str, sources: &[&str]) -> Self {
-        let options = ProducerOptions {
-            address: Some(Address::parse(world.path("producer")).unwrap()),
-            sdk_version: "scribe".into(),
-            ..ProducerOptions::new(producer)
-        };
+        let mut options = ProducerOptions::new(producer);
+        options.address = Some(Address::parse(world.path("producer")).unwrap());
+        options.sdk_version = "scribe".into();
         let scribe =
             Self { producer: Producer::connect(options).unwrap(), writers: Writers::default() };
         for source in sources {

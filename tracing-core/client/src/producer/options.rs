@@ -9,8 +9,9 @@ use abi::error::OsError;
 use abi::limits::{SMB_BYTES_DEFAULT, SMB_PAGE_BYTES_DEFAULT};
 use os::socket::{Address, AddressError};
 
-/// How a producer presents itself and connects.
+/// How a producer presents itself and connects: [`new`](Self::new), then set the fields that differ.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProducerOptions {
     /// Name shown to users and matched by producer filters of configs: free text, usually the
     /// process's name.

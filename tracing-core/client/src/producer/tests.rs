@@ -72,8 +72,6 @@ impl Connection<ProducerPort> for Leaving {
 fn a_fence_outlives_its_connection() {
     let (steps, _told) = mpsc::channel();
     let shared = Arc::new(Shared::new(ProducerOptions::new("test"), steps));
-    let leaving =
-        Leaving { replies: VecDeque::new(), calls: 0, waker: ConnectionWaker::from_fn(|| {}) };
     let mut connection = ProducerConnection::new(
         shared.clone(),
         Box::new(Leaving::new()),

@@ -27,7 +27,7 @@ const LOSS_MARK: u32 = 1 | 256;
 /// [`flush`](Self::flush), and when the writer is dropped. What a writer writes arrives in order.
 ///
 /// ```
-/// # fn example(writer: &mut tracing_core::producer::TraceWriter) {
+/// # fn example(writer: &mut tracing_core_client::write::TraceWriter) {
 /// let mut packet = writer.new_packet();
 /// packet.timestamp(123);
 /// packet.for_testing().str("hello");

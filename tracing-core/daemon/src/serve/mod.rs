@@ -46,7 +46,8 @@ use service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
 /// Where the lines of the log go.
 pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
 
-/// What a [`Server`] is made of.
+/// What a [`Server`] is made of: [`new`](Self::new), then set the fields that differ.
+#[non_exhaustive]
 pub struct ServerOptions {
     /// Where producers connect; each address is a socket of its own.
     pub producer_sockets: Vec<Address>,
@@ -56,6 +57,14 @@ pub struct ServerOptions {
     pub service: ServiceConfig,
     /// Takes the log.
     pub log: Log,
+}
+
+impl ServerOptions {
+    /// A server that listens nowhere yet.
+    #[must_use]
+    pub fn new(service: ServiceConfig, log: Log) -> Self {
+        Self { producer_sockets: Vec::new(), consumer_sockets: Vec::new(), service, log }
+    }
 }
 
 impl fmt::Debug for ServerOptions {
@@ -220,28 +229,24 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
         .ok()
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| machine.sysname.clone());
-    Ok(ServiceConfig {
-        uid: process::effective_uid(),
-        pid: process::pid(),
-        version: version.into(),
-        host: HostInfo {
-            sysname: machine.sysname,
-            version: machine.version,
-            release: machine.release,
-            machine: machine.machine,
-            hz: i64::try_from(machine.ticks_per_second).ok(),
-            page_bytes: Some(machine.page_bytes),
-            timezone_off_mins: Some(timezone::offset_mins(unix_s)),
-            cpu_count: Some(machine.cpu_count),
-            ram_bytes: Some(machine.ram_bytes),
-            machine_name,
-        },
-        seed: process::random_seed()?,
-        regions: Arc::new(MemfdRegions),
-        scrape_by_default: false,
-        extensions: Vec::new(),
-        codecs: service::compress::Codecs::BUILT,
-    })
+    let mut config = ServiceConfig::new(Arc::new(MemfdRegions));
+    config.uid = process::effective_uid();
+    config.pid = process::pid();
+    config.version = version.into();
+    config.host = HostInfo {
+        sysname: machine.sysname,
+        version: machine.version,
+        release: machine.release,
+        machine: machine.machine,
+        hz: i64::try_from(machine.ticks_per_second).ok(),
+        page_bytes: Some(machine.page_bytes),
+        timezone_off_mins: Some(timezone::offset_mins(unix_s)),
+        cpu_count: Some(machine.cpu_count),
+        ram_bytes: Some(machine.ram_bytes),
+        machine_name,
+    };
+    config.seed = process::random_seed()?;
+    Ok(config)
 }
 
 /// Makes shared memory that can be passed to another process.

@@ -84,12 +84,10 @@ impl Drop for Daemon {
 }
 
 fn options(directory: &Path) -> ServerOptions {
-    ServerOptions {
-        producer_sockets: vec![Address::Path(directory.join("producer"))],
-        consumer_sockets: vec![Address::Path(directory.join("consumer"))],
-        service: service_config("test").unwrap(),
-        log: Box::new(|_, _| {}),
-    }
+    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    options.producer_sockets = vec![Address::Path(directory.join("producer"))];
+    options.consumer_sockets = vec![Address::Path(directory.join("consumer"))];
+    options
 }
 
 fn one_buffer() -> TraceConfig {

@@ -84,7 +84,8 @@ impl DataSource for Big {
 #[test]
 fn a_clone_that_takes_several_turns() {
     let service = service();
-    let options = ProducerOptions { reconnect: false, ..ProducerOptions::new("big") };
+    let mut options = ProducerOptions::new("big");
+    options.reconnect = false;
     let producer = Producer::attach(service.producer(), options).unwrap();
     let name = Some("com.example.big".to_owned());
     let descriptor = DataSourceDescriptor { name: name.clone(), ..Default::default() };

@@ -22,9 +22,9 @@ use client::data_source::{Ack, DataSource, Instance};
 use client::producer::{Producer, ProducerOptions};
 use client::write::BufferExhaustedPolicy;
 use daemon::in_process::InProcessService;
-use daemon::serve::{HeapRegions, Server, ServerOptions, service_config};
+use daemon::serve::{HeapRegions, MemfdRegions, Server, ServerOptions, service_config};
 use os::socket::Address;
-use service::ServiceConfig;
+use service::RegionFactory;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -57,7 +57,8 @@ impl DataSource for Counter {
 }
 
 fn record(connection: Box<dyn Connection<ProducerPort>>, mut consumer: Consumer) {
-    let options = ProducerOptions { reconnect: false, ..ProducerOptions::new("counter") };
+    let mut options = ProducerOptions::new("counter");
+    options.reconnect = false;
     let producer = Producer::attach(connection, options).unwrap();
     let name = "com.example.counter";
     let descriptor = DataSourceDescriptor { name: Some(name.into()), ..Default::default() };
@@ -120,10 +121,10 @@ fn events(trace: &[u8]) -> Vec<Event> {
 
 #[test]
 fn a_recording_without_sockets() {
-    for config in [
-        service_config("test").unwrap(),
-        ServiceConfig { regions: Arc::new(HeapRegions), ..service_config("test").unwrap() },
-    ] {
+    let regions: [Arc<dyn RegionFactory>; 2] = [Arc::new(MemfdRegions), Arc::new(HeapRegions)];
+    for regions in regions {
+        let mut config = service_config("test").unwrap();
+        config.regions = regions;
         let service = InProcessService::start(config, Box::new(|_, _| {})).unwrap();
         record(service.producer(), service.consumer());
         service.stop().unwrap();
@@ -136,12 +137,8 @@ fn a_recording_over_tcp() {
     // The kernel picks a free port; nobody else gets it in between, in practice.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = Address::Tcp { host: "127.0.0.1".into(), port };
-    let options = ServerOptions {
-        producer_sockets: vec![address.clone()],
-        consumer_sockets: Vec::new(),
-        service: service_config("test").unwrap(),
-        log: Box::new(|_, _| {}),
-    };
+    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    options.producer_sockets = vec![address.clone()];
     let service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
     record(Box::new(SocketConnection::connect(&address).unwrap()), service.consumer());
 }
@@ -150,12 +147,9 @@ fn a_recording_over_tcp() {
 fn a_recording_through_sockets() {
     let address =
         |port: &str| Address::Abstract(format!("client-test-{}-{port}", std::process::id()).into());
-    let options = ServerOptions {
-        producer_sockets: vec![address("producer")],
-        consumer_sockets: vec![address("consumer")],
-        service: service_config("test").unwrap(),
-        log: Box::new(|_, _| {}),
-    };
+    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    options.producer_sockets = vec![address("producer")];
+    options.consumer_sockets = vec![address("consumer")];
     let _service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
     let producer = SocketConnection::connect(&address("producer")).unwrap();
     record(Box::new(producer), Consumer::connect(&address("consumer")).unwrap());

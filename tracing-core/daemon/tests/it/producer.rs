@@ -126,13 +126,9 @@ fn texts(consumer: &mut Consumer) -> Vec<String> {
 
 fn server(directory: &std::path::Path) -> InProcessService {
     std::fs::create_dir_all(directory).unwrap();
-    let server = Server::bind(ServerOptions {
-        producer_sockets: vec![Address::Path(directory.join("producer"))],
-        consumer_sockets: Vec::new(),
-        service: service_config("test").unwrap(),
-        log: Box::new(|_, _| {}),
-    });
-    InProcessService::run(server.unwrap()).unwrap()
+    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    options.producer_sockets = vec![Address::Path(directory.join("producer"))];
+    InProcessService::run(Server::bind(options).unwrap()).unwrap()
 }
 
 fn directory(name: &str) -> std::path::PathBuf {
@@ -169,10 +165,8 @@ fn record(service: &InProcessService, told: &mpsc::Receiver<String>) {
 fn sessions_over_a_socket_and_without() {
     let directory = directory("sessions");
     let service = server(&directory);
-    let options = ProducerOptions {
-        address: Some(Address::Path(directory.join("producer"))),
-        ..ProducerOptions::new("test")
-    };
+    let mut options = ProducerOptions::new("test");
+    options.address = Some(Address::Path(directory.join("producer")));
     let socket = Producer::connect(options.clone()).unwrap();
     let (source, told) = Source::new();
     socket.register(named("test.source"), source).unwrap();
@@ -199,13 +193,12 @@ fn sessions_over_a_socket_and_without() {
 #[test]
 fn reconnecting() {
     let directory = directory("reconnect");
-    let options = ProducerOptions {
-        address: Some(Address::Path(directory.join("producer"))),
-        ..ProducerOptions::new("test")
-    };
+    let mut options = ProducerOptions::new("test");
+    options.address = Some(Address::Path(directory.join("producer")));
     // Nobody is there yet.
     let producer = Producer::connect(options.clone()).unwrap();
-    let refused = Producer::connect(ProducerOptions { reconnect: false, ..options });
+    options.reconnect = false;
+    let refused = Producer::connect(options);
     assert!(matches!(refused, Err(ProducerError::Connect { .. })), "{refused:?}");
     let (source, told) = Source::new();
     producer.register(named("test.source"), source).unwrap();
@@ -525,13 +518,11 @@ fn own_memory_is_taken_or_done_without() {
     let service = service.unwrap();
     // The second wish is illegal, so the service makes memory as if nobody had wished.
     for (page_bytes_hint, own) in [(8192, true), (12288, false)] {
-        let options = ProducerOptions {
-            own_memory: true,
-            shm_bytes_hint: 3 << 15,
-            page_bytes_hint,
-            scraping: Scraping::On,
-            ..ProducerOptions::new("own")
-        };
+        let mut options = ProducerOptions::new("own");
+        options.own_memory = true;
+        options.shm_bytes_hint = 3 << 15;
+        options.page_bytes_hint = page_bytes_hint;
+        options.scraping = Scraping::On;
         let producer = Producer::attach(service.producer(), options).unwrap();
         let (source, told) = Source::new();
         producer.register(named("test.source"), source).unwrap();

@@ -35,7 +35,7 @@ use crate::shell::HeapRegions;
 use crate::workload::Producer;
 use abi::ids::{CallId, ClientId, FileId};
 use service::limits;
-use service::{Footprint, HostInfo, Input, Service, ServiceConfig};
+use service::{Footprint, Input, Service, ServiceConfig};
 
 /// What happened in a life, for people and for comparing two runs of one seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,17 +150,12 @@ impl World {
         let clock = Clock::new(&mut rng);
         let net = Net::new(rng.fork());
         let emitted = EmittedPackets::default();
-        let config = ServiceConfig {
-            uid: 0,
-            pid: 1,
-            version: "simulated".into(),
-            host: HostInfo { machine_name: "sim".into(), ..HostInfo::default() },
-            seed: rng.next(),
-            regions: Arc::new(CheckedRegions::new(HeapRegions, &emitted)),
-            scrape_by_default: rng.chance(50),
-            extensions: Vec::new(),
-            codecs: service::compress::Codecs::BUILT,
-        };
+        let mut config = ServiceConfig::new(Arc::new(CheckedRegions::new(HeapRegions, &emitted)));
+        config.pid = 1;
+        config.version = "simulated".into();
+        config.host.machine_name = "sim".into();
+        config.seed = rng.next();
+        config.scrape_by_default = rng.chance(50);
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));

@@ -143,11 +143,9 @@ fn other_users_sessions(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Child>, us
 fn connect_writers(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Producer>, Vec<Arc<AtomicU64>>)> {
     let (mut written, mut writers) = (Vec::new(), Vec::new());
     for index in 0..plan.writers {
-        let options = ProducerOptions {
-            address: Some(daemon.producers.clone()),
-            reconnect: false,
-            ..ProducerOptions::new(format!("writer-{index}"))
-        };
+        let mut options = ProducerOptions::new(format!("writer-{index}"));
+        options.address = Some(daemon.producers.clone());
+        options.reconnect = false;
         let producer = Producer::connect(options).map_err(|error| error.to_string())?;
         let count = Arc::new(AtomicU64::new(0));
         written.push(count.clone());
