@@ -5,7 +5,7 @@ use protos::{
     TraceConfigTraceFilterStringFilterPolicy as Policy,
     TraceConfigTraceFilterStringFilterRule as StringRule,
 };
-use service::filter::testing::{Generator, Target, encode};
+use service::filter::generator::{Generator, Target, encode};
 use service::filter::{Program, Rule, TraceFilter};
 
 /// A part of the input, as long as its first byte says.

@@ -35,7 +35,6 @@
 
 mod chunks;
 mod clones;
-mod length;
 pub mod loss;
 mod memory;
 mod recent;

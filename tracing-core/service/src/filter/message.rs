@@ -10,11 +10,12 @@
 
 use core::fmt;
 
-use super::bytes::{Cut, fill_varint, put_varint, varint, varint_len};
 use super::program::{Program, Rule};
 use super::strings::StringFilter;
 use super::work::Work;
 use crate::limits;
+use protozero::DecodeErrorKind;
+use protozero::wire::{hostile, tag, varint, write};
 
 /// Largest length of a field: what four bytes of varint hold.
 const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
@@ -103,10 +104,12 @@ pub(super) fn token(
 ) -> Result<(u64, Token, usize), FilterError> {
     let bytes = bytes.get(..end).unwrap_or_default();
     let number = |at| {
-        varint(bytes, at).map_err(|cut| match cut {
-            Cut::Short => FilterError::Truncated { offset: end },
-            Cut::Long => FilterError::Varint { offset: at },
-        })
+        let (value, rest) =
+            hostile::varint(bytes.get(at..).unwrap_or_default()).map_err(|kind| match kind {
+                DecodeErrorKind::VarintTooLong => FilterError::Varint { offset: at },
+                _ => FilterError::Truncated { offset: end },
+            })?;
+        Ok((value, bytes.len().saturating_sub(rest.len())))
     };
     let (tag, value_at) = number(at)?;
     let field = tag >> 3;
@@ -212,12 +215,12 @@ impl MessageFilter {
             let (field, token, value_at) = token(input, at, end)?;
             let known = u32::try_from(field).ok().filter(|_| field <= FIELD_MAX);
             let rule = known.map_or(Rule::Deny, |field| program.rule(message, field));
-            let tag = |wire: u64| field << 3 | wire;
+            let tag_of = |wire_type: u32| field << 3 | u64::from(wire_type);
             let len = match token {
                 Token::Varint(value) => {
                     if rule == Rule::Pass {
-                        put_varint(out, tag(0));
-                        put_varint(out, value);
+                        write::append_varint(out, tag_of(tag::VARINT));
+                        write::append_varint(out, value);
                     }
                     at = value_at;
                     continue;
@@ -235,15 +238,15 @@ impl MessageFilter {
                     if self.stack.len() >= limits::FILTER_DEPTH_MAX {
                         return Err(FilterError::Depth { offset });
                     }
-                    put_varint(out, tag(2));
-                    let (len_at, len_width) = (out.len(), varint_len(len as u64));
+                    write::append_varint(out, tag_of(tag::LEN));
+                    let (len_at, len_width) = (out.len(), varint::len(len as u64));
                     out.resize(len_at.saturating_add(len_width), 0);
                     self.stack.push(Open { message, end, len_at, len_width });
                     (message, at, end) = (inner, value_at, value_end);
                 }
                 (Token::Len(_), _) => {
-                    put_varint(out, tag(2));
-                    put_varint(out, len as u64);
+                    write::append_varint(out, tag_of(tag::LEN));
+                    write::append_varint(out, len as u64);
                     let text_at = out.len();
                     out.extend_from_slice(value);
                     let text = out.get_mut(text_at..).unwrap_or_default();
@@ -251,7 +254,10 @@ impl MessageFilter {
                 }
                 // Only plain fields may be numbers.
                 (_, Rule::Pass) => {
-                    put_varint(out, tag(if len == 8 { 1 } else { 5 }));
+                    write::append_varint(
+                        out,
+                        tag_of(if len == 8 { tag::FIXED64 } else { tag::FIXED32 }),
+                    );
                     out.extend_from_slice(value);
                 }
                 (_, Rule::Message(_) | Rule::String(_)) => {}
@@ -273,6 +279,6 @@ fn close(open: &Open, out: &mut [u8]) {
     let body_at = open.len_at.saturating_add(open.len_width);
     let len = out.len().saturating_sub(body_at);
     if let Some(to) = out.get_mut(open.len_at..body_at) {
-        fill_varint(to, len as u64);
+        write::fill(to, len as u64);
     }
 }

@@ -26,19 +26,16 @@
     )
 )]
 
-mod bytes;
 #[cfg(any(test, feature = "string-filter"))]
 mod engine;
 #[cfg(not(any(test, feature = "string-filter")))]
 #[path = "no_engine.rs"]
 mod engine;
+pub mod generator;
 mod message;
 mod program;
 mod strings;
 mod work;
-
-#[cfg(any(test, fuzzing, feature = "testing"))]
-pub mod testing;
 
 #[cfg(test)]
 mod props;

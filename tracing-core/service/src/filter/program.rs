@@ -14,8 +14,8 @@
 
 use core::fmt;
 
-use super::bytes::varint;
 use crate::limits;
+use protozero::wire::hostile;
 
 /// What becomes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -290,15 +290,15 @@ impl Program {
 /// The words before the checksum, which is checked.
 fn words(code: &[u8]) -> Result<Vec<u32>, ProgramError> {
     let mut words = Vec::new();
-    let mut at = 0;
-    while at < code.len() {
-        let bad = ProgramError::Varint { offset: at };
-        let (value, next) = varint(code, at).map_err(|_| bad)?;
+    let mut rest = code;
+    while !rest.is_empty() {
+        let bad = ProgramError::Varint { offset: code.len().saturating_sub(rest.len()) };
+        let (value, behind) = hostile::varint(rest).map_err(|_| bad)?;
         if words.len() > limits::FILTER_WORDS_MAX {
             return Err(ProgramError::TooLarge);
         }
         words.push(u32::try_from(value).map_err(|_| bad)?);
-        at = next;
+        rest = behind;
     }
     let sum = words.pop().ok_or(ProgramError::Empty)?;
     if sum == checksum(&words) { Ok(words) } else { Err(ProgramError::Checksum) }

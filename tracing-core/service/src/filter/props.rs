@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::engine::Regex;
-use super::testing::{Generator, Target, encode};
+use super::generator::{Generator, Target, encode};
 use super::{MessageFilter, Policy, Program, Rule, StringFilter, Work};
 
 /// Bytes that are often fields within fields.
@@ -22,7 +22,7 @@ fn messages() -> impl Strategy<Value = Vec<u8>> {
                 if wide {
                     out.extend([body.len() as u8 | 0x80, (body.len() >> 7) as u8]);
                 } else {
-                    super::bytes::put_varint(&mut out, body.len() as u64);
+                    protozero::wire::write::append_varint(&mut out, body.len() as u64);
                 }
                 out.extend(body);
                 out

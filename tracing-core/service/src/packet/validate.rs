@@ -12,15 +12,15 @@
     clippy::cast_possible_truncation
 )]
 
+use protozero::wire::hostile::{self, SplitVarint};
+
 /// The check of a packet's top level, over slices as they lie.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketStreamValidator;
 
 /// Largest length a field may claim: 2^28 - 1, the largest a four-byte varint can hold.
 const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
-/// A varint has at most this many bytes,
-const VARINT_BYTES_MAX: u32 = 10;
-/// and a tag or length this many: strict parsers refuse a trace with a longer one.
+/// Most bytes of a tag or length: strict parsers refuse a trace with a longer one.
 const HEADER_BYTES_MAX: usize = 5;
 
 /// Fields of `TracePacket` that only the service writes.
@@ -84,33 +84,10 @@ impl PacketStreamValidator {
     }
 }
 
-/// One varint off the front of `bytes`.
-#[inline]
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    if let [first, rest @ ..] = bytes
-        && *first < 0x80
-    {
-        return Some((u64::from(*first), rest));
-    }
-    let mut value = 0u64;
-    let mut shift = 0u32;
-    let mut rest = bytes;
-    while shift < VARINT_BYTES_MAX.wrapping_mul(7) {
-        let (byte, tail) = rest.split_first()?;
-        value |= u64::from(byte & 0x7f).wrapping_shl(shift);
-        rest = tail;
-        if *byte < 0x80 {
-            return Some((value, rest));
-        }
-        shift = shift.wrapping_add(7);
-    }
-    None
-}
-
-/// One varint off the front of `bytes` that is a tag or a length.
+/// Takes a tag or a length off the front of `bytes`.
 #[inline]
 fn header(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    varint(bytes).filter(|(_, rest)| bytes.len().wrapping_sub(rest.len()) <= HEADER_BYTES_MAX)
+    hostile::varint_within::<HEADER_BYTES_MAX>(bytes).ok()
 }
 
 /// What each tag of one byte asks for.
@@ -142,30 +119,6 @@ enum Short {
     Refuse,
 }
 
-/// What is behind a varint. Nobody asks for its value, so eight bytes are looked at at once.
-#[inline(always)]
-fn behind_varint(bytes: &[u8]) -> Option<&[u8]> {
-    if let Some((&first, rest)) = bytes.split_first()
-        && first < 0x80
-    {
-        return Some(rest);
-    }
-    if let Some(word) = bytes.first_chunk::<8>() {
-        let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
-        if ends != 0 {
-            let last = ends.trailing_zeros().wrapping_shr(3) as usize;
-            return bytes.get(last.wrapping_add(1)..);
-        }
-    }
-    behind_varint_at_the_end(bytes)
-}
-
-/// The same where less than eight bytes are left, or it has more.
-#[inline(never)]
-fn behind_varint_at_the_end(bytes: &[u8]) -> Option<&[u8]> {
-    varint(bytes).map(|(_, rest)| rest)
-}
-
 /// The same check for a packet in one piece: jumps over payloads.
 #[inline(always)]
 fn contiguous(mut bytes: &[u8]) -> bool {
@@ -173,7 +126,7 @@ fn contiguous(mut bytes: &[u8]) -> bool {
         let short = SHORT_TAGS.get(usize::from(tag)).copied();
         // Nearly all fields have short tags and short lengths.
         let behind = if short == Some(Short::Varint) {
-            behind_varint(rest)
+            hostile::skip_varint(rest).ok()
         } else if short == Some(Short::Length)
             && let Some((&length, rest)) = rest.split_first()
             && length < 0x80
@@ -193,7 +146,7 @@ fn contiguous(mut bytes: &[u8]) -> bool {
 fn behind_field(bytes: &[u8]) -> Option<&[u8]> {
     let (tag, rest) = header(bytes)?;
     let (skip, rest) = match after_preamble(tag) {
-        Next::Varint => return varint(rest).map(|(_, rest)| rest),
+        Next::Varint => return hostile::skip_varint(rest).ok(),
         Next::Skip(count) => (count, rest),
         Next::Length => header(rest).filter(|(length, _)| *length <= FIELD_BYTES_MAX)?,
         Next::Refuse => return None,
@@ -213,8 +166,7 @@ enum State {
 fn scattered(slices: &[&[u8]]) -> bool {
     let mut state = State::Preamble;
     let mut skip = 0u64;
-    let mut value = 0u64;
-    let mut count = 0u32;
+    let mut varint = SplitVarint::new();
     for slice in slices {
         let mut rest = *slice;
         loop {
@@ -225,16 +177,11 @@ fn scattered(slices: &[&[u8]]) -> bool {
             }
             let Some((byte, tail)) = rest.split_first() else { break };
             rest = tail;
-            value |= u64::from(byte & 0x7f).wrapping_shl(count.wrapping_mul(7));
-            count = count.wrapping_add(1);
-            if *byte >= 0x80 {
-                if count == VARINT_BYTES_MAX {
-                    return false;
-                }
-                continue;
-            }
-            let whole = core::mem::take(&mut value);
-            let width = core::mem::take(&mut count) as usize;
+            let (whole, width) = match varint.push(*byte) {
+                Ok(Some(taken)) => taken,
+                Ok(None) => continue,
+                Err(_) => return false,
+            };
             if width > HEADER_BYTES_MAX && !matches!(state, State::Varint) {
                 return false;
             }
@@ -257,5 +204,5 @@ fn scattered(slices: &[&[u8]]) -> bool {
             };
         }
     }
-    matches!(state, State::Preamble) && count == 0 && skip == 0
+    matches!(state, State::Preamble) && varint.is_empty() && skip == 0
 }

@@ -8,7 +8,7 @@ use protos::{
 
 use abi::ids::{CallId, FileId};
 use service::filter::Rule;
-use service::filter::testing::{Generator, Target};
+use service::filter::generator::{Generator, Target};
 
 pub(super) fn by_id(id: u64) -> CloneSessionRequest {
     CloneSessionRequest { selector: Some(Selector::SessionId(id)), ..Default::default() }

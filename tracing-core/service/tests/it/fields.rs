@@ -228,7 +228,7 @@ fn what_a_refused_config_leaves_behind() {
 fn what_a_clone_asks_for() {
     let (program, _) = {
         use service::filter::Rule;
-        use service::filter::testing::{Generator, Target};
+        use service::filter::generator::{Generator, Target};
         let all_but_payloads = Generator::new(Target::V54).field(1, Rule::Message(1)).end();
         all_but_payloads.range(1, 899).end().finish()
     };

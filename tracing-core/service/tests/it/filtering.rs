@@ -9,7 +9,7 @@ use protos::{
 use super::*;
 use service::ConsumerRequest;
 use service::filter::Rule as FieldRule;
-use service::filter::testing::{Generator, Target};
+use service::filter::generator::{Generator, Target};
 use testing::mock::{decode_file, decode_replies};
 use testing::shell::Reply;
 

@@ -10,7 +10,7 @@ use protozero::{Reader, Value};
 
 use crate::rng::Rng;
 use service::filter::Rule;
-use service::filter::testing::{Generator, Target};
+use service::filter::generator::{Generator, Target};
 
 /// Fields of `TracePacket`.
 const SYSTEM_INFO: u32 = 45;

@@ -1,7 +1,7 @@
 //! Fragments: a varint, and as many bytes as it says.
 
-use crate::buffer::length::of_four_bytes;
 use abi::shm::header::PACKET_DROPPED;
+use protozero::wire::{hostile, trusted};
 
 /// What comes next in the fragments of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,28 +20,21 @@ pub(super) enum Next {
     Corrupted,
 }
 
-/// Most bytes of a length.
-const VARINT_BYTES_MAX: usize = 10;
-
 /// Reads the length in front of `rest`, which is all there is up to the end of the chunk.
 #[inline]
 pub(super) fn next(rest: &[u8]) -> Next {
-    match rest.first_chunk().copied().and_then(of_four_bytes) {
+    match rest.first_chunk().copied().and_then(trusted::padded) {
         Some(len) => within(len.into(), 4, rest.len()),
         None => next_of_any_width(rest),
     }
 }
 
 fn next_of_any_width(rest: &[u8]) -> Next {
-    let mut value = 0u64;
-    for (i, byte) in rest.iter().take(VARINT_BYTES_MAX).enumerate() {
-        let shift = u32::try_from(i).unwrap_or(0).wrapping_mul(7);
-        value |= u64::from(byte & 0x7f).wrapping_shl(shift);
-        if *byte < 0x80 {
-            return within(value, i.wrapping_add(1), rest.len());
-        }
+    match hostile::varint(rest) {
+        Ok((value, behind)) => within(value, rest.len().saturating_sub(behind.len()), rest.len()),
+        Err(_) if rest.is_empty() => Next::End,
+        Err(_) => Next::Corrupted,
     }
-    if rest.is_empty() { Next::End } else { Next::Corrupted }
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! Programs, as `filter_bytecode_parser_unittest.cc` and its generator's suite have them.
 
-use super::super::testing::{Generator, Target, encode};
+use super::super::generator::{Generator, Target, encode};
 use super::*;
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use protos::{TracePacket, TracePacketData};
 use protozero::Message as _;
 
-use super::super::testing::{Generator, Target};
+use super::super::generator::{Generator, Target};
 use super::*;
 
 /// What `program` leaves of a message of its root; the reason if it is none.
@@ -155,7 +155,7 @@ fn depth_is_bounded() {
         let mut bytes = vec![];
         for _ in 0..levels {
             let mut outer = vec![0x0a];
-            super::super::bytes::put_varint(&mut outer, bytes.len() as u64);
+            protozero::wire::write::append_varint(&mut outer, bytes.len() as u64);
             outer.extend(bytes);
             bytes = outer;
         }
@@ -173,7 +173,7 @@ fn numbers_no_field_can_have() {
     // 2^29 and 2^32 + 1, which a careless reader takes for 1.
     for tag in [1u64 << 32, ((1u64 << 32) + 1) << 3] {
         let mut input = Vec::new();
-        super::super::bytes::put_varint(&mut input, tag);
+        protozero::wire::write::append_varint(&mut input, tag);
         input.push(1);
         assert_eq!(filtered(&all, &input), Ok(vec![]));
     }

@@ -14,7 +14,7 @@ use protos::{
 
 /// A filter over packets of one message: fields 1 plain, 2 string, 3 typed string.
 fn config() -> TraceConfigTraceFilter {
-    let (code, _) = testing::Generator::new(testing::Target::V54)
+    let (code, _) = generator::Generator::new(generator::Target::V54)
         .field(1, Rule::Message(1))
         .end()
         .field(1, Rule::Pass)
@@ -85,13 +85,13 @@ fn errors_say_what_is_wrong() {
     );
     assert!(error(&|c| c.bytecode_v2 = None).contains("it is empty"));
     assert!(error(&|c| c.bytecode_overlay_v54 = Some(vec![1])).contains("bytecode is invalid"));
-    assert!(error(&|c| c.bytecode_v2 = Some(testing::encode(&[9, 0]))).contains("no root"));
+    assert!(error(&|c| c.bytecode_v2 = Some(generator::encode(&[9, 0]))).contains("no root"));
 }
 
 #[test]
 fn the_newer_program_is_preferred() {
     let mut config = config();
-    config.bytecode = Some(testing::encode(&[0x0b, 1, 0, 0]));
+    config.bytecode = Some(generator::encode(&[0x0b, 1, 0, 0]));
     assert_eq!(apply(&mut TraceFilter::from_config(&config).unwrap(), &[8, 1]), [8, 1]);
     config.bytecode_v2 = None;
     assert!(apply(&mut TraceFilter::from_config(&config).unwrap(), &[8, 1]).is_empty());

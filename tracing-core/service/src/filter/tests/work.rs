@@ -19,7 +19,7 @@ fn packet(texts: &[&[u8]]) -> Vec<u8> {
     let mut packet = Vec::new();
     for text in texts {
         packet.push(0x12);
-        super::super::bytes::put_varint(&mut packet, text.len() as u64);
+        protozero::wire::write::append_varint(&mut packet, text.len() as u64);
         packet.extend_from_slice(text);
     }
     packet

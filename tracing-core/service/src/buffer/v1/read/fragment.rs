@@ -1,11 +1,11 @@
 //! Fragments as they lie in a chunk: a length of at most four bytes, and as many bytes as it says.
 
-use crate::buffer::length::of_four_bytes;
 use crate::buffer::memory::{HEADER, Memory};
 use crate::buffer::ring::{Common, add};
 use crate::buffer::v1::index::Sequence;
 use crate::buffer::v1::record::Record;
 use abi::shm::header::PACKET_DROPPED;
+use protozero::wire::{hostile, trusted};
 
 /// A range of the memory.
 #[derive(Clone, Copy, Debug)]
@@ -105,16 +105,9 @@ fn is_dropped_packet(memory: &Memory, off: u32, chunk: &Record) -> bool {
 /// A fragment's length, and the bytes that the length takes, of which there may be four at most.
 #[inline]
 pub(super) fn fragment_len(bytes: &[u8]) -> Option<(usize, usize)> {
-    if let Some(len) = bytes.first_chunk().copied().and_then(of_four_bytes) {
+    if let Some(len) = bytes.first_chunk().copied().and_then(trusted::padded) {
         return Some((usize::try_from(len).ok()?, 4));
     }
-    let mut value = 0usize;
-    for (i, byte) in bytes.iter().take(4).enumerate() {
-        let shift = u32::try_from(i).ok()?.wrapping_mul(7);
-        value |= usize::from(byte & 0x7f).wrapping_shl(shift);
-        if *byte < 0x80 {
-            return Some((value, i.wrapping_add(1)));
-        }
-    }
-    None
+    let (len, rest) = hostile::varint_within::<4>(bytes).ok()?;
+    Some((usize::try_from(len).ok()?, bytes.len().saturating_sub(rest.len())))
 }

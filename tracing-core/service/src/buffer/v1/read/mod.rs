@@ -12,20 +12,17 @@
 //! kind of step, [`run`] for whole packets, which are nearly all.
 //!
 //! ```text
-//!  state         event or step                      next state                        effect
+//!  state         event or step                      next state
 //!  any           begin_read                         NextSequence, before the first
 //!  any           copy_chunk, patch                  Idle
-//!  Idle          -                                  Idle                              no packet
-//!  NextSequence  a sequence with chunks follows     InSequence, at its first chunk,
-//!                                                   or where reading may resume
-//!                none follows                       Idle                              no packet
+//!  Idle          -                                  Idle: no packet
+//!  NextSequence  a sequence with chunks follows     InSequence, at its first chunk or where reading may resume
+//!                none follows                       Idle: no packet
 //!  InSequence    enters a chunk that needs patches  NextSequence
-//!                Whole                              InSequence                        consumes a fragment: a packet,
-//!                                                                                     unless it is empty
-//!                Orphan                             InSequence                        consumes a fragment: a loss
-//!                Joined                             InSequence, at the packet's end   consumes its fragments: a packet,
-//!                                                                                     or a loss if one is invalid
-//!                Unfinished                         NextSequence                      the next pass looks on from there
+//!                Whole: consumes a fragment         InSequence: a packet, unless it is empty
+//!                Orphan: consumes a fragment        InSequence: a loss
+//!                Joined: consumes its fragments     InSequence, at the packet's end: a packet, or a loss if one is bad
+//!                Unfinished                         NextSequence: the next pass looks on from there
 //!                NextChunk, which is here           InSequence, in that chunk
 //!                NextChunk, which is missing        NextSequence
 //!                End                                NextSequence

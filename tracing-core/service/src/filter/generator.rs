@@ -1,8 +1,8 @@
-//! Making bytecode, for tests, fuzz targets and simulations: the other half of [`super::program`].
+//! Writes bytecode: the counterpart of [`super::program`], as `filter_bytecode_generator.cc` is upstream.
 
 use super::Rule;
-use super::bytes::put_varint;
 use super::program::checksum;
+use protozero::wire::write::append_varint;
 
 /// Which services a program is for, as `filter_bytecode_generator.cc` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Generator {
 #[must_use]
 pub fn encode(words: &[u32]) -> Vec<u8> {
     let mut out = Vec::new();
-    words.iter().for_each(|word| put_varint(&mut out, (*word).into()));
-    put_varint(&mut out, checksum(words).into());
+    words.iter().for_each(|word| append_varint(&mut out, (*word).into()));
+    append_varint(&mut out, checksum(words).into());
     out
 }
