@@ -215,11 +215,10 @@ impl MessageFilter {
             let (field, token, value_at) = token(input, at, end)?;
             let known = u32::try_from(field).ok().filter(|_| field <= FIELD_MAX);
             let rule = known.map_or(Rule::Deny, |field| program.rule(message, field));
-            let tag_of = |wire_type: u32| field << 3 | u64::from(wire_type);
             let len = match token {
                 Token::Varint(value) => {
                     if rule == Rule::Pass {
-                        write::append_varint(out, tag_of(tag::VARINT));
+                        append_tag(out, field, tag::VARINT);
                         write::append_varint(out, value);
                     }
                     at = value_at;
@@ -238,14 +237,14 @@ impl MessageFilter {
                     if self.stack.len() >= limits::FILTER_DEPTH_MAX {
                         return Err(FilterError::Depth { offset });
                     }
-                    write::append_varint(out, tag_of(tag::LEN));
+                    append_tag(out, field, tag::LEN);
                     let (len_at, len_width) = (out.len(), varint::len(len as u64));
                     out.resize(len_at.saturating_add(len_width), 0);
                     self.stack.push(Open { message, end, len_at, len_width });
                     (message, at, end) = (inner, value_at, value_end);
                 }
                 (Token::Len(_), _) => {
-                    write::append_varint(out, tag_of(tag::LEN));
+                    append_tag(out, field, tag::LEN);
                     write::append_varint(out, len as u64);
                     let text_at = out.len();
                     out.extend_from_slice(value);
@@ -254,10 +253,7 @@ impl MessageFilter {
                 }
                 // Only plain fields may be numbers.
                 (_, Rule::Pass) => {
-                    write::append_varint(
-                        out,
-                        tag_of(if len == 8 { tag::FIXED64 } else { tag::FIXED32 }),
-                    );
+                    append_tag(out, field, if len == 8 { tag::FIXED64 } else { tag::FIXED32 });
                     out.extend_from_slice(value);
                 }
                 (_, Rule::Message(_) | Rule::String(_)) => {}
@@ -272,6 +268,11 @@ fn redact(strings: &StringFilter, rule: Rule, text: &mut [u8], work: &mut Work) 
         strings.apply(kind, text, work).ok()?;
     }
     Some(())
+}
+
+/// A field number above the largest one stays as it is: [`write::append_tag`] would cut it.
+fn append_tag(out: &mut Vec<u8>, field: u64, wire_type: u32) {
+    write::append_varint(out, field << 3 | u64::from(wire_type));
 }
 
 /// Fills in the length of a message that is over.
