@@ -23,7 +23,7 @@ use std::time::Duration;
 use protos::TrackEventType;
 use protos::producer_port::Request;
 use tracing_core::abi::ids::BufferId;
-use tracing_core::abi::shm::{PageSize, Region, Smb};
+use tracing_core::abi::shm::{PageSize, Region, Smb, SmbReader};
 use tracing_core::abi::sync::Arc;
 use tracing_core::abi::time::BootTime;
 use tracing_core::client::write::{
@@ -45,6 +45,7 @@ impl Park for NoPark {
 
 struct Load {
     arbiter: Arbiter,
+    reader: SmbReader,
     writer: TraceWriter,
     payload: Vec<u8>,
     last_ns: u64,
@@ -53,10 +54,11 @@ struct Load {
 impl Load {
     fn new() -> Option<Self> {
         let smb = Smb::new(Region::heap(4 << 20), PageSize::DEFAULT).ok()?;
+        let reader = smb.reader()?;
         let options = ArbiterOptions { direct_patching: true, ..ArbiterOptions::default() };
         let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
         let writer = arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Drop);
-        Some(Self { arbiter, writer, payload: Vec::new(), last_ns: 0 })
+        Some(Self { arbiter, reader, writer, payload: Vec::new(), last_ns: 0 })
     }
 
     /// The service's part: read and free what was committed.
@@ -66,7 +68,7 @@ impl Load {
             for entry in &commit.chunks_to_move {
                 let place = (entry.page.unwrap_or(0) as usize, entry.chunk.unwrap_or(0) as usize);
                 self.payload.clear();
-                black_box(self.arbiter.smb().read_chunk(place.0, place.1, &mut self.payload));
+                black_box(self.reader.read_chunk(place.0, place.1, &mut self.payload));
             }
         }
     }

@@ -4,7 +4,7 @@ use loom::thread;
 use crate::ids::{ChunkId, WriterId};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 use crate::shm::layout::{Layout, PageSize};
-use crate::shm::page::{self, Grant};
+use crate::shm::page::{self, Grant, PublishedHeader};
 use crate::shm::words::PageWords;
 use crate::sync::{Arc, AtomicU32, Mutex, lock};
 
@@ -32,6 +32,11 @@ impl Page {
     fn write(&self, grant: Grant, value: u32) {
         // SAFETY: the grant says that this chunk is ours; loom checks that it is.
         self.payload[grant.idx].with_mut(|cell| unsafe { *cell = value });
+    }
+
+    /// The word that a `WritableChunk` publishes through.
+    fn published(&self, grant: Grant) -> Option<&AtomicU32> {
+        self.word(grant.off + 4)
     }
 
     fn read(&self, grant: Grant) -> u32 {
@@ -79,7 +84,7 @@ fn write_one(page: &Page, writer: u16) -> bool {
         let header = header(writer, 7);
         if let Some(grant) = page::try_acquire(page, idx, header) {
             page.write(grant, u32::from(writer));
-            page::store_packets(page, grant, header, Packets::new(1, ChunkFlags::default()));
+            PublishedHeader::new(header).start_fragment(page.published(grant));
             assert!(page::complete(page, grant), "nobody else changes a chunk being written");
             return true;
         }
@@ -162,9 +167,11 @@ fn scraping_a_chunk_being_written() {
             thread::spawn(move || {
                 let header = header(3, 7);
                 let grant = page::try_acquire(&*page, 0, header).unwrap();
+                let mut header = PublishedHeader::new(header);
+                header.start_fragment(page.published(grant));
                 page.write(grant, 3);
                 // One packet finished and the next begun: one fragment may be looked at.
-                page::store_packets(&*page, grant, header, Packets::new(2, ChunkFlags::default()));
+                header.start_fragment(page.published(grant));
                 grant
             })
         };
@@ -196,19 +203,19 @@ fn patching_against_committing() {
         let page = Arc::new(Page::new());
         assert!(page::try_partition(&*page, Layout::Div2));
         let held = header(4, 7);
-        let needs = Packets::new(1, ChunkFlags::NEEDS_PATCHING);
         let grant = page::try_acquire(&*page, 0, held).unwrap();
-        page::store_packets(&*page, grant, held, needs);
-        let pending = Arc::new(Mutex::new(Some(grant)));
+        let mut held = PublishedHeader::new(held);
+        held.start_fragment(page.published(grant));
+        held.add_flags(page.published(grant), ChunkFlags::NEEDS_PATCHING);
+        let pending = Arc::new(Mutex::new(Some((grant, held))));
 
         let writer = {
             let (page, pending) = (page.clone(), pending.clone());
             thread::spawn(move || {
                 let mut pending = lock(&pending);
-                let Some(grant) = pending.take() else { return false };
+                let Some((grant, mut held)) = pending.take() else { return false };
                 page.write(grant, 0x55);
-                let patched = Packets::new(1, ChunkFlags::default());
-                page::store_packets(&*page, grant, held, patched);
+                held.remove_flags(page.published(grant), ChunkFlags::NEEDS_PATCHING);
                 assert!(page::complete(&*page, grant));
                 true
             })
@@ -217,7 +224,7 @@ fn patching_against_committing() {
             let (page, pending) = (page.clone(), pending.clone());
             thread::spawn(move || {
                 let taken = lock(&pending).take();
-                if let Some(grant) = taken {
+                if let Some((grant, _)) = taken {
                     assert!(page::complete(&*page, grant));
                 }
             })

@@ -38,8 +38,8 @@ impl Service {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         let mut producer = self.producers.get_mut(&id);
-        let smb = producer.as_ref().and_then(|p| p.smb.as_ref());
-        let taken = match (&chunk.data, smb) {
+        let reader = producer.as_mut().and_then(|p| p.smb.as_mut());
+        let taken = match (&chunk.data, reader) {
             (Some(data), _) => {
                 let legal = limits::COMMIT_CHUNK_BYTES_MIN..=limits::COMMIT_CHUNK_BYTES_MAX;
                 let header = ChunkHeader::from_bytes(data).filter(|_| legal.contains(&data.len()));
@@ -47,10 +47,10 @@ impl Service {
                     scratch.extend_from_slice(&data[limits::COMMIT_CHUNK_BYTES_MIN..]);
                 })
             }
-            (None, Some(smb)) => {
+            (None, Some(reader)) => {
                 let page = chunk.page.unwrap_or(0) as usize;
                 let index = chunk.chunk.unwrap_or(0) as usize;
-                let header = smb.read_chunk(page, index, &mut scratch);
+                let header = reader.read_chunk(page, index, &mut scratch);
                 if let Some(producer) = &mut producer {
                     producer.note_touched(page);
                 }
@@ -155,7 +155,7 @@ impl Service {
         if !producer.scraping || producer.emulated() || producer.writers.is_empty() || !own {
             return;
         }
-        let Some(smb) = producer.smb.clone() else { return };
+        let Some(smb) = producer.smb.as_ref().map(|reader| reader.smb().clone()) else { return };
         let buffers = session.buffers.clone();
         let mut scratch = std::mem::take(&mut self.scratch);
         for page in 0..smb.page_count() {
@@ -164,14 +164,14 @@ impl Service {
             }
             for chunk in 0..smb.chunk_count(page) {
                 scratch.clear();
-                let Some((header, complete)) = smb.scrape_chunk(page, chunk, &mut scratch) else {
-                    continue;
-                };
+                let Some(producer) = self.producers.get_mut(&id) else { break };
+                let Some(reader) = &mut producer.smb else { break };
+                let copied = reader.scrape_chunk(page, chunk, &mut scratch);
+                let Some((header, complete)) = copied else { continue };
                 // Of an unfinished chunk the last fragment may be half written.
                 if !complete && header.packets.count() < 2 {
                     continue;
                 }
-                let Some(producer) = self.producers.get(&id) else { break };
                 let target = producer.writers.get(&header.writer).copied();
                 if let Some(buffer) = target.filter(|b| buffers.contains(b)) {
                     self.copy_chunk(id, buffer, header, complete, &scratch);

@@ -10,10 +10,9 @@ use protozero::wire::hostile::SplitVarint;
 use crate::ids::{ChunkId, WriterId};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
-use crate::shm::page::{self, Grant};
+use crate::shm::page::{self, Grant, PublishedHeader};
 use crate::shm::region::Span;
 use crate::shm::smb::Smb;
-use crate::sync::Ordering;
 
 /// A chunk being written. Dropping it without [`complete`](Self::complete) leaks it: the service would
 /// otherwise take half a chunk for a whole one.
@@ -21,8 +20,7 @@ use crate::sync::Ordering;
 pub struct WritableChunk {
     /// The chunk's bytes, header included.
     span: Span,
-    /// Our copy: what we stored last. Never read back, since the peer could have changed it.
-    header: ChunkHeader,
+    header: PublishedHeader,
     smb: Smb,
     page_idx: usize,
     grant: Grant,
@@ -36,6 +34,7 @@ impl WritableChunk {
         header: ChunkHeader,
     ) -> Option<Self> {
         let span = smb.region().span(chunk_off(&smb, page_idx, grant), grant.bytes)?;
+        let header = PublishedHeader::new(header);
         Some(Self { span, header, smb, page_idx, grant })
     }
 
@@ -66,19 +65,19 @@ impl WritableChunk {
     /// Which chunk of its writer it is.
     #[inline]
     pub fn id(&self) -> ChunkId {
-        self.header.chunk
+        self.header.get().chunk
     }
 
     /// Whose it is.
     #[inline]
     pub fn writer(&self) -> WriterId {
-        self.header.writer
+        self.header.get().writer
     }
 
     /// Fragments begun and flags, as we stored them.
     #[inline]
     pub fn packets(&self) -> Packets {
-        self.header.packets
+        self.header.get().packets
     }
 
     /// The payload's first byte, for a stream to write through. The pointer may be used until the chunk
@@ -91,35 +90,19 @@ impl WritableChunk {
     /// One fragment more has begun. Everything before it is published.
     #[inline(always)]
     pub fn start_fragment(&mut self) {
-        let Packets(old) = self.header.packets;
-        debug_assert!(Packets(old).count() < Packets::COUNT_MAX, "the writer caps its fragments");
-        // The flags are above the count, which has not reached its end.
-        self.store(Packets(old.wrapping_add(1)));
+        self.header.start_fragment(self.span.word(4));
     }
 
     /// Sets `flags` on top of those there are.
     #[inline]
     pub fn add_flags(&mut self, flags: ChunkFlags) {
-        let packets = self.header.packets;
-        self.store(Packets::new(packets.count(), packets.flags().with(flags)));
+        self.header.add_flags(self.span.word(4), flags);
     }
 
     /// Takes `flags` back.
     #[inline]
     pub fn remove_flags(&mut self, flags: ChunkFlags) {
-        let packets = self.header.packets;
-        self.store(Packets::new(packets.count(), packets.flags().without(flags)));
-    }
-
-    #[inline(always)]
-    fn store(&mut self, packets: Packets) {
-        self.header.packets = packets;
-        let [_, high] = self.header.to_words();
-        if let Some(word) = self.span.word(4) {
-            // Release: a scraper that sees the count sees the fragments it covers. A store and no
-            // read-modify-write: nobody else stores here, and what we stored last we know.
-            word.store(high, Ordering::Release);
-        }
+        self.header.remove_flags(self.span.word(4), flags);
     }
 
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
@@ -141,10 +124,13 @@ impl WritableChunk {
         page::complete(&page, self.grant)
     }
 
-    /// Copies the whole chunk, header and payload, out to `data` and frees it: how a chunk travels when
-    /// the service cannot see this memory.
-    pub fn take_by_value(self, data: &mut Vec<u8>) {
-        data.extend_from_slice(&self.header.to_bytes());
+    pub(super) fn is_of(&self, smb: &Smb) -> bool {
+        self.smb.region().is_same(smb.region())
+    }
+
+    /// See [`SmbReader::take_by_value`](super::SmbReader::take_by_value): only its holder may free chunks.
+    pub(super) fn take_by_value(self, data: &mut Vec<u8>) {
+        data.extend_from_slice(&self.header.get().to_bytes());
         let payload_off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
         self.smb.region().copy_out(payload_off, self.payload_len(), data);
         if let Some(page) = self.smb.page(self.page_idx) {
@@ -157,15 +143,15 @@ impl WritableChunk {
 
 /// A chunk taken for reading; freed when dropped.
 #[derive(Debug)]
-pub struct ReadableChunk {
-    smb: Smb,
+pub struct ReadableChunk<'a> {
+    smb: &'a Smb,
     page_idx: usize,
     grant: Grant,
     header: ChunkHeader,
 }
 
-impl ReadableChunk {
-    pub(super) fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Self {
+impl<'a> ReadableChunk<'a> {
+    pub(super) fn new(smb: &'a Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Self {
         Self { smb, page_idx, grant, header }
     }
 
@@ -183,12 +169,12 @@ impl ReadableChunk {
 
     /// Appends the payload to `out`. Each call may give other bytes: the peer shares them.
     pub fn copy_payload(&self, out: &mut Vec<u8>) {
-        let off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
+        let off = chunk_off(self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
         self.smb.region().copy_out(off, self.payload_len(), out);
     }
 }
 
-impl Drop for ReadableChunk {
+impl Drop for ReadableChunk<'_> {
     fn drop(&mut self) {
         if let Some(page) = self.smb.page(self.page_idx) {
             // If the peer changed the state under us, it has lost a chunk of its own.

@@ -30,6 +30,13 @@ pub enum ShmError {
         /// Size of its pages.
         page_bytes: usize,
     },
+    /// Memory that has pages of another size already: chunks of two sizes would overlap.
+    PageSizeFixed {
+        /// The size of its pages, bytes.
+        fixed: usize,
+        /// What was asked for, bytes.
+        page_bytes: usize,
+    },
     /// Memory that does not start at a multiple of 4 KiB.
     Alignment {
         /// Where it starts.
@@ -48,6 +55,9 @@ impl fmt::Display for ShmError {
                     f,
                     "buffer of {bytes} bytes is not a whole number of {page_bytes}-byte pages"
                 )
+            }
+            Self::PageSizeFixed { fixed, page_bytes } => {
+                write!(f, "buffer has pages of {fixed} bytes already, not of {page_bytes}")
             }
             Self::Alignment { address } => {
                 write!(f, "buffer at {address:#x} does not start at a multiple of 4096")

@@ -65,4 +65,4 @@ pub use self::chunk::{ReadableChunk, WritableChunk};
 pub use self::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 pub use self::layout::{Layout, PageSize, ShmError};
 pub use self::region::{Mapping, Region};
-pub use self::smb::Smb;
+pub use self::smb::{Smb, SmbReader};

@@ -12,7 +12,7 @@
 //! is stored with release, so that a service that looks into a chunk being written sees the bytes of
 //! all fragments that the count covers.
 
-use crate::shm::header::{ChunkHeader, ChunkState, Packets, PageWord};
+use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 use crate::shm::layout::Layout;
 use crate::shm::words::PageWords;
 use crate::sync::{AtomicU32, Ordering, yield_now};
@@ -111,13 +111,59 @@ pub fn load_header(words: &impl PageWords, grant: Grant) -> ChunkHeader {
     ChunkHeader::from_words([low, high])
 }
 
-/// Publishes `packets` of a chunk that the caller owns for writing, as a `WritableChunk` does through a
-/// pointer of its own.
-#[inline]
-pub fn store_packets(words: &impl PageWords, grant: Grant, header: ChunkHeader, packets: Packets) {
-    let [_, high] = ChunkHeader { packets, ..header }.to_words();
-    if let Some(word) = chunk_word(words, grant, 4) {
-        word.store(high, Ordering::Release);
+/// The header of a chunk being written, as its writer stored it last. The writer never reads it back from
+/// memory, where a peer could have changed it.
+///
+/// Each change is one store into the second word of the header, which the caller finds, in a mapped chunk
+/// or in a model.
+#[derive(Debug)]
+pub struct PublishedHeader(ChunkHeader);
+
+impl PublishedHeader {
+    /// What [`try_acquire`] stored.
+    #[inline]
+    pub const fn new(header: ChunkHeader) -> Self {
+        Self(header)
+    }
+
+    /// The header as it is now.
+    #[inline(always)]
+    pub const fn get(&self) -> ChunkHeader {
+        self.0
+    }
+
+    /// One fragment more has begun. Everything before it is published.
+    #[inline(always)]
+    pub fn start_fragment(&mut self, word: Option<&AtomicU32>) {
+        let Packets(old) = self.0.packets;
+        debug_assert!(Packets(old).count() < Packets::COUNT_MAX, "the writer caps its fragments");
+        // The flags are above the count, which has not reached its end.
+        self.store(word, Packets(old.wrapping_add(1)));
+    }
+
+    /// Sets `flags` on top of those there are.
+    #[inline]
+    pub fn add_flags(&mut self, word: Option<&AtomicU32>, flags: ChunkFlags) {
+        let packets = self.0.packets;
+        self.store(word, Packets::new(packets.count(), packets.flags().with(flags)));
+    }
+
+    /// Takes `flags` back.
+    #[inline]
+    pub fn remove_flags(&mut self, word: Option<&AtomicU32>, flags: ChunkFlags) {
+        let packets = self.0.packets;
+        self.store(word, Packets::new(packets.count(), packets.flags().without(flags)));
+    }
+
+    #[inline(always)]
+    fn store(&mut self, word: Option<&AtomicU32>, packets: Packets) {
+        self.0.packets = packets;
+        let [_, high] = self.0.to_words();
+        if let Some(word) = word {
+            // Release: a scraper that sees the count sees the fragments it covers. A store and no
+            // read-modify-write: nobody else stores here, and the last value stored is known.
+            word.store(high, Ordering::Release);
+        }
     }
 }
 

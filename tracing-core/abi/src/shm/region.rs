@@ -21,8 +21,8 @@ use core::fmt;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
-use crate::shm::layout::{PAGE_UNIT_BYTES, ShmError};
-use crate::sync::{Arc, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::shm::layout::{PAGE_UNIT_BYTES, PageSize, ShmError};
+use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicU32, AtomicU64, OnceLock, Ordering};
 
 /// Memory that somebody mapped, and will unmap when dropped.
 ///
@@ -54,7 +54,8 @@ struct HeapPage([AtomicU64; PAGE_UNIT_BYTES / 8]);
 
 /// What keeps the memory alive.
 enum Owner {
-    Heap { _pages: Box<[HeapPage]> },
+    // Not a `Box`: moving one asserts that no other pointer leads to its contents, and `Inner::ptr` does.
+    Heap { _pages: Arc<[HeapPage]> },
     Mapped(Box<dyn Mapping>),
 }
 
@@ -62,6 +63,10 @@ struct Inner {
     ptr: NonNull<u8>,
     len: usize,
     owner: Owner,
+    /// How the memory is cut, once somebody cut it.
+    page_size: OnceLock<PageSize>,
+    /// Whether an [`SmbReader`](super::SmbReader) of this memory exists.
+    has_reader: AtomicBool,
 }
 
 // SAFETY: memory behind `ptr` may be used from any thread (R1, and `Mapping`'s promise; atomics on the
@@ -78,13 +83,13 @@ impl Region {
     /// `len` zeroed bytes of this process's heap, rounded up to a multiple of 4096: for a producer in
     /// the service's own process, for transports that cannot share memory, and for tests.
     pub fn heap(len: usize) -> Self {
-        let pages: Box<[HeapPage]> = (0..len.div_ceil(PAGE_UNIT_BYTES))
+        let pages: Arc<[HeapPage]> = (0..len.div_ceil(PAGE_UNIT_BYTES))
             .map(|_| HeapPage(core::array::from_fn(|_| AtomicU64::new(0))))
             .collect();
         let len = size_of_val::<[HeapPage]>(&pages);
         // The pages are made of atomics, which may be written through a shared reference.
         let ptr = NonNull::from(&*pages).cast();
-        Self(Arc::new(Inner { ptr, len, owner: Owner::Heap { _pages: pages } }))
+        Self::new(ptr, len, Owner::Heap { _pages: pages })
     }
 
     /// Memory mapped by the operating system.
@@ -97,7 +102,42 @@ impl Region {
         if !address.is_multiple_of(PAGE_UNIT_BYTES) {
             return Err(ShmError::Alignment { address });
         }
-        Ok(Self(Arc::new(Inner { ptr, len, owner: Owner::Mapped(mapping) })))
+        Ok(Self::new(ptr, len, Owner::Mapped(mapping)))
+    }
+
+    fn new(ptr: NonNull<u8>, len: usize, owner: Owner) -> Self {
+        let (page_size, has_reader) = (OnceLock::new(), AtomicBool::new(false));
+        Self(Arc::new(Inner { ptr, len, owner, page_size, has_reader }))
+    }
+
+    /// Cuts the memory into pages of `page_size`, or finds that it is cut so already.
+    ///
+    /// # Errors
+    /// [`ShmError::RegionBytes`] if it is empty or not a whole number of pages,
+    /// [`ShmError::PageSizeFixed`] if it has pages of another size.
+    pub(super) fn cut(&self, page_size: PageSize) -> Result<(), ShmError> {
+        let (bytes, page_bytes) = (self.len(), page_size.bytes());
+        if bytes == 0 || !bytes.is_multiple_of(page_bytes) {
+            return Err(ShmError::RegionBytes { bytes, page_bytes });
+        }
+        let fixed = self.0.page_size.get_or_init(|| page_size).bytes();
+        if fixed == page_bytes {
+            Ok(())
+        } else {
+            Err(ShmError::PageSizeFixed { fixed, page_bytes })
+        }
+    }
+
+    /// Takes the right to read chunks; false if somebody has it.
+    pub(super) fn take_reader(&self) -> bool {
+        // Acquire: what the last reader freed is free for this one, too.
+        let flag = &self.0.has_reader;
+        flag.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the right to read chunks back.
+    pub(super) fn release_reader(&self) {
+        self.0.has_reader.store(false, Ordering::Release);
     }
 
     /// Bytes.

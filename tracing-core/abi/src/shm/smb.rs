@@ -39,17 +39,21 @@ impl PageWords for PageOf<'_> {
 }
 
 impl Smb {
-    /// `region` as pages of `page_size`. Who writes chunks must agree on one page size for a region: two
-    /// would cut it into chunks that overlap.
+    /// `region` as pages of `page_size`. The first call decides the size for as long as the region lives:
+    /// pages of two sizes would be cut into chunks that overlap.
     ///
     /// # Errors
-    /// [`ShmError::RegionBytes`] if it is empty or not a whole number of pages.
+    /// [`ShmError::RegionBytes`] if the region is empty or not a whole number of pages,
+    /// [`ShmError::PageSizeFixed`] if it has pages of another size already.
     pub fn new(region: Region, page_size: PageSize) -> Result<Self, ShmError> {
-        let (bytes, page_bytes) = (region.len(), page_size.bytes());
-        if bytes == 0 || !bytes.is_multiple_of(page_bytes) {
-            return Err(ShmError::RegionBytes { bytes, page_bytes });
-        }
-        Ok(Self { region, page_size, page_count: bytes / page_bytes })
+        region.cut(page_size)?;
+        let page_count = region.len() / page_size.bytes();
+        Ok(Self { region, page_size, page_count })
+    }
+
+    /// The right to read and free the chunks of this memory; `None` while somebody else has it.
+    pub fn reader(&self) -> Option<SmbReader> {
+        self.region.take_reader().then(|| SmbReader(self.clone()))
     }
 
     /// The memory.
@@ -107,12 +111,38 @@ impl Smb {
         WritableChunk::new(self.clone(), page_idx, grant, header)
     }
 
+    /// Chunks of page `idx` that are in use, as a scrape visits them: how many chunks the page has now,
+    /// 0 if it is not partitioned.
+    pub fn chunk_count(&self, idx: usize) -> usize {
+        let word = self.page(idx).map_or(PageWord::FREE, |page| page::snapshot(&page));
+        word.layout().map_or(0, Layout::chunk_count)
+    }
+}
+
+/// The right to take chunks of an [`Smb`], to free them, and to look into chunks that writers hold: one
+/// exists for each region in this process, held by the service, or by an arbiter whose memory is not
+/// shared.
+///
+/// It is what makes a scrape sound. A scrape reads the finished fragments of a chunk without owning it, so
+/// the chunk must not become another writer's meanwhile. For that it would have to be freed. Whoever frees
+/// a chunk borrows this value until it is done, and a scrape borrows it mutably: no chunk is freed while
+/// a scrape runs.
+#[derive(Debug)]
+pub struct SmbReader(Smb);
+
+impl SmbReader {
+    /// The memory it reads.
+    #[inline]
+    pub fn smb(&self) -> &Smb {
+        &self.0
+    }
+
     /// Takes a complete chunk for reading.
-    pub fn try_read(&self, page_idx: usize, chunk_idx: usize) -> Option<ReadableChunk> {
-        let page = self.page(page_idx)?;
+    pub fn try_read(&self, page_idx: usize, chunk_idx: usize) -> Option<ReadableChunk<'_>> {
+        let page = self.0.page(page_idx)?;
         let grant = page::try_read(&page, chunk_idx)?;
         let header = page::load_header(&page, grant);
-        Some(ReadableChunk::new(self.clone(), page_idx, grant, header))
+        Some(ReadableChunk::new(&self.0, page_idx, grant, header))
     }
 
     /// Takes a complete chunk, appends its payload to `payload` and frees it.
@@ -133,17 +163,17 @@ impl Smb {
 
     /// Copies a chunk without taking it: what a scrape does for chunks that writers still hold.
     ///
-    /// Gives the header and whether the chunk is complete; the payload appended to `payload` is as long
+    /// Gives the header and whether the chunk is complete. The payload appended to `payload` is as long
     /// as the chunk's, but only the bytes of finished fragments are copied: the rest is zero. Those are all
     /// `count` of a complete chunk and `count - 1` of one being written. `None`, with nothing appended,
     /// for free chunks, chunks being read, and chunks whose header is not there yet.
     pub fn scrape_chunk(
-        &self,
+        &mut self,
         page_idx: usize,
         chunk_idx: usize,
         payload: &mut Vec<u8>,
     ) -> Option<(ChunkHeader, bool)> {
-        let page = self.page(page_idx)?;
+        let page = self.0.page(page_idx)?;
         let (grant, state) = page::peek(&page, page::snapshot(&page), chunk_idx)?;
         let complete = match state {
             ChunkState::Complete => true,
@@ -156,14 +186,21 @@ impl Smb {
         }
         let count = header.packets.count();
         let finished = if complete { count } else { count.saturating_sub(1) };
-        chunk::copy_fragments(self, page_idx, grant, finished, payload);
+        chunk::copy_fragments(&self.0, page_idx, grant, finished, payload);
         Some((header, complete))
     }
 
-    /// Chunks of page `idx` that are in use, as a scrape visits them: how many chunks the page has now,
-    /// 0 if it is not partitioned.
-    pub fn chunk_count(&self, idx: usize) -> usize {
-        let word = self.page(idx).map_or(PageWord::FREE, |page| page::snapshot(&page));
-        word.layout().map_or(0, Layout::chunk_count)
+    /// Appends a whole chunk, header and payload, to `data` and frees it: how a chunk travels when the
+    /// service cannot see this memory. A chunk of other memory is left alone, which loses it.
+    pub fn take_by_value(&self, chunk: WritableChunk, data: &mut Vec<u8>) {
+        if chunk.is_of(&self.0) {
+            chunk.take_by_value(data);
+        }
+    }
+}
+
+impl Drop for SmbReader {
+    fn drop(&mut self) {
+        self.0.region.release_reader();
     }
 }

@@ -2,10 +2,16 @@ use super::*;
 use crate::ids::{ChunkId, WriterId};
 use crate::sync::Ordering;
 
-const PAGE_SIZES: [usize; 5] = [4096, 8192, 16384, 32768, 65536];
+/// Miri runs these tests, too, and is slow.
+const PAGE_SIZES: &[usize] = if cfg!(miri) { &[4096] } else { &[4096, 8192, 16384, 32768, 65536] };
+const PAGES: usize = if cfg!(miri) { 5 } else { 14 };
 
 fn smb(pages: usize, page_bytes: usize) -> Smb {
     Smb::new(Region::heap(pages * page_bytes), PageSize::new(page_bytes).unwrap()).unwrap()
+}
+
+fn reader(smb: &Smb) -> SmbReader {
+    smb.reader().expect("nobody else reads it")
 }
 
 fn header(writer: u16, chunk: u32) -> ChunkHeader {
@@ -54,6 +60,79 @@ fn page_sizes_are_checked() {
     assert!(Smb::new(Region::heap(0), page).is_err());
 }
 
+/// Pages of two sizes over one memory would be cut into chunks that overlap: two writers could own the same
+/// bytes.
+#[test]
+fn a_region_has_pages_of_one_size() {
+    let region = Region::heap(8192);
+    let small = Smb::new(region.clone(), PageSize::DEFAULT).unwrap();
+    let large = Smb::new(region.clone(), PageSize::new(8192).unwrap());
+    assert_eq!(large.unwrap_err(), ShmError::PageSizeFixed { fixed: 4096, page_bytes: 8192 });
+    drop(small);
+    let large = Smb::new(region.clone(), PageSize::new(8192).unwrap());
+    assert!(large.is_err(), "a chunk of the first size may still be about");
+    assert_eq!(Smb::new(region, PageSize::DEFAULT).unwrap().page_count(), 2);
+}
+
+#[test]
+fn a_region_that_was_refused_can_be_cut() {
+    let region = Region::heap(4096);
+    assert!(Smb::new(region.clone(), PageSize::new(8192).unwrap()).is_err());
+    assert!(Smb::new(region, PageSize::DEFAULT).is_ok());
+}
+
+/// Freeing chunks is for one at a time: a scrape relies on it.
+#[test]
+fn a_region_has_one_reader() {
+    let smb = smb(1, 4096);
+    let reader = smb.reader().unwrap();
+    assert!(smb.reader().is_none());
+    let same = Smb::new(smb.region().clone(), PageSize::DEFAULT).unwrap();
+    assert!(same.reader().is_none());
+    drop(reader);
+    assert!(same.reader().is_some());
+}
+
+/// A thread frees and acquires chunks all the while another scrapes: without the reader this is a data
+/// race, which Miri finds.
+#[test]
+fn scraping_against_freeing() {
+    let smb = smb(1, 4096);
+    let reader = std::sync::Mutex::new(reader(&smb));
+    let rounds = if cfg!(miri) { 5 } else { 200 };
+    std::thread::scope(|scope| {
+        let scraper = scope.spawn(|| {
+            let mut payload = Vec::new();
+            for _ in 0..rounds {
+                reader.lock().unwrap().scrape_chunk(0, 0, &mut payload);
+                std::thread::yield_now();
+            }
+        });
+        let mut chunks = 0;
+        while chunks < rounds || !scraper.is_finished() {
+            smb.try_partition(0, Layout::Div14);
+            let mut chunk = smb.try_acquire(0, 0, header(1, chunks)).unwrap();
+            chunk.start_fragment();
+            assert!(chunk.write(0, &[2, 0xaa, 0xbb]));
+            chunk.start_fragment();
+            assert!(chunk.complete());
+            assert!(reader.lock().unwrap().read_chunk(0, 0, &mut Vec::new()).is_some());
+            chunks += 1;
+        }
+    });
+}
+
+#[test]
+fn chunks_of_other_memory_are_not_freed() {
+    let (one, other) = (smb(1, 4096), smb(1, 4096));
+    assert!(other.try_partition(0, Layout::Div1));
+    let chunk = other.try_acquire(0, 0, header(1, 1)).unwrap();
+    let mut data = Vec::new();
+    reader(&one).take_by_value(chunk, &mut data);
+    assert!(data.is_empty());
+    assert_eq!(other.page_hint(0).state(0), ChunkState::BeingWritten);
+}
+
 #[test]
 fn layout_bits() {
     let bits: Vec<_> = (0..8).map(Layout::from_bits).collect();
@@ -77,9 +156,10 @@ fn bytes_in_memory_are_upstreams() {
 /// Every page size and layout: partition, acquire all, complete, read, free; the last free clears the page.
 #[test]
 fn nominal_cases() {
-    for page_bytes in PAGE_SIZES {
-        let smb = smb(14, page_bytes);
-        for page in 0..14 {
+    for &page_bytes in PAGE_SIZES {
+        let smb = smb(PAGES, page_bytes);
+        let reader = reader(&smb);
+        for page in 0..PAGES {
             let layout = Layout::ALL[page % 5];
             let count = layout.chunk_count();
             assert!(smb.page_hint(page).is_free());
@@ -92,7 +172,7 @@ fn nominal_cases() {
                 .map(|idx| {
                     let chunk = smb.try_acquire(page, idx, header(page as u16 + 1, idx as u32));
                     assert!(smb.try_acquire(page, idx, header(99, 0)).is_none(), "taken");
-                    assert!(smb.try_read(page, idx).is_none(), "not complete");
+                    assert!(reader.try_read(page, idx).is_none(), "not complete");
                     chunk.unwrap()
                 })
                 .collect();
@@ -112,7 +192,7 @@ fn nominal_cases() {
             assert!(smb.page_hint(page).is_complete());
             for idx in 0..count {
                 let mut payload = Vec::new();
-                let header = smb.read_chunk(page, idx, &mut payload).unwrap();
+                let header = reader.read_chunk(page, idx, &mut payload).unwrap();
                 assert_eq!(payload.len(), layout.chunk_bytes(smb.page_size()) - 8);
                 assert_eq!(
                     (payload[0], payload[1], *payload.last().unwrap()),
@@ -121,7 +201,7 @@ fn nominal_cases() {
                 assert_eq!(header.writer, WriterId(page as u16 + 1));
                 assert_eq!(header.chunk, ChunkId(idx as u32));
                 assert_eq!(header.packets.count(), 1);
-                assert!(smb.read_chunk(page, idx, &mut payload).is_none(), "free again");
+                assert!(reader.read_chunk(page, idx, &mut payload).is_none(), "free again");
                 let word = smb.page_hint(page);
                 assert_eq!(word == PageWord::FREE, idx + 1 == count, "the last one clears it");
             }
@@ -137,7 +217,7 @@ fn a_freed_chunk_has_no_header() {
     smb.try_acquire(0, 0, header(5, 6)).unwrap().complete();
     let _other = smb.try_acquire(0, 1, header(5, 7)).unwrap();
     let mut payload = Vec::new();
-    smb.read_chunk(0, 0, &mut payload).unwrap();
+    reader(&smb).read_chunk(0, 0, &mut payload).unwrap();
     assert_eq!((word(&smb, 8), word(&smb, 12)), (0, 0));
     assert_eq!(word(&smb, 0), 0x2000_0004, "chunk 1 is being written");
 }
@@ -145,10 +225,11 @@ fn a_freed_chunk_has_no_header() {
 #[test]
 fn pages_and_chunks_that_are_not_there() {
     let smb = smb(2, 4096);
+    let mut reader = reader(&smb);
     let mut payload = Vec::new();
     for (page, chunk) in [(0, 0), (2, 0), (usize::MAX, 0), (0, 14), (0, usize::MAX)] {
-        assert!(smb.read_chunk(page, chunk, &mut payload).is_none());
-        assert!(smb.scrape_chunk(page, chunk, &mut payload).is_none());
+        assert!(reader.read_chunk(page, chunk, &mut payload).is_none());
+        assert!(reader.scrape_chunk(page, chunk, &mut payload).is_none());
         assert!(smb.try_acquire(page, chunk, header(1, 1)).is_none());
     }
     assert!(!smb.try_partition(2, Layout::Div1));
@@ -169,7 +250,8 @@ fn hostile_page_words() {
         assert_eq!(word(&smb, 0), evil);
 
         poke(&smb, 0, 0x1000_0003);
-        let reading = smb.try_read(0, 0).unwrap();
+        let reader = reader(&smb);
+        let reading = reader.try_read(0, 0).unwrap();
         poke(&smb, 0, evil);
         let mut payload = Vec::new();
         reading.copy_payload(&mut payload);
@@ -210,9 +292,10 @@ fn scrape_sees_finished_fragments_only() {
     let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
     let mut payload = Vec::new();
     chunk.write(0, &[3, 0xaa, 0xbb, 0xcc, 0x82, 0x80, 0x80, 0x00, 0xdd, 0xee, 0x55, 0x66]);
-    let scrape = |payload: &mut Vec<u8>| {
+    let mut reader = reader(&smb);
+    let mut scrape = |payload: &mut Vec<u8>| {
         payload.clear();
-        smb.scrape_chunk(0, 0, payload).unwrap()
+        reader.scrape_chunk(0, 0, payload).unwrap()
     };
     for (count, visible) in [(0, 0), (1, 0), (2, 4), (3, 10)] {
         while chunk.packets().count() < count {
@@ -242,7 +325,7 @@ fn scrape_survives_any_lengths() {
             chunk.start_fragment();
         }
         let mut payload = Vec::new();
-        smb.scrape_chunk(0, 0, &mut payload).unwrap();
+        reader(&smb).scrape_chunk(0, 0, &mut payload).unwrap();
         assert_eq!(payload.len(), 4080);
     }
 }
@@ -251,7 +334,7 @@ fn scrape_survives_any_lengths() {
 fn scrape_skips_chunks_without_a_header() {
     let smb = smb(1, 4096);
     poke(&smb, 0, 0x1000_0001);
-    assert!(smb.scrape_chunk(0, 0, &mut Vec::new()).is_none());
+    assert!(reader(&smb).scrape_chunk(0, 0, &mut Vec::new()).is_none());
 }
 
 #[test]
@@ -262,7 +345,7 @@ fn shmem_emulation() {
     chunk.start_fragment();
     chunk.write(0, &[1, 0x42]);
     let mut data = Vec::new();
-    chunk.take_by_value(&mut data);
+    reader(&smb).take_by_value(chunk, &mut data);
     assert_eq!(data.len(), 4088);
     assert_eq!(data[..10], [1, 0, 0, 0, 2, 0, 1, 0, 1, 0x42]);
     assert_eq!(smb.page_hint(0), PageWord::FREE);

@@ -23,7 +23,7 @@ use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::write::writer::TraceWriter;
 use abi::ids::{BufferId, FlushId, WriterId};
-use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, WritableChunk};
+use abi::shm::{ChunkFlags, ChunkHeader, Layout, Smb, SmbReader, WritableChunk};
 use abi::sync::{Arc, Mutex, lock};
 use abi::time::BootTime;
 
@@ -119,6 +119,9 @@ struct Shared {
     smb: Smb,
     options: ArbiterOptions,
     state: Mutex<State>,
+    /// For chunks that travel by value: then this arbiter frees them, and no service does. Locked after
+    /// `state`, if both are.
+    reader: Option<Mutex<SmbReader>>,
     waker: Arc<dyn Waker>,
     park: Arc<dyn Park>,
 }
@@ -132,6 +135,9 @@ impl Arbiter {
     ///
     /// `waker` is called when [`poll_request`](Self::poll_request) has something new; `park` is how
     /// stalled writers wait.
+    ///
+    /// # Panics
+    /// If chunks travel by value and somebody else reads them out of `smb`.
     pub fn new(
         smb: Smb,
         options: ArbiterOptions,
@@ -149,7 +155,13 @@ impl Arbiter {
             batch_commits_ms: options.batch_commits_ms,
             disconnected: false,
         };
-        Self(Arc::new(Shared { smb, options, state: Mutex::new(state), waker, park }))
+        let reader = options.by_value.then(|| {
+            let reader = smb.reader();
+            assert!(reader.is_some(), "memory that is not shared has no other reader");
+            reader.map(Mutex::new)
+        });
+        let (state, reader) = (Mutex::new(state), reader.flatten());
+        Self(Arc::new(Shared { smb, options, state, reader, waker, park }))
     }
 
     /// The memory.
@@ -281,7 +293,10 @@ impl Arbiter {
                 }
             };
             // Copying chunks and building messages needs no lock: the commit is out of reach already.
-            let requests = commit.into_requests(self.0.options.by_value);
+            let requests = {
+                let mut reader = self.0.reader.as_ref().map(lock);
+                commit.into_requests(reader.as_deref_mut())
+            };
             let mut ready: VecDeque<_> =
                 requests.into_iter().map(|request| Outgoing { request, on_reply: None }).collect();
             if !callbacks.is_empty()
@@ -298,14 +313,15 @@ impl Arbiter {
     /// Copies of all chunks that registered writers have begun at least two fragments in, the last of
     /// which may not be finished.
     fn scrape(&self) -> Vec<Request> {
-        // Locked all the while: a chunk that its writer returns now cannot be another's before we are done.
+        let Some(reader) = &self.0.reader else { return Vec::new() };
         let state = lock(&self.0.state);
+        let mut reader = lock(reader);
         let (smb, mut scraped) = (&self.0.smb, Vec::new());
         for page_idx in 0..smb.page_count() {
             for chunk_idx in 0..smb.chunk_count(page_idx) {
                 let mut payload = Vec::new();
-                let Some((header, complete)) = smb.scrape_chunk(page_idx, chunk_idx, &mut payload)
-                else {
+                let copied = reader.scrape_chunk(page_idx, chunk_idx, &mut payload);
+                let Some((header, complete)) = copied else {
                     continue;
                 };
                 if complete || header.packets.count() < 2 {
@@ -316,7 +332,7 @@ impl Arbiter {
                 }
             }
         }
-        drop(state);
+        drop((state, reader));
         commit::scraped_requests(scraped)
     }
 

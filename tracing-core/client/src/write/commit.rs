@@ -9,7 +9,7 @@ use protos::{
 use crate::write::patches::FilledPatch;
 use abi::ids::{BufferId, ChunkId, FlushId, WriterId};
 use abi::limits::PATCHES_PER_CHUNK_MAX;
-use abi::shm::{ChunkFlags, ChunkHeader, WritableChunk};
+use abi::shm::{ChunkFlags, ChunkHeader, SmbReader, WritableChunk};
 
 /// Estimated size at which a commit is split: a frame of the socket less room for its envelope
 /// (`shared_memory_arbiter_impl.cc`). Upstream splits only commits that carry chunks by value; ours are
@@ -125,13 +125,15 @@ impl PendingCommit {
 
     /// The requests this is sent as: usually one; more only if they would not fit a frame. Moves come
     /// before patches and both in order, the flush id with the last.
-    pub(super) fn into_requests(self, by_value: bool) -> Vec<Request> {
+    ///
+    /// With a reader the memory is not shared, and chunks travel by value.
+    pub(super) fn into_requests(self, mut reader: Option<&mut SmbReader>) -> Vec<Request> {
         let mut split = Split::default();
         for entry in self.moves {
             let data = entry.held.and_then(|chunk| {
-                if by_value {
+                if let Some(reader) = &mut reader {
                     let mut data = Vec::with_capacity(chunk.bytes());
-                    chunk.take_by_value(&mut data);
+                    reader.take_by_value(chunk, &mut data);
                     return Some(data);
                 }
                 // Patches are missing, and the service is about to look for the chunk: it goes as it is,

@@ -22,7 +22,7 @@ use super::port::ProducerRequest as Request;
 use super::session::state::clip;
 use crate::limits;
 use abi::ids::{BufferId, CallId, ClientId, InstanceId, ProducerId, WriterId};
-use abi::shm::{PageSize, Region, Smb};
+use abi::shm::{PageSize, Region, Smb, SmbReader};
 
 /// A connection to the producer socket.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Producer {
     pub(super) sdk_version: String,
     /// What it would like: (whole memory, page), bytes, zero for no wish.
     pub(super) smb_hints: (u32, u32),
-    pub(super) smb: Option<Smb>,
+    pub(super) smb: Option<SmbReader>,
     /// Bytes of pages of `smb` read beyond [`limits::SMB_MAPPED_BYTES`] since they were last let go of.
     smb_touched: usize,
     /// It was told what to write into, so it may commit. Without `smb` its chunks come by value.
@@ -103,7 +103,7 @@ impl Producer {
 
     /// Notes that a page of its memory was looked into, and lets go of what adds up.
     pub(super) fn note_touched(&mut self, page: usize) {
-        let Some(smb) = &self.smb else { return };
+        let Some(smb) = self.smb.as_ref().map(SmbReader::smb) else { return };
         let page_bytes = smb.page_size().bytes();
         let adds_up = smb.bytes() > limits::SMB_MAPPED_BYTES + limits::SMB_MAPPED_AGAIN_BYTES;
         if !adds_up || page.saturating_mul(page_bytes) < limits::SMB_MAPPED_BYTES {
@@ -141,8 +141,9 @@ pub(super) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
 }
 
 /// Sizes that passed [`smb_sizes`] always fit together.
-pub(super) fn make_smb(region: Region, page_bytes: usize) -> Option<Smb> {
-    Smb::new(region, PageSize::new(page_bytes).ok()?).ok()
+pub(super) fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
+    // No reader: another service of this process has the same memory.
+    Smb::new(region, PageSize::new(page_bytes).ok()?).ok()?.reader()
 }
 
 impl Service {

@@ -211,7 +211,7 @@ fn buffer_exhausted_policy_drop() {
     assert!(none(&arbiter), "complete, not free");
     assert_eq!(commits(&arbiter).len(), 1);
     assert!(none(&arbiter), "told of, not free");
-    arbiter.smb().read_chunk(1, 0, &mut Vec::new()).unwrap();
+    arbiter.smb().reader().unwrap().read_chunk(1, 0, &mut Vec::new()).unwrap();
     assert_eq!(acquire(&arbiter, 1, 2).page_idx(), 1);
 }
 
@@ -225,7 +225,8 @@ fn memory_that_is_not_needed_is_not_touched() {
         arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
         page
     };
-    let take = |page| arbiter.smb().read_chunk(page, 0, &mut Vec::new()).unwrap();
+    let reader = arbiter.smb().reader().unwrap();
+    let take = |page| reader.read_chunk(page, 0, &mut Vec::new()).unwrap();
     for chunk in 0..1000 {
         // Two pages behind, as a service is that keeps up.
         let pages = [give(chunk), give(chunk), give(chunk)];

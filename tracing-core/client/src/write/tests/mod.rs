@@ -242,7 +242,7 @@ fn packets_per_chunk_are_capped() {
     writer.write_raw(&[0x08, 0x02]);
     assert_eq!(arbiter.smb().page_hint(0).state(0), ChunkState::Complete);
     let mut payload = Vec::new();
-    let (header, _) = arbiter.smb().scrape_chunk(0, 0, &mut payload).unwrap();
+    let (header, _) = arbiter.smb().reader().unwrap().scrape_chunk(0, 0, &mut payload).unwrap();
     assert_eq!(header.packets.count(), 1023, "1022 packets and the empty fragment");
     assert_eq!(header.packets.flags(), ChunkFlags::default());
     let id = writer.id().0;
