@@ -48,7 +48,7 @@ fn with_rest<T>(taken: Result<(T, usize), DecodeErrorKind>, bytes: &[u8]) -> hos
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 40 } else { 2000 }))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn varints_are_the_naive_ones(bytes in bytes()) {

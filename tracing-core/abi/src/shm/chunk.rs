@@ -132,7 +132,7 @@ impl WritableChunk {
     pub(super) fn take_by_value(self, data: &mut Vec<u8>) {
         data.extend_from_slice(&self.header.get().to_bytes());
         let payload_off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
-        self.smb.region().copy_out(payload_off, self.payload_len(), data);
+        self.smb.region().copy_to(payload_off, self.payload_len(), data);
         if let Some(page) = self.smb.page(self.page_idx) {
             // Two steps, as the page knows no other way from being written to free.
             let _ = page::complete(&page, self.grant)
@@ -170,7 +170,7 @@ impl<'a> ReadableChunk<'a> {
     /// Appends the payload to `out`. Each call may give other bytes: the peer shares them.
     pub fn copy_payload(&self, out: &mut Vec<u8>) {
         let off = chunk_off(self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
-        self.smb.region().copy_out(off, self.payload_len(), out);
+        self.smb.region().copy_to(off, self.payload_len(), out);
     }
 }
 
@@ -221,6 +221,6 @@ pub(super) fn copy_fragments(
         end = end.saturating_add(size).min(len);
     }
     let old = out.len();
-    region.copy_out(start, end, out);
+    region.copy_to(start, end, out);
     out.resize(old + len, 0);
 }

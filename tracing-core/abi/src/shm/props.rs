@@ -26,8 +26,6 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 256 }))]
-
     #[test]
     fn a_page_is_an_array_of_states(steps in prop::collection::vec(step(), 0..120)) {
         let page_size = PageSize::DEFAULT;

@@ -213,7 +213,7 @@ impl Region {
     /// The copy is of *some* bytes: a peer may store while it runs. What it means is for the caller to
     /// check, on the copy.
     #[doc(hidden)]
-    pub fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+    pub(super) fn copy_to(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
         let Some(from) = self.range(off, len) else { return false };
         out.reserve(len);
         let spare = out.spare_capacity_mut();
@@ -251,6 +251,15 @@ impl Region {
         // SAFETY: capacity was reserved, and the `len` bytes behind the old end are written.
         unsafe { out.set_len(filled) };
         true
+    }
+
+    /// Appends the `len` bytes at `off` to `out`, as the other end of a shared memory would see them. False, and
+    /// nothing appended, if not all of them are inside.
+    ///
+    /// For tests: it does not ask who owns the bytes.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+        self.copy_to(off, len, out)
     }
 
     #[cfg(any(test, feature = "testing"))]

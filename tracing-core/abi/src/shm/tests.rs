@@ -319,7 +319,7 @@ fn scrape_survives_any_lengths() {
     let smb = smb(1, 4096);
     smb.try_partition(0, Layout::Div1);
     let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
-    for fill in [0x00, 0x7f, 0x80, 0xff] {
+    for fill in if cfg!(miri) { vec![0xff] } else { vec![0x00, 0x7f, 0x80, 0xff] } {
         assert!(chunk.write(0, &vec![fill; 4080]));
         while chunk.packets().count() < 1023 {
             chunk.start_fragment();
@@ -356,8 +356,9 @@ fn copies_of_any_alignment() {
     let region = Region::heap(4096);
     let bytes: Vec<u8> = (0..=255).collect();
     assert!(region.store(0, &bytes));
+    let lens: Vec<usize> = if cfg!(miri) { vec![0, 1, 7, 8, 9, 23] } else { (0..40).collect() };
     for off in 0..20 {
-        for len in 0..40 {
+        for &len in &lens {
             let mut out = vec![0xff];
             assert!(region.copy_out(off, len, &mut out));
             assert_eq!(out[1..], bytes[off..off + len]);
@@ -378,7 +379,8 @@ fn moving_back_by_three() {
     let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
     let len_max = chunk.payload_len();
     let source: Vec<u8> = (0..len_max).map(|i| i as u8).collect();
-    for len in 0..130 {
+    let lens = if cfg!(miri) { vec![0, 1, 15, 16, 17, 127] } else { (0..130).collect() };
+    for len in lens {
         for off in [3, 4, 17, len_max - len] {
             assert!(chunk.write(0, &source));
             assert!(chunk.shift_back_3(off, len));
