@@ -113,15 +113,22 @@ impl Shell {
         Self::with(|config| config.regions = Arc::new(CheckedRegions::new(HeapRegions, &emitted)))
     }
 
-    /// The configuration of that service.
+    /// The configuration of the service of [`new`](Self::new).
     #[must_use]
-    pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
+    pub fn config() -> ServiceConfig {
         let mut config = ServiceConfig::new(Arc::new(HeapRegions));
         config.pid = 1;
         config.version = "test service".into();
         config.host.sysname = "Linux".into();
         config.host.machine_name = "testhost".into();
         config.seed = 7;
+        config
+    }
+
+    /// A service whose configuration is [`config`](Self::config) with what `change` does to it.
+    #[must_use]
+    pub fn with(change: impl FnOnce(&mut ServiceConfig)) -> Self {
+        let mut config = Self::config();
         change(&mut config);
         Self {
             service: Service::new(config),
