@@ -1,12 +1,15 @@
-//! Shared memory that somebody scribbles over while the service takes, scrapes and frees chunks of it.
+//! Shared memory that a peer overwrites at random while the other side uses it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, CommitDataRequestChunksToMove, InitializeConnectionRequest,
-    InitializeConnectionRequestProducerSMBScrapingMode as Mode, RegisterTraceWriterRequest,
+    InitializeConnectionRequestProducerSMBScrapingMode as Mode, ReadBuffersResponse,
+    RegisterTraceWriterRequest, TestEvent, TracePacket, TracePacketData,
+    TracePacketOptionalTrustedUid,
 };
+use protozero::Message as _;
 
 use super::scraping::{NoPark, config};
 use abi::ids::{BufferId, WriterId};
@@ -17,15 +20,16 @@ use client::write::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker};
 use os::shm;
 use service::Peer;
 use testing::mock::{MockConsumer, MockProducer};
-use testing::shell::Shell;
+use testing::shell::{Reply, Shell};
 
 const PAGES: usize = 16;
 const PAGE: usize = 4096;
 const WRITERS: u16 = 4;
-const ROUNDS: usize = 1500;
+const ROUNDS: usize = 400;
+const HONEST_UID: u32 = 42;
 
-/// Writes words that mean much into the places where they do, until it is told to stop.
-fn scribble(region: &Region, stop: &AtomicBool) {
+/// Stores random words where page words, chunk headers and lengths of fragments are, until `stop` is set.
+fn overwrite(region: &Region, stop: &AtomicBool) {
     let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
     let mut roll = move || {
         dice ^= dice << 13;
@@ -53,8 +57,37 @@ fn scribble(region: &Region, stop: &AtomicBool) {
     }
 }
 
+/// The numbers in the packets of the honest producer, in the order in which they were read. What the hostile one
+/// wrote may be anything, except a packet with the uid of another: the service stamps those.
+fn honest_numbers(replies: &[Reply]) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    let mut bytes = Vec::new();
+    for reply in replies {
+        let Some(response) = &reply.response else { continue };
+        for slice in ReadBuffersResponse::decode(response).unwrap().slices {
+            bytes.extend_from_slice(slice.data.as_deref().unwrap_or_default());
+            if slice.last_slice_for_packet != Some(true) {
+                continue;
+            }
+            let packet = TracePacket::decode(&std::mem::take(&mut bytes)).unwrap_or_default();
+            let uid = TracePacketOptionalTrustedUid::TrustedUid(HONEST_UID.cast_signed());
+            if let (Some(TracePacketData::ForTesting(event)), true) =
+                (packet.data, packet.optional_trusted_uid == Some(uid))
+            {
+                numbers.push(event.str.unwrap().parse().unwrap());
+            }
+        }
+    }
+    numbers
+}
+
+fn numbered(number: usize) -> TracePacket {
+    let event = TestEvent { str: Some(number.to_string()), ..Default::default() };
+    TracePacket { data: Some(TracePacketData::ForTesting(event)), ..Default::default() }
+}
+
 #[test]
-fn scribbled_memory_harms_nobody_but_its_owner() {
+fn overwritten_memory_harms_nobody_but_its_owner() {
     let mut shell = Shell::new();
     let request = InitializeConnectionRequest {
         smb_scraping_mode: Some(Mode::SMB_SCRAPING_ENABLED),
@@ -65,7 +98,8 @@ fn scribbled_memory_harms_nobody_but_its_owner() {
     let evil = Region::heap(PAGES * PAGE);
     let mut hostile =
         MockProducer::connect_with(&mut shell, Peer::default(), request, Some(evil.clone()));
-    let mut honest = MockProducer::connect(&mut shell, "honest", Peer::default());
+    let mut honest =
+        MockProducer::connect(&mut shell, "honest", Peer { uid: HONEST_UID, ..Peer::default() });
     for producer in [&hostile, &honest] {
         producer.register_name(&mut shell, "ds");
     }
@@ -83,9 +117,8 @@ fn scribbled_memory_harms_nobody_but_its_owner() {
     }
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| scribble(&evil, &stop));
+        scope.spawn(|| overwrite(&evil, &stop));
         let before = shell.service.footprint();
-        let mut honest_packets = 0;
         for round in 0..ROUNDS {
             let all = (0..PAGES as u32).flat_map(|page| (0..14).map(move |chunk| (page, chunk)));
             let moves = all.map(|(page, chunk)| CommitDataRequestChunksToMove {
@@ -97,17 +130,14 @@ fn scribbled_memory_harms_nobody_but_its_owner() {
             let commit =
                 CommitDataRequest { chunks_to_move: moves.collect(), ..Default::default() };
             hostile.call(&mut shell, Request::CommitData(commit));
-            honest.write(&mut shell, WriterId(1), BufferId(1), &[Default::default()]);
+            honest.write(&mut shell, WriterId(1), BufferId(1), &[numbered(round)]);
             consumer.flush(&mut shell, 1);
             shell.advance_ms(2);
-            if round % 16 == 0 {
-                // What the hostile one wrote may be anything, so the packets are only counted.
-                honest_packets += consumer.read_raw(&mut shell).len();
-            }
+            // Each time, so that what the hostile producer writes never fills the buffer.
+            assert_eq!(honest_numbers(&consumer.read_raw(&mut shell)), [round]);
         }
         stop.store(true, Ordering::Relaxed);
         let after = shell.service.footprint();
-        assert!(honest_packets > 0);
         assert_eq!((after.producers, after.flushes), (before.producers, before.flushes));
         assert!(shell.log.len() < 200, "{} lines", shell.log.len());
     });
@@ -118,15 +148,29 @@ fn scribbled_memory_harms_nobody_but_its_owner() {
     assert_eq!(shell.service.footprint().producers, 1);
 }
 
-/// The other way round: writers whose service changes the states of their chunks under them. It is mapped
-/// twice, as two processes would have it.
+/// Chunks and patches lie inside of the memory; by value, a chunk comes with its bytes.
+fn check_commit(commit: &CommitDataRequest, by_value: bool) {
+    for moved in &commit.chunks_to_move {
+        assert_eq!(moved.data.is_some(), by_value);
+        assert!(by_value || (moved.page.unwrap() as usize) < PAGES);
+        assert!(by_value || moved.chunk.unwrap() < 14);
+        assert!(moved.data.as_ref().is_none_or(|data| (8..=PAGE).contains(&data.len())));
+    }
+    for patch in commit.chunks_to_patch.iter().flat_map(|patched| &patched.patches) {
+        assert!(patch.offset.unwrap() as usize + patch.data.as_ref().unwrap().len() <= PAGE);
+    }
+}
+
+/// Writers whose service changes the states of their chunks while they write: they end, and ask for nothing outside
+/// of their memory. It is mapped twice, as two processes would have it.
 #[test]
 fn writers_survive_a_hostile_service() {
     let ours = shm::create(PAGES * PAGE).unwrap();
     let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let mut commits = 0;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| scribble(&theirs, &stop));
+        scope.spawn(|| overwrite(&theirs, &stop));
         for by_value in [false, true] {
             let smb = Smb::new(ours.clone(), PageSize::DEFAULT).unwrap();
             let options =
@@ -140,10 +184,15 @@ fn writers_survive_a_hostile_service() {
                     packet.for_testing().payload().single_string(&"x".repeat(len));
                 }
                 drop(writer);
-                while arbiter.poll_request(BootTime(0)).is_some() {}
+                while let Some(outgoing) = arbiter.poll_request(BootTime(0)) {
+                    if let Request::CommitData(commit) = outgoing.request {
+                        commits += 1;
+                        check_commit(&commit, by_value);
+                    }
+                }
             }
-            assert!(arbiter.is_idle());
         }
         stop.store(true, Ordering::Relaxed);
     });
+    assert!(commits > 0);
 }
