@@ -7,7 +7,7 @@ use protos::{
     TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource,
 };
 
-use super::{BIG, PATIENCE, events};
+use super::{BIG, FOREVER, events};
 use client::consumer::{Consumer, ConsumerError, Waited};
 use client::data_source::{Ack, DataSource, Instance};
 use client::producer::{Producer, ProducerOptions};
@@ -35,7 +35,7 @@ fn by_name(name: &str) -> CloneSessionRequest {
 }
 
 fn packets(consumer: &mut Consumer) -> u64 {
-    consumer.read_buffers(PATIENCE, |_| Ok(())).unwrap().packets
+    consumer.read_buffers(FOREVER, |_| Ok(())).unwrap().packets
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_clone_can_be_interrupted() {
     let absent = service.consumer().clone_session(by_name("other"), None).unwrap_err();
     assert!(matches!(&absent, ConsumerError::Service(text) if text.contains("not found")));
     owner.disable_tracing().unwrap();
-    assert_eq!(owner.wait(Some(PATIENCE)).unwrap(), Waited::Ended);
+    assert_eq!(owner.wait(Some(FOREVER)).unwrap(), Waited::Ended);
     assert!(packets(&mut owner) > 0);
 }
 
@@ -91,7 +91,7 @@ fn a_clone_that_takes_several_turns() {
     let descriptor = DataSourceDescriptor { name: name.clone(), ..Default::default() };
     let (sender, written) = channel();
     producer.register(descriptor, Big(sender)).unwrap();
-    assert!(producer.sync(PATIENCE));
+    assert!(producer.sync(FOREVER));
     let source = DataSourceConfig { name, ..Default::default() };
     let buffer = TraceConfigBufferConfig { size_kb: Some(16 * 1024), ..Default::default() };
     let config = TraceConfig {
@@ -101,12 +101,12 @@ fn a_clone_that_takes_several_turns() {
     };
     let mut owner = service.consumer();
     owner.enable_tracing(&config, None).unwrap();
-    written.recv_timeout(PATIENCE).unwrap();
+    written.recv_timeout(FOREVER).unwrap();
     let mut cloner = service.consumer();
     cloner.clone_session(by_name("ring"), None).unwrap();
     for consumer in [&mut cloner, &mut owner] {
         let mut trace = Vec::new();
-        consumer.read_into(&mut trace, PATIENCE).unwrap();
+        consumer.read_into(&mut trace, FOREVER).unwrap();
         let lengths: Vec<usize> = events(&trace).iter().map(|event| event.text).collect();
         assert_eq!(lengths, [BIG; BIG_COUNT]);
     }
@@ -125,7 +125,7 @@ fn a_session_changes_hands() {
     assert!(matches!(second.attach("other"), Err(ConsumerError::Rejected("Attach"))));
     second.attach("k").unwrap();
     second.disable_tracing().unwrap();
-    assert_eq!(second.wait(Some(PATIENCE)).unwrap(), Waited::Ended);
+    assert_eq!(second.wait(Some(FOREVER)).unwrap(), Waited::Ended);
     assert!(packets(&mut second) > 0);
 }
 
