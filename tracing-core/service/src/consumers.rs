@@ -1,281 +1,227 @@
-//! Who is connected on the consumer side, and what becomes of each of their requests.
+//! The connections of the consumer side.
 //!
-//! A consumer has at most one session; all it asks is about that one. It hears of the end of the session by
-//! the reply to its `EnableTracing`, which is therefore kept until then.
+//! A consumer has at most one session, and all its requests are about that one. It learns of the end of the
+//! session by the reply to its `EnableTracing`, which is therefore kept until then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use protos::{
-    AttachResponse, EnableTracingResponse, EnableTracingResponseState, GetTraceStatsResponse,
-    SaveTraceForBugreportResponse,
-};
+use protos::{EnableTracingResponse, EnableTracingResponseState};
 use protozero::Message as _;
 
 use super::Peer;
-use super::core::Service;
+use super::data_sources::SourceKey;
 use super::observe::Observer;
-use super::outbox::Grumbles;
-use super::port::ConsumerRequest as Request;
-use super::query::Query;
-use super::session::flush::{FlushFlags, FlushThen};
-use super::session::read::Reading;
-use crate::limits;
-use abi::ids::{CallId, ClientId, FileId, SessionId};
+use super::outbox::{LogLimiter, Outbox};
+use super::session::events::TriggerHit;
+use super::session::instance::Instance;
+use abi::ids::{CallId, ClientId, ProducerId, SessionId};
 
 /// A connection to the consumer socket.
 #[derive(Debug)]
-pub(super) struct Consumer {
-    pub(super) peer: Peer,
-    pub(super) session: Option<SessionId>,
+pub(crate) struct Consumer {
+    pub(crate) peer: Peer,
+    pub(crate) session: Option<SessionId>,
     /// The `EnableTracing` that is answered at the end of the session.
     enable_call: Option<CallId>,
-    /// Bytes of packets and of answers about the service given to the transport since it last said that it
-    /// was empty.
-    pub(super) on_the_way: usize,
-    pub(super) read: Reading,
-    pub(super) queries: VecDeque<Query>,
-    pub(super) observer: Observer,
-    grumbles: Grumbles,
+    /// The stream of `ReadBuffers` replies that goes on, if any.
+    pub(crate) read_call: Option<CallId>,
+    /// Bytes of packets and of answers about the service that were given to the transport since it was last
+    /// empty.
+    pub(crate) in_flight_bytes: usize,
+    pub(crate) queries: VecDeque<Query>,
+    observer: Observer,
+    limiter: LogLimiter,
+}
+
+/// A question about the state of the service that is being answered.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) call: CallId,
+    pub(crate) sessions_only: bool,
+    pub(crate) position: QueryPosition,
+}
+
+/// Where an answer goes on. Producers that come or go meanwhile may be in it or not.
+#[derive(Debug)]
+pub(crate) enum QueryPosition {
+    Begin,
+    /// Behind this one.
+    Producers(Option<ProducerId>),
+    /// Behind this one.
+    Sources(Option<(String, SourceKey)>),
 }
 
 impl Consumer {
     /// Whether it asked to be told of the end of its session.
-    pub(super) fn waits_for_end(&self) -> bool {
+    pub(crate) fn waits_for_end(&self) -> bool {
         self.enable_call.is_some()
     }
 
+    /// Replaces the call that is answered at the end of the session.
+    pub(crate) fn replace_enable_call(&mut self, call: Option<CallId>) -> Option<CallId> {
+        std::mem::replace(&mut self.enable_call, call)
+    }
+
     /// Its session goes on without it, and it is told nothing of that any more.
-    pub(super) fn leave_session(&mut self) {
+    pub(crate) fn leave_session(&mut self) {
         self.session = None;
         self.enable_call = None;
     }
 }
 
-impl Service {
-    pub(super) fn consumer_connected(&mut self, client: ClientId, peer: Peer) {
+/// All consumers.
+#[derive(Debug, Default)]
+pub(crate) struct Consumers {
+    by_client: BTreeMap<ClientId, Consumer>,
+    /// Consumers that are to be told something when the turn is over.
+    observed: BTreeSet<ClientId>,
+}
+
+impl Consumers {
+    pub(crate) fn connected(&mut self, client: ClientId, peer: Peer) {
         let consumer = Consumer {
             peer,
             session: None,
             enable_call: None,
-            on_the_way: 0,
-            read: Reading::default(),
+            read_call: None,
+            in_flight_bytes: 0,
             queries: VecDeque::new(),
             observer: Observer::default(),
-            grumbles: Grumbles::default(),
+            limiter: LogLimiter::default(),
         };
-        self.consumers.insert(client, consumer);
+        self.by_client.insert(client, consumer);
     }
 
-    /// The session of a consumer that goes away ends with it.
-    pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
-        let Some(consumer) = self.consumers.remove(&client) else { return };
-        let who = format_args!("consumer {client} (uid {})", consumer.peer.uid);
-        consumer.grumbles.sum_up(&mut self.out, who);
-        self.abandon_clone(client);
-        if let Some(id) = consumer.session {
-            self.free_session(id, "");
+    /// Forgets a consumer that disconnected. Returns its session.
+    pub(crate) fn disconnected(&mut self, client: ClientId, out: &mut Outbox) -> Option<SessionId> {
+        let consumer = self.by_client.remove(&client)?;
+        let name = format_args!("consumer {client} (uid {})", consumer.peer.uid);
+        consumer.limiter.log_suppressed(out, name);
+        consumer.session
+    }
+
+    pub(crate) fn get(&self, client: ClientId) -> Option<&Consumer> {
+        self.by_client.get(&client)
+    }
+
+    pub(crate) fn get_mut(&mut self, client: ClientId) -> Option<&mut Consumer> {
+        self.by_client.get_mut(&client)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_client.len()
+    }
+
+    pub(crate) fn uid(&self, client: ClientId) -> Option<u32> {
+        self.by_client.get(&client).map(|consumer| consumer.peer.uid)
+    }
+
+    pub(crate) fn session_of(&self, client: ClientId) -> Option<SessionId> {
+        self.by_client.get(&client)?.session
+    }
+
+    pub(crate) fn set_session(&mut self, client: ClientId, session: Option<SessionId>) {
+        if let Some(consumer) = self.by_client.get_mut(&client) {
+            consumer.session = session;
         }
     }
 
-    pub(super) fn consumer_request(
+    /// Logs an error of a consumer, a bounded number of times.
+    pub(crate) fn log_error(&mut self, client: ClientId, out: &mut Outbox, text: String) {
+        if self.by_client.get_mut(&client).is_none_or(|c| c.limiter.allow()) {
+            out.error(text);
+        }
+    }
+
+    /// Logs an error of a session, on the account of its consumer if it has one.
+    pub(crate) fn log_session_error(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        request: Request,
-        file: Option<FileId>,
+        owner: Option<ClientId>,
+        out: &mut Outbox,
+        text: String,
     ) {
-        let Some(consumer) = self.consumers.get(&client) else {
-            return self.out.reject(client, call);
-        };
-        let session = consumer.session;
-        if let Some(file) = file
-            && !matches!(request, Request::EnableTracing(_) | Request::CloneSession(_))
-        {
-            self.out.close_file(file);
-        }
-        match request {
-            Request::EnableTracing(r) => {
-                self.enable_request(client, call, r, file);
-            }
-            Request::DisableTracing(_) => {
-                if let Some(id) = session {
-                    self.disable_tracing(id, false, "");
-                }
-                self.out.done(client, call);
-            }
-            Request::StartTracing(_) => {
-                if let Some(id) = session {
-                    self.start_tracing(id);
-                }
-                self.out.done(client, call);
-            }
-            Request::FreeBuffers(_) => {
-                if let Some(id) = session {
-                    self.free_session(id, "");
-                }
-                self.out.done(client, call);
-            }
-            Request::ReadBuffers(_) => self.read_buffers(client, call),
-            Request::Flush(r) => self.flush_request(client, call, session, &r),
-            Request::GetTraceStats(_) => self.stats_request(client, call, session),
-            Request::ObserveEvents(r) => {
-                self.observe_events(client, call, &r.events_to_observe);
-            }
-            Request::QueryServiceState(r) => {
-                self.query_service_state(client, call, r.sessions_only.unwrap_or(false));
-            }
-            Request::QueryCapabilities(_) => self.query_capabilities(client, call),
-            Request::SaveTraceForBugreport(_) => self.retired_request(client, call),
-            Request::Detach(r) => {
-                let key = r.key.unwrap_or_default();
-                let detached = self.detach(client, &key);
-                self.done_or_refused(client, call, "Detach", detached);
-            }
-            Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
-            Request::CloneSession(r) => self.clone_request(client, call, &r, file),
-            Request::ChangeTraceConfig(r) => {
-                let config = r.trace_config.unwrap_or_default();
-                let changed = match session {
-                    Some(id) => self.change_trace_config(id, &config),
-                    None => Err("there is no session".into()),
-                };
-                self.done_or_refused(client, call, "ChangeTraceConfig", changed);
-            }
-        }
-    }
-
-    /// Says what a consumer did wrong, a bounded number of times.
-    pub(super) fn complain_of(&mut self, client: ClientId, text: String) {
-        if self.consumers.get_mut(&client).is_none_or(|c| c.grumbles.may_say()) {
-            self.out.error(text);
-        }
-    }
-
-    /// The same of who owns a session.
-    pub(super) fn complain_of_owner(&mut self, id: SessionId, text: String) {
-        match self.sessions.get(&id).and_then(|session| session.consumer) {
-            Some(client) => self.complain_of(client, text),
-            None => self.out.error(text),
-        }
-    }
-
-    /// These calls have no words for why they fail: the log has.
-    fn done_or_refused(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        method: &str,
-        result: Result<(), String>,
-    ) {
-        match result {
-            Ok(()) => self.out.done(client, call),
-            Err(error) => {
-                self.complain_of(client, format!("{method}: {error}"));
-                self.out.reject(client, call);
-            }
-        }
-    }
-
-    fn attach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
-        match self.attach(client, key) {
-            Ok(config) => {
-                let response =
-                    AttachResponse { trace_config: Some(config), ..AttachResponse::default() };
-                self.out.reply(client, call, response.encode_to_vec().into());
-            }
-            Err(error) => self.done_or_refused(client, call, "Attach", Err(error)),
-        }
-    }
-
-    fn flush_request(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        session: Option<SessionId>,
-        request: &protos::FlushRequest,
-    ) {
-        // Without a session upstream never answers, and its caller waits for ever.
-        let Some(id) = session else { return self.out.reject(client, call) };
-        let flags = FlushFlags(request.flags.unwrap_or(0));
-        let timeout = request.timeout_ms.unwrap_or(0).into();
-        self.flush(id, timeout, flags, FlushThen::Reply(client, call));
-    }
-
-    fn stats_request(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        session: Option<SessionId>,
-    ) {
-        match session.and_then(|id| self.trace_stats(id)) {
-            Some(stats) => {
-                let mut response =
-                    GetTraceStatsResponse { trace_stats: Some(stats), ..Default::default() };
-                let mut bytes = response.encode_to_vec();
-                if bytes.len() > limits::IPC_STATE_BYTES_MAX
-                    && let Some(stats) = &mut response.trace_stats
-                {
-                    // Thousands of writers: what was lost matters more than how full their chunks were.
-                    stats.writer_stats.clear();
-                    bytes = response.encode_to_vec();
-                }
-                self.out.reply(client, call, bytes.into());
-            }
-            None => self.out.reject(client, call),
-        }
-    }
-
-    fn retired_request(&mut self, client: ClientId, call: Option<CallId>) {
-        let text =
-            "SaveTraceForBugreport is deprecated and does nothing: clone the session instead";
-        let response = SaveTraceForBugreportResponse {
-            success: Some(false),
-            msg: Some(text.into()),
-            ..Default::default()
-        };
-        self.out.reply(client, call, response.encode_to_vec().into());
-    }
-
-    fn enable_request(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        request: protos::EnableTracingRequest,
-        file: Option<FileId>,
-    ) {
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        // Only one can be told of the end.
-        let older = std::mem::replace(&mut consumer.enable_call, call);
-        self.out.reject(client, older);
-        if request.attach_notification_only == Some(true) {
-            let session = consumer.session;
-            if let Some(file) = file {
-                self.out.close_file(file);
-            }
-            if let Some(id) = session {
-                self.say_end_if_due(id);
-            }
-            return;
-        }
-        let config = request.trace_config.unwrap_or_default();
-        if let Err(error) = self.enable_tracing(client, config, file) {
-            if let Some(file) = file {
-                self.out.close_file(file);
-            }
-            self.complain_of(client, format!("EnableTracing: {error}"));
-            self.say_disabled(client, &error);
+        match owner {
+            Some(client) => self.log_error(client, out, text),
+            None => out.error(text),
         }
     }
 
     /// Answers the `EnableTracing` of a consumer: its session is over, or never began.
-    pub(super) fn say_disabled(&mut self, client: ClientId, error: &str) {
-        let call = self.consumers.get_mut(&client).and_then(|c| c.enable_call.take());
+    pub(crate) fn report_disabled(&mut self, client: ClientId, out: &mut Outbox, error: &str) {
+        let call = self.by_client.get_mut(&client).and_then(|c| c.enable_call.take());
         let response = EnableTracingResponse {
             state: Some(EnableTracingResponseState::Disabled(true)),
             error: (!error.is_empty()).then(|| error.to_owned()),
             ..Default::default()
         };
-        self.out.reply(client, call, Bytes::from(response.encode_to_vec()));
+        out.reply(client, call, Bytes::from(response.encode_to_vec()));
+    }
+
+    /// Ends a stream of packets without more of them: the consumer has lost the session.
+    pub(crate) fn end_read(&mut self, client: ClientId, out: &mut Outbox) {
+        if let Some(call) = self.by_client.get_mut(&client).and_then(|c| c.read_call.take()) {
+            out.stream(client, call, Bytes::new(), false);
+        }
+    }
+
+    /// Replaces what a consumer observes. `instances` are those of its session. Returns whether it is to be told
+    /// that all of them started.
+    pub(crate) fn observe<'a>(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        types: &[protos::ObservableEventsType],
+        instances: impl Iterator<Item = &'a Instance>,
+        out: &mut Outbox,
+    ) -> bool {
+        let Some(consumer) = self.by_client.get_mut(&client) else { return false };
+        consumer.observer.observe(client, call, types, out);
+        for instance in instances {
+            if consumer.observer.instance_changed(instance) {
+                self.observed.insert(client);
+            }
+        }
+        consumer.observer.observes_all_started()
+    }
+
+    /// Tells the consumer of a session that an instance has another state.
+    pub(crate) fn instance_changed(&mut self, owner: Option<ClientId>, instance: &Instance) {
+        let Some(client) = owner else { return };
+        let Some(consumer) = self.by_client.get_mut(&client) else { return };
+        if consumer.observer.instance_changed(instance) {
+            self.observed.insert(client);
+        }
+    }
+
+    /// Tells a consumer that all data sources of its session started.
+    pub(crate) fn all_started(&mut self, client: ClientId) {
+        let Some(consumer) = self.by_client.get_mut(&client) else { return };
+        if consumer.observer.all_started() {
+            self.observed.insert(client);
+        }
+    }
+
+    /// Asks a consumer to clone its session, because of a trigger.
+    pub(crate) fn clone_trigger_hit(
+        &mut self,
+        client: ClientId,
+        id: SessionId,
+        hit: &TriggerHit,
+        out: &mut Outbox,
+    ) {
+        let Some(consumer) = self.by_client.get_mut(&client) else { return };
+        if consumer.observer.clone_trigger_hit(client, id, hit, out) {
+            self.observed.insert(client);
+        }
+    }
+
+    /// Tells each observer what happened in this turn.
+    pub(crate) fn send_observed(&mut self, out: &mut Outbox) {
+        while let Some(client) = self.observed.pop_first() {
+            if let Some(consumer) = self.by_client.get_mut(&client) {
+                consumer.observer.send(client, out);
+            }
+        }
     }
 }

@@ -37,22 +37,23 @@
 //!
 //! # Inside
 //!
-//! `core` is one `match` on the input; each concern is a leaf that extends [`Service`]:
+//! Each part owns some state, and knows neither the service nor the parts above it. `core` joins them: it hands inputs
+//! and timers to the parts, with the other parts that they need. When an event concerns a further part, the first one
+//! asks for a *step*, and `core` runs it.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `input`, `output`, `port`, `config` | the seam |
-//! | `core`, `timers`, `outbox` | dispatch, what is due when, effects on their way out |
-//! | `producers`, `consumers` | who is connected, which request goes where |
-//! | `data_sources` | who offers what; matching a config with it; set-up |
-//! | `commit` | chunks and patches, from memory nobody trusts |
-//! | `snapshot`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
-//! | `matching` | expressions for names of producers, and their price |
-//! | `triggers` | names that producers call out, and sessions that wait for them |
-//! | `observe`, `query` | what consumers may ask |
-//! | `spares` | memory of replies that have left, used again while somebody reads |
-//! | `watch` | what simulations see of the service beside its effects |
-//! | `session/` | the life of a session, from its config to its end; clone, detach, reconfigure |
+//! | `input`, `output`, `port`, `config`, `error` | the boundary |
+//! | `core`, `step`, `turn` | dispatch; what follows from an event; what all parts use |
+//! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
+//! | `producers`, `consumers`, `commands`, `observe` | the connections of both sides |
+//! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
+//! | `buffers`, `commit` | trace buffers; chunks and patches from memory that nobody can trust |
+//! | `clocks`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
+//! | `triggers` | names that producers activate, and sessions that wait for them |
+//! | `query` | questions about the service |
+//! | `session/` | the life of a session, from its config to its end |
+//! | `test_hooks` | what simulations see of the service beside its effects |
 //!
 //! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
 //! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.
@@ -64,11 +65,16 @@ pub mod filter;
 pub mod limits;
 pub mod packet;
 
+mod buffer_pool;
+mod buffers;
+mod clocks;
+mod commands;
 mod commit;
 mod config;
 mod consumers;
 mod core;
 mod data_sources;
+mod error;
 mod input;
 mod matching;
 mod observe;
@@ -80,21 +86,19 @@ mod producers;
 mod provenance;
 mod query;
 mod session;
-mod snapshot;
-mod spares;
 mod stats;
+mod step;
+#[doc(hidden)]
+pub mod test_hooks;
 mod timers;
 mod triggers;
-#[cfg(any(test, feature = "testing"))]
-mod watch;
+mod turn;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
-#[cfg(any(test, feature = "testing"))]
-pub use self::core::Footprint;
 pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
 pub use self::output::{Boost, FileSync, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
 pub use self::provenance::ExtensionSet;
-#[cfg(any(test, feature = "testing"))]
-pub use self::watch::SessionView;
+#[doc(hidden)]
+pub use self::test_hooks::{Footprint, SessionView};

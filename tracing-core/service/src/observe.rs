@@ -1,31 +1,30 @@
-//! What a consumer hears of its session without asking again and again.
+//! Events of its session that a consumer receives without asking again and again.
 //!
-//! Events of one turn of the service are put into one message, sent when the turn is over.
+//! Events of one turn of the service are put into one message, which is sent when the turn is over.
 
 use protos::{
     ObservableEvents, ObservableEventsCloneTriggerHit,
-    ObservableEventsDataSourceInstanceState as Seen, ObservableEventsDataSourceInstanceStateChange,
-    ObserveEventsResponse,
+    ObservableEventsDataSourceInstanceState as ObservedState,
+    ObservableEventsDataSourceInstanceStateChange, ObserveEventsResponse,
 };
 use protozero::Message as _;
 
-use super::consumers::Consumer;
-use super::core::Service;
-use super::session::state::{Instance, InstanceState, TriggerHit};
+use super::outbox::Outbox;
+use super::session::events::TriggerHit;
+use super::session::instance::{Instance, InstanceState};
 use crate::limits;
-use abi::ids::{CallId, ClientId, InstanceId, ProducerId, SessionId};
+use abi::ids::{CallId, ClientId, SessionId};
 
 /// `TYPE_DATA_SOURCES_INSTANCES`.
 const INSTANCES: u32 = 1;
 /// `TYPE_ALL_DATA_SOURCES_STARTED`.
 const ALL_STARTED: u32 = 2;
-
 /// `TYPE_CLONE_TRIGGER_HIT`.
 const CLONE_TRIGGER_HIT: u32 = 4;
 
-/// What a consumer wants to hear of, and what is to be told it next.
+/// What a consumer wants to be told, and what it will be told next.
 #[derive(Debug, Default)]
-pub(super) struct Observer {
+pub(crate) struct Observer {
     mask: u32,
     call: Option<CallId>,
     events: ObservableEvents,
@@ -34,9 +33,9 @@ pub(super) struct Observer {
 fn change(instance: &Instance) -> Option<ObservableEventsDataSourceInstanceStateChange> {
     let state = match instance.state {
         InstanceState::Configured | InstanceState::Stopped => {
-            Seen::DATA_SOURCE_INSTANCE_STATE_STOPPED
+            ObservedState::DATA_SOURCE_INSTANCE_STATE_STOPPED
         }
-        InstanceState::Started => Seen::DATA_SOURCE_INSTANCE_STATE_STARTED,
+        InstanceState::Started => ObservedState::DATA_SOURCE_INSTANCE_STATE_STARTED,
         InstanceState::Starting | InstanceState::Stopping => return None,
     };
     Some(ObservableEventsDataSourceInstanceStateChange {
@@ -47,72 +46,65 @@ fn change(instance: &Instance) -> Option<ObservableEventsDataSourceInstanceState
     })
 }
 
-impl Service {
-    /// Replaces what a consumer observes. The stream before it ends; an empty mask ends the new one too.
-    pub(super) fn observe_events(
+impl Observer {
+    /// Replaces what the consumer observes. The stream before it ends; an empty mask ends the new one, too.
+    pub(crate) fn observe(
         &mut self,
         client: ClientId,
         call: Option<CallId>,
         types: &[protos::ObservableEventsType],
+        out: &mut Outbox,
     ) {
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        let mask = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
-        let observer = &mut consumer.observer;
-        if let Some(older) = observer.call.take() {
-            self.out.stream(client, older, bytes::Bytes::new(), false);
+        if let Some(older) = self.call.take() {
+            out.stream(client, older, bytes::Bytes::new(), false);
         }
-        observer.mask = mask;
-        observer.events = ObservableEvents::default();
-        if mask == 0 {
-            return self.out.done(client, call);
+        self.mask = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
+        self.events = ObservableEvents::default();
+        if self.mask == 0 {
+            return out.done(client, call);
         }
-        observer.call = call;
-        let Some(id) = consumer.session else { return };
-        if mask & INSTANCES != 0
-            && let Some(session) = self.sessions.get(&id)
-        {
-            let changes = session.instances.values().filter_map(change);
-            observer.events.instance_state_changes.extend(changes);
-            self.observed.insert(client);
-        }
-        if mask & ALL_STARTED != 0 {
-            self.check_all_started(id);
-        }
+        self.call = call;
     }
 
-    /// An instance has another state than before.
-    pub(super) fn instance_changed(&mut self, id: SessionId, key: (ProducerId, InstanceId)) {
-        let Some(session) = self.sessions.get(&id) else { return };
-        let Some(client) = session.consumer else { return };
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        if consumer.observer.mask & INSTANCES != 0
-            && let Some(change) = session.instances.get(&key).and_then(change)
-        {
-            consumer.observer.events.instance_state_changes.push(change);
-            self.observed.insert(client);
-        }
+    pub(crate) fn observes_instances(&self) -> bool {
+        self.mask & INSTANCES != 0
     }
 
-    pub(super) fn observe_all_started(&mut self, client: ClientId) {
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        if consumer.observer.mask & ALL_STARTED != 0 {
-            consumer.observer.events.all_data_sources_started = Some(true);
-            self.observed.insert(client);
-        }
+    pub(crate) fn observes_all_started(&self) -> bool {
+        self.mask & ALL_STARTED != 0
     }
 
-    /// A trigger asks the consumer to clone its session.
-    pub(super) fn observe_clone_hit(&mut self, client: ClientId, id: SessionId, hit: &TriggerHit) {
-        let has_one = |c: &Consumer| c.observer.events.clone_trigger_hit.is_some();
-        if self.consumers.get(&client).is_some_and(has_one) {
-            // A message has room for one.
-            self.send_observed_to(client);
+    /// Notes the state of an instance. Returns whether there is something to tell.
+    pub(crate) fn instance_changed(&mut self, instance: &Instance) -> bool {
+        let change = if self.observes_instances() { change(instance) } else { None };
+        let changed = change.is_some();
+        self.events.instance_state_changes.extend(change);
+        changed
+    }
+
+    pub(crate) fn all_started(&mut self) -> bool {
+        if self.observes_all_started() {
+            self.events.all_data_sources_started = Some(true);
         }
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        if consumer.observer.mask & CLONE_TRIGGER_HIT == 0 {
-            return;
+        self.observes_all_started()
+    }
+
+    /// A trigger asks the consumer to clone its session. A message has room for one such request, so an
+    /// earlier one is sent first.
+    pub(crate) fn clone_trigger_hit(
+        &mut self,
+        client: ClientId,
+        id: SessionId,
+        hit: &TriggerHit,
+        out: &mut Outbox,
+    ) -> bool {
+        if self.events.clone_trigger_hit.is_some() {
+            self.send(client, out);
         }
-        consumer.observer.events.clone_trigger_hit = Some(ObservableEventsCloneTriggerHit {
+        if self.mask & CLONE_TRIGGER_HIT == 0 {
+            return false;
+        }
+        self.events.clone_trigger_hit = Some(ObservableEventsCloneTriggerHit {
             tracing_session_id: Some(id.0 as i64),
             trigger_name: Some(hit.name.to_string()),
             producer_name: Some(hit.producer.to_string()),
@@ -121,37 +113,28 @@ impl Service {
             trigger_delay_ms: Some(hit.delay_ms),
             ..Default::default()
         });
-        self.observed.insert(client);
+        true
     }
 
-    /// The turn is over: tells each observer what happened in it.
-    pub(super) fn send_observed(&mut self) {
-        while let Some(client) = self.observed.pop_first() {
-            self.send_observed_to(client);
-        }
-    }
-
-    fn send_observed_to(&mut self, client: ClientId) {
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        let mut events = std::mem::take(&mut consumer.observer.events);
-        let Some(call) = consumer.observer.call else { return };
-        // What does not fit into one frame goes ahead in frames of its own.
+    /// Sends what was noted.
+    pub(crate) fn send(&mut self, client: ClientId, out: &mut Outbox) {
+        let mut events = std::mem::take(&mut self.events);
+        let Some(call) = self.call else { return };
+        // Changes that do not fit into one frame are sent ahead in frames of their own.
         let mut rest = events.instance_state_changes.as_slice();
-        loop {
-            let (part, behind) = rest.split_at(fitting(rest));
-            if behind.is_empty() {
-                break;
-            }
+        while let Some((part, behind)) = rest.split_at_checked(fitting(rest))
+            && !behind.is_empty()
+        {
             let changes = ObservableEvents {
                 instance_state_changes: part.to_vec(),
                 ..ObservableEvents::default()
             };
-            self.out.stream(client, call, response(changes), true);
+            out.stream(client, call, response(changes), true);
             rest = behind;
         }
         events.instance_state_changes = rest.to_vec();
         if events != ObservableEvents::default() {
-            self.out.stream(client, call, response(events), true);
+            out.stream(client, call, response(events), true);
         }
     }
 }
@@ -161,8 +144,9 @@ fn fitting(changes: &[ObservableEventsDataSourceInstanceStateChange]) -> usize {
     /// Tags, lengths and the state.
     const ENVELOPE_BYTES: usize = 32;
     let name = |name: &Option<String>| name.as_ref().map_or(0, String::len);
-    let ends = changes.iter().scan(0, |end, change| {
-        *end += name(&change.producer_name) + name(&change.data_source_name) + ENVELOPE_BYTES;
+    let ends = changes.iter().scan(0usize, |end, change| {
+        let names = name(&change.producer_name).saturating_add(name(&change.data_source_name));
+        *end = end.saturating_add(names).saturating_add(ENVELOPE_BYTES);
         Some(*end)
     });
     let count = ends.take_while(|end| *end <= limits::OBSERVED_BYTES_MAX).count();

@@ -1,83 +1,86 @@
-//! The queue of effects, and the few shapes they come in.
+//! The queue of effects.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::buffer_pool::BufferPool;
 use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
-use super::spares::Spares;
 use crate::limits;
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
-/// How often the log had something to say about a peer. It may be made to at will, so there is an end to it.
+/// Limits the log lines about one peer, which can cause as many as it likes.
 #[derive(Debug, Default)]
-pub(super) struct Grumbles {
-    said: u32,
-    unsaid: u64,
+pub(crate) struct LogLimiter {
+    written: u32,
+    suppressed: u64,
 }
 
-impl Grumbles {
-    /// Whether there may be one more line.
-    pub(super) fn may_say(&mut self) -> bool {
-        let may = self.said < limits::LOG_LINES_PER_PEER_MAX;
-        if may {
-            self.said += 1;
+impl LogLimiter {
+    /// Whether one more line may be written.
+    pub(crate) fn allow(&mut self) -> bool {
+        let allowed = self.written < limits::LOG_LINES_PER_PEER_MAX;
+        if allowed {
+            self.written = self.written.saturating_add(1);
         } else {
-            self.unsaid += 1;
+            self.suppressed = self.suppressed.saturating_add(1);
         }
-        may
+        allowed
     }
 
-    /// The last word: how much was not said.
-    pub(super) fn sum_up(&self, out: &mut Outbox, who: std::fmt::Arguments<'_>) {
-        if self.unsaid > 0 {
-            out.error(format!("{who} left; {} more errors of it were not logged", self.unsaid));
+    /// Logs how many lines were not written, when the peer has left.
+    pub(crate) fn log_suppressed(&self, out: &mut Outbox, peer: std::fmt::Arguments<'_>) {
+        if self.suppressed > 0 {
+            out.error(format!(
+                "{peer} left; {} more errors of it were not logged",
+                self.suppressed
+            ));
         }
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     queue: VecDeque<Output>,
-    doomed: Vec<ClientId>,
-    pub(super) spares: Spares,
+    to_disconnect: Vec<ClientId>,
+    pub(crate) pool: BufferPool,
 }
 
 impl Outbox {
-    pub(super) fn pop(&mut self) -> Option<Output> {
+    pub(crate) fn pop(&mut self) -> Option<Output> {
         self.queue.pop_front()
     }
 
-    /// Notes that a connection is to be closed when the turn is over, and its client forgotten.
-    pub(super) fn doom(&mut self, client: ClientId) {
-        if !self.doomed.contains(&client) {
-            self.doomed.push(client);
+    /// Closes a connection when the turn is over; its client is forgotten then.
+    pub(crate) fn queue_disconnect(&mut self, client: ClientId) {
+        if !self.to_disconnect.contains(&client) {
+            self.to_disconnect.push(client);
         }
     }
 
-    pub(super) fn next_doomed(&mut self) -> Option<ClientId> {
-        self.doomed.pop()
+    pub(crate) fn next_to_disconnect(&mut self) -> Option<ClientId> {
+        self.to_disconnect.pop()
     }
 
-    pub(super) fn disconnect(&mut self, client: ClientId) {
+    pub(crate) fn disconnect(&mut self, client: ClientId) {
         self.queue.push_back(Output::Disconnect { client });
     }
 
     /// Answers a call for good; a caller that wants no reply gets none.
-    pub(super) fn reply(&mut self, client: ClientId, call: Option<CallId>, response: Bytes) {
+    pub(crate) fn reply(&mut self, client: ClientId, call: Option<CallId>, response: Bytes) {
         if let Some(call) = call {
             self.stream(client, call, response, false);
         }
     }
 
     /// Answers a call with success and an empty message.
-    pub(super) fn done(&mut self, client: ClientId, call: Option<CallId>) {
+    pub(crate) fn done(&mut self, client: ClientId, call: Option<CallId>) {
         self.reply(client, call, Bytes::new());
     }
 
     /// One reply of a stream; `has_more` false ends it.
-    pub(super) fn stream(
+    pub(crate) fn stream(
         &mut self,
         client: ClientId,
         call: CallId,
@@ -88,8 +91,8 @@ impl Outbox {
         self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
     }
 
-    /// The same for packets, which pause by themselves.
-    pub(super) fn packets(
+    /// A reply with packets. Their stream pauses by itself when the consumer reads slowly.
+    pub(crate) fn packets(
         &mut self,
         client: ClientId,
         call: CallId,
@@ -100,8 +103,8 @@ impl Outbox {
         self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
     }
 
-    /// One command of a producer's stream, with the shared memory it speaks of.
-    pub(super) fn command(
+    /// One command of a producer's stream, with the shared memory that belongs to it.
+    pub(crate) fn command(
         &mut self,
         client: ClientId,
         call: CallId,
@@ -112,7 +115,7 @@ impl Outbox {
         self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
     }
 
-    pub(super) fn reject(&mut self, client: ClientId, call: Option<CallId>) {
+    pub(crate) fn reject(&mut self, client: ClientId, call: Option<CallId>) {
         if let Some(call) = call {
             let result = Err(Rejected);
             let (has_more, region, paced) = (false, None, false);
@@ -120,36 +123,36 @@ impl Outbox {
         }
     }
 
-    pub(super) fn create_file(&mut self, token: u64, path: String) {
+    pub(crate) fn create_file(&mut self, token: u64, path: String) {
         self.queue.push_back(Output::CreateFile { token, path });
     }
 
-    pub(super) fn write_file(&mut self, file: FileId, data: Bytes, sync: FileSync, close: bool) {
+    pub(crate) fn write_file(&mut self, file: FileId, data: Bytes, sync: FileSync, close: bool) {
         self.queue.push_back(Output::WriteFile { file, data, sync, close });
     }
 
-    pub(super) fn copy_file(&mut self, from: FileId, to: FileId) {
+    pub(crate) fn copy_file(&mut self, from: FileId, to: FileId) {
         self.queue.push_back(Output::CopyFile { from, to });
     }
 
-    pub(super) fn abandon_file(&mut self, file: FileId) {
+    pub(crate) fn abandon_file(&mut self, file: FileId) {
         self.queue.push_back(Output::AbandonFile { file });
     }
 
-    pub(super) fn set_priority(&mut self, token: u64, boost: Option<Boost>) {
+    pub(crate) fn set_priority(&mut self, token: u64, boost: Option<Boost>) {
         self.queue.push_back(Output::SetPriority { token, boost });
     }
 
-    /// Gives back a file that nobody needs.
-    pub(super) fn close_file(&mut self, file: FileId) {
+    /// Closes a file without writing to it.
+    pub(crate) fn close_file(&mut self, file: FileId) {
         self.write_file(file, Bytes::new(), FileSync::No, true);
     }
 
-    pub(super) fn error(&mut self, text: impl Into<String>) {
+    pub(crate) fn error(&mut self, text: impl Into<String>) {
         self.log(LogLevel::Error, text.into());
     }
 
-    pub(super) fn info(&mut self, text: impl Into<String>) {
+    pub(crate) fn info(&mut self, text: impl Into<String>) {
         self.log(LogLevel::Info, text.into());
     }
 

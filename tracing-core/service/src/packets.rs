@@ -7,11 +7,9 @@ use protos::{TracePacketWriter, TracingServiceEventWriter};
 use protozero::HeapSink;
 use protozero::rt::Writer as _;
 
-use super::core::Service;
-use super::session::state::{Lifecycle, Session, SlowSources, TriggerHit};
-use super::{HostInfo, ServiceConfig};
-use super::{provenance, snapshot};
-use abi::ids::SessionId;
+use super::session::events::{ConcurrentEvent, Lifecycle, SlowSources, TriggerHit};
+use super::session::state::Session;
+use super::{HostInfo, ServiceConfig, clocks, provenance};
 use abi::time::Now;
 
 /// Bytes that no trace contains by chance, to find the next packet in a damaged file.
@@ -32,7 +30,7 @@ fn encode(fill: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
 }
 
 /// A packet with the service's header, then what `fill` writes.
-pub(super) fn packet(
+pub(crate) fn packet(
     config: &ServiceConfig,
     machine_id: u32,
     at_ns: Option<u64>,
@@ -52,7 +50,7 @@ pub(super) fn packet(
 }
 
 /// `TracingServiceEvent` of a kind without content.
-pub(super) fn lifecycle(
+pub(crate) fn lifecycle(
     config: &ServiceConfig,
     machine_id: u32,
     kind: Lifecycle,
@@ -89,7 +87,7 @@ fn clock_snapshot(
     let primary = builtin.and_then(|b| b.primary_trace_clock).filter(|c| c.0 != 0);
     packet(config, machine_id, None, |p| {
         let mut body = p.clock_snapshot();
-        for (id, reading) in snapshot::clocks(now) {
+        for (id, reading) in clocks::readings(now) {
             body.clocks().clock_id(id).timestamp(reading);
         }
         body.primary_trace_clock(primary.unwrap_or(protos::BuiltinClock(BOOTTIME as i32)));
@@ -219,7 +217,7 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
 fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
     let mut events: Vec<_> = std::mem::take(&mut session.pending.concurrent).into();
     events.sort_by_key(|e| e.at_ns);
-    let encode = |e: super::session::state::ConcurrentEvent| {
+    let encode = |e: ConcurrentEvent| {
         packet(config, machine_id, Some(e.at_ns), |p| {
             let mut body = p.concurrent_session_event();
             body.state(protos::ConcurrentSessionEventState(e.state.number()));
@@ -233,60 +231,51 @@ fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) ->
     events.into_iter().map(encode).collect()
 }
 
-impl Service {
-    /// What a pass begins with: all that the service has to say before the packets of producers.
-    pub(super) fn service_packets(&mut self, id: SessionId) -> Vec<Vec<u8>> {
-        let begun = self.sessions.get(&id).is_some_and(|session| session.pending.initial_done);
-        let origin = if begun { None } else { self.provenance(id) };
-        let Some(session) = self.sessions.get_mut(&id) else { return Vec::new() };
-        let (config, machine) = (&self.config, self.local_machine_id);
-        let builtin = session.builtin();
-        let mut packets = Vec::new();
-        let mut snapshots: Vec<Now> = session.pending.first_snapshot.take().into_iter().collect();
-        snapshots.extend(std::mem::take(&mut session.pending.snapshots));
-        // Some may be from before the start, and readers refuse one that goes back.
-        snapshots.sort_by_key(|snapshot| snapshot.boot_ns);
-        for snapshot in snapshots {
-            packets.push(clock_snapshot(config, machine, session, &snapshot));
-        }
-        if std::mem::take(&mut session.pending.sync_marker) {
-            packets.push(sync_marker(config));
-        }
-        let first = !std::mem::replace(&mut session.pending.initial_done, true);
-        if builtin.disable_trace_config != Some(true) {
-            if first {
-                packets.extend(about(config, machine, session));
-            }
-            packets.extend(triggers(config, machine, session));
-        }
+/// Adds the packets that the service itself writes at the beginning of a pass. `origin` is
+/// the provenance packet, for the first pass.
+pub(crate) fn of_pass(
+    session: &mut Session,
+    config: &ServiceConfig,
+    machine: u32,
+    origin: Option<Vec<u8>>,
+) -> Vec<Vec<u8>> {
+    let builtin = session.builtin();
+    let mut packets = Vec::new();
+    let mut snapshots: Vec<Now> = session.pending.first_snapshot.take().into_iter().collect();
+    snapshots.extend(std::mem::take(&mut session.pending.snapshots));
+    // Some may be from before the start, and readers refuse one that goes back.
+    snapshots.sort_by_key(|snapshot| snapshot.boot_ns);
+    for snapshot in snapshots {
+        packets.push(clock_snapshot(config, machine, session, &snapshot));
+    }
+    if std::mem::take(&mut session.pending.sync_marker) {
+        packets.push(sync_marker(config));
+    }
+    let first = !std::mem::replace(&mut session.pending.initial_done, true);
+    if builtin.disable_trace_config != Some(true) {
         if first {
-            let (lsb, msb) = session.uuid;
-            packets.push(packet(config, machine, None, |p| {
-                p.trace_uuid().msb(msb).lsb(lsb);
-            }));
-            if builtin.disable_extension_descriptors != Some(true) {
-                packets.extend(provenance::extensions(config, machine));
-            }
-            packets.extend(origin);
-            if builtin.disable_system_info != Some(true) {
-                packets.push(system_info(config, machine));
-            }
+            packets.extend(about(config, machine, session));
         }
-        if builtin.disable_service_events != Some(true) {
-            packets.extend(events(config, machine, session));
-        }
-        if session.wants_concurrent_events() {
-            packets.extend(concurrent(config, machine, session));
-        }
-        packets
+        packets.extend(triggers(config, machine, session));
     }
-
-    /// `TraceStats` as a packet.
-    pub(super) fn stats_packet(&mut self, id: SessionId) -> Vec<u8> {
-        use protozero::Message as _;
-        let body = self.trace_stats(id).map(|s| s.encode_to_vec()).unwrap_or_default();
-        packet(&self.config, self.local_machine_id, None, |p| {
-            p.trace_stats_raw(&body);
-        })
+    if first {
+        let (lsb, msb) = session.uuid;
+        packets.push(packet(config, machine, None, |p| {
+            p.trace_uuid().msb(msb).lsb(lsb);
+        }));
+        if builtin.disable_extension_descriptors != Some(true) {
+            packets.extend(provenance::extensions(config, machine));
+        }
+        packets.extend(origin);
+        if builtin.disable_system_info != Some(true) {
+            packets.push(system_info(config, machine));
+        }
     }
+    if builtin.disable_service_events != Some(true) {
+        packets.extend(events(config, machine, session));
+    }
+    if session.wants_concurrent_events() {
+        packets.extend(concurrent(config, machine, session));
+    }
+    packets
 }

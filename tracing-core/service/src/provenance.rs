@@ -1,17 +1,20 @@
 //! Where packets come from and how to read them: sequences by producer, schemas of extensions.
 
 use protos::TraceProvenance;
+use protozero::Message as _;
 
 use super::ServiceConfig;
-use super::core::Service;
+use super::buffers::Buffers;
 use super::packets::packet;
-use super::session::read::SequenceKey;
-use abi::ids::{ProducerId, SessionId, WriterId};
+use super::producers::Producers;
+use super::session::sequence::SequenceKey;
+use super::session::state::Session;
+use abi::ids::{ProducerId, WriterId};
 
 /// A schema of extension fields that the service puts into traces.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExtensionSet {
-    /// What it was read from, for people; may be empty.
+    /// The file it was read from, for people; may be empty.
     pub file_name: String,
     /// An encoded `FileDescriptorSet`.
     pub bytes: Vec<u8>,
@@ -26,8 +29,8 @@ impl std::fmt::Debug for ExtensionSet {
     }
 }
 
-/// An `ExtensionDescriptor` for each set the service was given.
-pub(super) fn extensions(
+/// An `ExtensionDescriptor` for each set that the service was given.
+pub(crate) fn extensions(
     config: &ServiceConfig,
     machine_id: u32,
 ) -> impl Iterator<Item = Vec<u8>> + '_ {
@@ -46,35 +49,36 @@ pub(super) fn extensions(
     })
 }
 
-impl Service {
-    /// The machine a sequence belongs to, as far as its producer is still there to tell.
-    pub(super) fn sequence_key(&self, producer: ProducerId, writer: WriterId) -> SequenceKey {
-        let machine = self.producers.get(&producer).map_or(0, |p| p.peer.machine_id);
-        SequenceKey { machine, producer, writer }
-    }
+/// The sequence of a writer. The machine is known only while the producer is connected.
+pub(crate) fn sequence_key(
+    producers: &Producers,
+    producer: ProducerId,
+    writer: WriterId,
+) -> SequenceKey {
+    let machine = producers.get(producer).map_or(0, |p| p.peer.machine_id);
+    SequenceKey { machine, producer, writer }
+}
 
-    /// Which sequences wrote into which buffer so far, with the numbers that their packets will have.
-    pub(super) fn provenance(&mut self, id: SessionId) -> Option<Vec<u8>> {
-        use protozero::Message as _;
-        let mut provenance = TraceProvenance::default();
-        for buffer in self.sessions.get(&id)?.buffers.clone() {
-            let Some(buffer) = self.buffers.get(&buffer) else { continue };
-            let writers = buffer.writer_stats().map(|w| self.sequence_key(w.producer, w.writer));
-            let keys: Vec<SequenceKey> = writers.collect();
-            let session = self.sessions.get_mut(&id)?;
-            let sequences = keys.into_iter().map(|key| protos::TraceProvenanceSequence {
-                id: Some(session.sequences.id(key)),
-                producer_id: Some(key.producer.0.into()),
-                ..Default::default()
-            });
-            let sequences = sequences.collect();
-            provenance
-                .buffers
-                .push(protos::TraceProvenanceBuffer { sequences, ..Default::default() });
-        }
-        let at_ns = self.now.boot_ns;
-        Some(packet(&self.config, self.local_machine_id, Some(at_ns), |p| {
-            p.trace_provenance_raw(&provenance.encode_to_vec());
-        }))
+/// Which sequences wrote into which buffer so far, with the numbers that their packets will have.
+pub(crate) fn packet_of(
+    session: &mut Session,
+    buffers: &Buffers,
+    producers: &Producers,
+    (config, machine_id, at_ns): (&ServiceConfig, u32, u64),
+) -> Vec<u8> {
+    let mut provenance = TraceProvenance::default();
+    for buffer in &session.buffers {
+        let Some(buffer) = buffers.get(*buffer) else { continue };
+        let keys = buffer.writer_stats().map(|w| sequence_key(producers, w.producer, w.writer));
+        let sequences = keys.map(|key| protos::TraceProvenanceSequence {
+            id: Some(session.sequences.id(key)),
+            producer_id: Some(key.producer.0.into()),
+            ..Default::default()
+        });
+        let sequences = sequences.collect();
+        provenance.buffers.push(protos::TraceProvenanceBuffer { sequences, ..Default::default() });
     }
+    packet(config, machine_id, Some(at_ns), |p| {
+        p.trace_provenance_raw(&provenance.encode_to_vec());
+    })
 }

@@ -1,126 +1,145 @@
-//! Questions about the service, answered to anybody who may connect as a consumer.
-
-use std::ops::Bound;
+//! Questions about the service, answered to everybody who may connect as a consumer.
 
 use protos::{
-    ObservableEventsType, QueryCapabilitiesResponse, QueryServiceStateResponse,
-    TracingServiceCapabilities, TracingServiceState, TracingServiceStateDataSource,
-    TracingServiceStateProducer, TracingServiceStateTracingSession,
+    DataSourceDescriptor, ObservableEventsType, QueryCapabilitiesResponse,
+    QueryServiceStateResponse, SaveTraceForBugreportResponse, TracingServiceCapabilities,
+    TracingServiceState, TracingServiceStateDataSource, TracingServiceStateProducer,
+    TracingServiceStateTracingSession,
 };
 use protozero::Message as _;
 
-use super::core::Service;
-use super::data_sources::SourceKey;
-use super::producers::Producer;
-use super::session::state::{Session, State};
+use super::consumers::{Consumers, Query, QueryPosition};
+use super::data_sources::{Source, Sources};
+use super::matching::clip_name;
+use super::outbox::Outbox;
+use super::producers::{Producer, Producers};
+use super::session::events::SessionState;
+use super::session::state::{Session, Sessions};
 use crate::limits;
-use abi::ids::{CallId, ClientId, ProducerId};
+use abi::ids::{CallId, ClientId};
 
-impl Service {
-    pub(super) fn query_capabilities(&mut self, client: ClientId, call: Option<CallId>) {
-        let response = QueryCapabilitiesResponse {
-            capabilities: Some(TracingServiceCapabilities {
-                has_query_capabilities: Some(true),
-                observable_events: vec![
-                    ObservableEventsType::TYPE_DATA_SOURCES_INSTANCES,
-                    ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED,
-                    ObservableEventsType::TYPE_CLONE_TRIGGER_HIT,
-                ],
-                has_trace_config_output_path: Some(true),
-                has_clone_session: Some(true),
-                ..Default::default()
-            }),
+pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut Outbox) {
+    let response = QueryCapabilitiesResponse {
+        capabilities: Some(TracingServiceCapabilities {
+            has_query_capabilities: Some(true),
+            observable_events: vec![
+                ObservableEventsType::TYPE_DATA_SOURCES_INSTANCES,
+                ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED,
+                ObservableEventsType::TYPE_CLONE_TRIGGER_HIT,
+            ],
+            has_trace_config_output_path: Some(true),
+            has_clone_session: Some(true),
             ..Default::default()
-        };
-        self.out.reply(client, call, response.encode_to_vec().into());
-    }
+        }),
+        ..Default::default()
+    };
+    out.reply(client, call, response.encode_to_vec().into());
+}
 
-    /// Answers in as many replies as frames demand; receivers concatenate the states and parse once.
-    ///
-    /// As with packets, no more than a window of them is on the way: who asks about thousands of data sources
-    /// must not cost more memory than one who asks about ten.
-    pub(super) fn query_service_state(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        sessions_only: bool,
-    ) {
-        let (Some(call), Some(consumer)) = (call, self.consumers.get_mut(&client)) else { return };
-        consumer.queries.push_back(Query { call, sessions_only, at: Place::Begin });
-        self.continue_queries(client);
-    }
+/// Answers `SaveTraceForBugreport`, as upstream does.
+pub(crate) fn retired(client: ClientId, call: Option<CallId>, out: &mut Outbox) {
+    let text = "SaveTraceForBugreport is deprecated and does nothing: clone the session instead";
+    let response = SaveTraceForBugreportResponse {
+        success: Some(false),
+        msg: Some(text.into()),
+        ..Default::default()
+    };
+    out.reply(client, call, response.encode_to_vec().into());
+}
 
-    /// Answers questions of a consumer until all are answered or enough is on the way.
-    pub(super) fn continue_queries(&mut self, client: ClientId) {
-        loop {
-            let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            // Beyond so many open questions answers are queued whatever that costs: the transport sees that
-            // they are not read and takes no more questions.
-            if consumer.on_the_way >= limits::READ_WINDOW_BYTES
-                && consumer.queries.len() <= limits::QUERIES_PER_CONSUMER_MAX
-            {
-                return;
-            }
-            let uid = consumer.peer.uid;
-            let Some(mut query) = consumer.queries.pop_front() else { return };
-            let mut parts = Parts::default();
-            let is_over = self.describe_from(&mut query, uid, &mut parts);
-            let (call, parts) = (query.call, parts.finish());
-            let last = parts.len() - 1;
-            let mut sent = 0;
-            for (index, part) in parts.into_iter().enumerate() {
-                let reply = wrap(&part);
-                sent += reply.len();
-                self.out.stream(client, call, reply.into(), !is_over || index != last);
-            }
-            let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            consumer.on_the_way += sent;
-            if !is_over {
-                consumer.queries.push_front(query);
-            }
+/// What the state of the service is made of.
+pub(crate) struct StateSources<'a> {
+    pub(crate) version: &'a str,
+    pub(crate) sessions: &'a Sessions,
+    pub(crate) producers: &'a Producers,
+    pub(crate) sources: &'a Sources,
+}
+
+/// Queues a question. It is answered in as many replies as frames demand; receivers concatenate the states and parse
+/// once.
+pub(crate) fn ask(
+    client: ClientId,
+    call: Option<CallId>,
+    sessions_only: bool,
+    consumers: &mut Consumers,
+) {
+    if let (Some(call), Some(consumer)) = (call, consumers.get_mut(client)) {
+        consumer.queries.push_back(Query { call, sessions_only, position: QueryPosition::Begin });
+    }
+}
+
+/// Answers questions of a consumer until all are answered or enough is in flight: a question about thousands of data
+/// sources must not cost more memory than one about ten.
+pub(crate) fn continue_answers(
+    client: ClientId,
+    consumers: &mut Consumers,
+    state: &StateSources<'_>,
+    out: &mut Outbox,
+) {
+    let Some(consumer) = consumers.get_mut(client) else { return };
+    let uid = consumer.peer.uid;
+    loop {
+        // Beyond so many open questions answers are queued whatever that costs: the transport sees that they are
+        // not read and takes no more questions.
+        if consumer.in_flight_bytes >= limits::READ_WINDOW_BYTES
+            && consumer.queries.len() <= limits::QUERIES_PER_CONSUMER_MAX
+        {
+            return;
+        }
+        let Some(query) = consumer.queries.front_mut() else { return };
+        let mut parts = Parts::default();
+        let is_over = state.describe_from(query, uid, &mut parts, out);
+        let call = query.call;
+        let mut parts = parts.finish().into_iter().peekable();
+        while let Some(part) = parts.next() {
+            let reply = wrap(&part);
+            consumer.in_flight_bytes = consumer.in_flight_bytes.saturating_add(reply.len());
+            out.stream(client, call, reply.into(), !is_over || parts.peek().is_some());
+        }
+        if is_over {
+            consumer.queries.pop_front();
         }
     }
+}
 
+impl StateSources<'_> {
     /// Adds pieces of the state from where `query` stands, a window of them. Returns whether that was all.
-    fn describe_from(&self, query: &mut Query, uid: u32, parts: &mut Parts) -> bool {
-        if matches!(query.at, Place::Begin) {
+    fn describe_from(
+        &self,
+        query: &mut Query,
+        uid: u32,
+        parts: &mut Parts,
+        out: &mut Outbox,
+    ) -> bool {
+        if matches!(query.position, QueryPosition::Begin) {
             parts.add(&self.describe_service());
-            let sessions = self.sessions.values().filter(|s| !s.freed);
-            for session in sessions.filter(|s| uid == 0 || uid == s.uid) {
+            for session in self.sessions.live().filter(|s| uid == 0 || uid == s.uid) {
                 parts.add(&TracingServiceState {
-                    tracing_sessions: vec![describe(session)],
+                    tracing_sessions: vec![describe_session(session)],
                     ..Default::default()
                 });
             }
             if query.sessions_only {
                 return true;
             }
-            query.at = Place::Producers(None);
+            query.position = QueryPosition::Producers(None);
         }
-        if let Place::Producers(after) = &mut query.at {
-            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-            for (id, producer) in self.producers.range((from, Bound::Unbounded)) {
+        if let QueryPosition::Producers(after) = &mut query.position {
+            for producer in self.producers.after(*after) {
                 parts.add(&TracingServiceState {
                     producers: vec![describe_producer(producer)],
                     ..Default::default()
                 });
-                *after = Some(*id);
+                *after = Some(producer.id);
                 if parts.are_a_window() {
                     return false;
                 }
             }
-            query.at = Place::Sources(None);
+            query.position = QueryPosition::Sources(None);
         }
-        if let Place::Sources(after) = &mut query.at {
+        if let QueryPosition::Sources(after) = &mut query.position {
             for (key, source) in self.sources.iter_after(after.take()) {
-                parts.add(&TracingServiceState {
-                    data_sources: vec![TracingServiceStateDataSource {
-                        ds_descriptor: Some(source.descriptor.clone()),
-                        producer_id: Some(source.producer.0.into()),
-                        ..Default::default()
-                    }],
-                    ..Default::default()
-                });
+                add_source(source, parts, out);
                 if parts.are_a_window() {
                     *after = Some((source.name().to_owned(), key));
                     return false;
@@ -131,33 +150,39 @@ impl Service {
     }
 
     fn describe_service(&self) -> TracingServiceState {
-        let live = || self.sessions.values().filter(|s| !s.freed);
+        let started = self.sessions.live().filter(|s| s.state() == SessionState::Started);
         TracingServiceState {
-            num_sessions: Some(live().count() as i32),
-            num_sessions_started: Some(live().filter(|s| s.state == State::Started).count() as i32),
-            tracing_service_version: Some(self.config.version.clone()),
+            num_sessions: Some(self.sessions.live().count() as i32),
+            num_sessions_started: Some(started.count() as i32),
+            tracing_service_version: Some(self.version.to_owned()),
             supports_tracing_sessions: Some(true),
             ..Default::default()
         }
     }
 }
 
-/// A question about the state of the service that is being answered.
-#[derive(Debug)]
-pub(super) struct Query {
-    call: CallId,
-    sessions_only: bool,
-    at: Place,
-}
-
-/// Where an answer goes on. Who comes or goes meanwhile may be told or not.
-#[derive(Debug)]
-enum Place {
-    Begin,
-    /// Behind this one.
-    Producers(Option<ProducerId>),
-    /// Behind this one.
-    Sources(Option<(String, SourceKey)>),
+/// Adds a data source. A descriptor that fills a request to the last byte may not fit into a reply: then the reply
+/// has its name and id alone, and the log says what is missing.
+fn add_source(source: &Source, parts: &mut Parts, out: &mut Outbox) {
+    let entry = |descriptor| TracingServiceState {
+        data_sources: vec![TracingServiceStateDataSource {
+            ds_descriptor: Some(descriptor),
+            producer_id: Some(source.producer.0.into()),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    if parts.add(&entry(source.descriptor.clone())) {
+        return;
+    }
+    let DataSourceDescriptor { name, id, .. } = source.descriptor.clone();
+    let short = clip_name(name.as_deref().unwrap_or_default()).to_owned();
+    out.info(format!(
+        "the descriptor of data source {short:?} of producer {} is too large for a reply, which has its \
+         name alone",
+        source.producer
+    ));
+    parts.add(&entry(DataSourceDescriptor { name: Some(short), id, ..Default::default() }));
 }
 
 /// Encoded pieces of one state, joined as long as they fit into a frame.
@@ -168,21 +193,23 @@ struct Parts {
 }
 
 impl Parts {
-    fn add(&mut self, piece: &TracingServiceState) {
+    /// Adds a piece. False if it fits into no frame: a larger one would make the client drop the connection.
+    fn add(&mut self, piece: &TracingServiceState) -> bool {
         let piece = piece.encode_to_vec();
-        if !self.bytes.is_empty() && self.bytes.len() + piece.len() > limits::IPC_STATE_BYTES_MAX {
+        if piece.len() > limits::IPC_STATE_BYTES_MAX {
+            return false;
+        }
+        let joined = self.bytes.len().saturating_add(piece.len());
+        if joined > limits::IPC_STATE_BYTES_MAX {
             self.done.push(std::mem::take(&mut self.bytes));
         }
-        // A descriptor that fills a frame as a request may not fit into a reply with its envelope: a state
-        // without it is better than a connection that the client must drop.
-        if piece.len() <= limits::IPC_STATE_BYTES_MAX {
-            self.bytes.extend_from_slice(&piece);
-        }
+        self.bytes.extend_from_slice(&piece);
+        true
     }
 
-    /// Whether there are enough of them for once.
+    /// Whether there are enough of them for one turn.
     fn are_a_window(&self) -> bool {
-        self.done.len() * limits::IPC_STATE_BYTES_MAX >= limits::READ_WINDOW_BYTES
+        self.done.len().saturating_mul(limits::IPC_STATE_BYTES_MAX) >= limits::READ_WINDOW_BYTES
     }
 
     /// At least one.
@@ -203,7 +230,7 @@ fn wrap(state: &[u8]) -> Vec<u8> {
     stream.finish().unwrap_or_else(|_| QueryServiceStateResponse::default().encode_to_vec())
 }
 
-/// What a producer has that did not say who it is (`base::kInvalidPid`).
+/// The process id of a producer whose transport does not know it (`base::kInvalidPid`).
 const PID_UNKNOWN: i32 = -1;
 
 fn describe_producer(producer: &Producer) -> TracingServiceStateProducer {
@@ -221,13 +248,13 @@ fn describe_producer(producer: &Producer) -> TracingServiceStateProducer {
     }
 }
 
-fn describe(session: &Session) -> TracingServiceStateTracingSession {
+fn describe_session(session: &Session) -> TracingServiceStateTracingSession {
     let config = &session.config;
-    let started = session.state == State::Started;
+    let started = session.state() == SessionState::Started;
     TracingServiceStateTracingSession {
         id: Some(session.id.0),
         consumer_uid: Some(session.uid as i32),
-        state: Some(session.state.name().to_owned()),
+        state: Some(session.state().name().to_owned()),
         is_started: started.then_some(true),
         unique_session_name: Some(session.name().to_owned()),
         buffer_size_kb: config.buffers.iter().map(|b| b.size_kb.unwrap_or(0)).collect(),

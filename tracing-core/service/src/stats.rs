@@ -1,82 +1,129 @@
 //! `TraceStats`: what went in, what came out, and what was lost on the way.
 
 use protos::{
-    TraceStats, TraceStatsBufferStats, TraceStatsFilterStats, TraceStatsFinalFlushOutcome,
-    TraceStatsWriterStats,
+    GetTraceStatsResponse, TraceStats, TraceStatsBufferStats, TraceStatsFilterStats,
+    TraceStatsFinalFlushOutcome, TraceStatsWriterStats,
 };
 
-use super::core::Service;
-use super::session::read::SequenceKey;
-use super::session::state::FinalFlush;
+use protozero::Message as _;
+
+use super::buffers::Buffers;
+use super::packets::packet;
+use super::producers::Producers;
+use super::provenance::sequence_key;
+use super::session::flush_request::FinalFlush;
+use super::session::read::PassContext;
+use super::session::sequence::SequenceKey;
+use super::session::state::Session;
 use crate::buffer;
 use crate::filter::FilterStats;
-use abi::ids::SessionId;
+use crate::limits;
 
-impl Service {
-    /// The statistics of a session and of the service, as of now.
-    pub(super) fn trace_stats(&mut self, id: SessionId) -> Option<TraceStats> {
-        let writers = self.writers(id)?;
-        let session = self.sessions.get_mut(&id)?;
-        let counters = session.counters;
-        let mut stats = TraceStats {
-            producers_connected: Some(self.producers.len() as u32),
-            producers_seen: Some(self.last_producer_id.into()),
-            data_sources_registered: Some(self.sources.len() as u32),
-            data_sources_seen: Some(self.last_instance_id),
-            total_buffers: Some(self.buffers.len() as u32),
-            chunks_discarded: Some(self.chunks_discarded),
-            patches_discarded: Some(self.patches_discarded),
-            invalid_packets: Some(counters.invalid_packets),
-            flushes_requested: Some(counters.flushes_requested),
-            flushes_succeeded: Some(counters.flushes_succeeded),
-            flushes_failed: Some(counters.flushes_failed),
-            final_flush_outcome: Some(TraceStatsFinalFlushOutcome(match session.final_flush {
-                FinalFlush::Unspecified => 0,
-                FinalFlush::Succeeded => 1,
-                FinalFlush::Failed => 2,
-            })),
-            ..Default::default()
-        };
-        let histograms = session.builtin().disable_chunk_usage_histograms != Some(true);
-        if histograms && !writers.is_empty() {
-            // The last bucket has no bound to tell.
-            let bounds = buffer::HISTOGRAM_BUCKETS.iter().take(buffer::HISTOGRAM_BUCKETS.len() - 1);
-            stats.chunk_payload_histogram_def = bounds.map(|b| *b as i64).collect();
-        }
-        for buffer_id in &session.buffers {
-            let Some(buffer) = self.buffers.get(buffer_id) else { continue };
-            stats.buffer_stats.push(buffer_stats(buffer.stats()));
-        }
-        if histograms {
-            stats.writer_stats = writers
-                .into_iter()
-                .map(|(index, key, writer)| TraceStatsWriterStats {
-                    sequence_id: Some(session.sequences.id(key).into()),
-                    buffer: Some(index),
-                    chunk_payload_histogram_counts: writer.counts.to_vec(),
-                    chunk_payload_histogram_sum: writer.sums.iter().map(|s| *s as i64).collect(),
-                    ..Default::default()
-                })
-                .collect();
-        }
-        stats.filter_stats = session.filter.as_ref().map(|filter| filter_stats(filter.stats()));
-        stats.tracing_sessions = Some(self.sessions.values().filter(|s| !s.freed).count() as u32);
-        Some(stats)
-    }
+/// Numbers of the whole service.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ServiceTotals {
+    pub(crate) producers_connected: u32,
+    pub(crate) producers_seen: u64,
+    pub(crate) data_sources_registered: u32,
+    pub(crate) data_sources_seen: u64,
+    pub(crate) total_buffers: u32,
+    pub(crate) chunks_discarded: u64,
+    pub(crate) patches_discarded: u64,
+    pub(crate) tracing_sessions: u32,
 }
 
-impl Service {
-    /// How full the chunks of each sequence of a session were, with the index of its buffer.
-    fn writers(&self, id: SessionId) -> Option<Vec<(u32, SequenceKey, buffer::WriterStats)>> {
-        let mut writers = Vec::new();
-        for (index, buffer) in (0u32..).zip(&self.sessions.get(&id)?.buffers) {
-            let Some(buffer) = self.buffers.get(buffer) else { continue };
-            writers.extend(buffer.writer_stats().map(|writer| {
-                (index, self.sequence_key(writer.producer, writer.writer), writer.clone())
-            }));
-        }
-        Some(writers)
+/// The statistics of a session and of the service, as of now.
+pub(crate) fn of(
+    session: &mut Session,
+    buffers: &Buffers,
+    producers: &Producers,
+    totals: &ServiceTotals,
+) -> TraceStats {
+    let writers = writers(session, buffers, producers);
+    let counters = session.counters;
+    let mut stats = TraceStats {
+        producers_connected: Some(totals.producers_connected),
+        producers_seen: Some(totals.producers_seen),
+        data_sources_registered: Some(totals.data_sources_registered),
+        data_sources_seen: Some(totals.data_sources_seen),
+        tracing_sessions: Some(totals.tracing_sessions),
+        total_buffers: Some(totals.total_buffers),
+        chunks_discarded: Some(totals.chunks_discarded),
+        patches_discarded: Some(totals.patches_discarded),
+        invalid_packets: Some(counters.invalid_packets),
+        flushes_requested: Some(counters.flushes_requested),
+        flushes_succeeded: Some(counters.flushes_succeeded),
+        flushes_failed: Some(counters.flushes_failed),
+        final_flush_outcome: Some(TraceStatsFinalFlushOutcome(match session.final_flush {
+            FinalFlush::Unspecified => 0,
+            FinalFlush::Succeeded => 1,
+            FinalFlush::Failed => 2,
+        })),
+        ..Default::default()
+    };
+    let histograms = session.builtin().disable_chunk_usage_histograms != Some(true);
+    if histograms && !writers.is_empty() {
+        // The last bucket has no bound to tell.
+        let (_, bounds) = buffer::HISTOGRAM_BUCKETS.split_last().unwrap_or((&0, &[]));
+        stats.chunk_payload_histogram_def = bounds.iter().map(|b| *b as i64).collect();
     }
+    let known = session.buffers.iter().filter_map(|id| buffers.get(*id));
+    stats.buffer_stats = known.map(|buffer| buffer_stats(buffer.stats())).collect();
+    if histograms {
+        stats.writer_stats = writers
+            .into_iter()
+            .map(|(index, key, writer)| TraceStatsWriterStats {
+                sequence_id: Some(session.sequences.id(key).into()),
+                buffer: Some(index),
+                chunk_payload_histogram_counts: writer.counts.to_vec(),
+                chunk_payload_histogram_sum: writer.sums.iter().map(|s| *s as i64).collect(),
+                ..Default::default()
+            })
+            .collect();
+    }
+    stats.filter_stats = session.filter.as_ref().map(|filter| filter_stats(filter.stats()));
+    stats
+}
+
+/// The statistics as a reply.
+pub(crate) fn response(stats: TraceStats) -> Vec<u8> {
+    let mut response = GetTraceStatsResponse { trace_stats: Some(stats), ..Default::default() };
+    let bytes = response.encode_to_vec();
+    if bytes.len() <= limits::IPC_STATE_BYTES_MAX {
+        return bytes;
+    }
+    if let Some(stats) = &mut response.trace_stats {
+        // Thousands of writers: what was lost matters more than how full their chunks were.
+        stats.writer_stats.clear();
+    }
+    response.encode_to_vec()
+}
+
+/// The statistics as a packet, if it is time for one.
+pub(crate) fn packet_if_due(session: &mut Session, context: &PassContext<'_>) -> Option<Vec<u8>> {
+    if !std::mem::take(&mut session.pending.stats) {
+        return None;
+    }
+    let stats = of(session, context.buffers, context.producers, &context.totals);
+    Some(packet(context.config, context.machine_id, None, |p| {
+        p.trace_stats_raw(&stats.encode_to_vec());
+    }))
+}
+
+/// How full the chunks of each sequence of a session were, with the index of its buffer.
+fn writers<'a>(
+    session: &Session,
+    buffers: &'a Buffers,
+    producers: &Producers,
+) -> Vec<(u32, SequenceKey, &'a buffer::WriterStats)> {
+    let mut writers = Vec::new();
+    for (index, buffer) in (0u32..).zip(&session.buffers) {
+        let Some(buffer) = buffers.get(*buffer) else { continue };
+        writers.extend(buffer.writer_stats().map(|writer| {
+            (index, sequence_key(producers, writer.producer, writer.writer), writer)
+        }));
+    }
+    writers
 }
 
 /// The time it takes is left out: the service reads no clock while it works.

@@ -1,102 +1,41 @@
-//! Triggers: names that producers call out, and what sessions that wait for them do then.
+//! Triggers: names that producers activate, and the sessions that wait for them.
 //!
 //! ```text
-//!   ActivateTriggers(name) ─> each session with that trigger ─> producer? luck? not too often? ─┐
-//!        START_TRACING   a configured session starts, for as long as the delay says   <─────────┤
-//!        STOP_TRACING    the first one ends the session after its delay               <─────────┤
-//!        CLONE_SNAPSHOT  after its delay the consumer is told to clone the session    <─────────┘
+//!   ActivateTriggers(name) ─> each session with that trigger ─> producer? chance? not too often? ─┐
+//!        START_TRACING   a configured session starts, for as long as the delay says   <───────────┤
+//!        STOP_TRACING    the first one ends the session after its delay               <───────────┤
+//!        CLONE_SNAPSHOT  after its delay the consumer is told to clone the session    <───────────┘
 //! ```
 //!
-//! What was received goes into the trace. Any producer may call out any name as often as it likes, so a
-//! name that no session waits for costs a lookup, and all that is remembered is bounded.
+//! Triggers that were received go into the trace. Any producer may activate any name as often as it likes, so a name
+//! that no session waits for costs a lookup, and all that is remembered is bounded.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use protos::TraceConfig;
-
-use super::core::Service;
-use super::matching::{Effort, NameRegex, TOO_MUCH};
-use super::session::state::{Session, State, TriggerHit};
-use super::timers::{Clock, TimerKind};
+use super::consumers::Consumers;
+use super::matching::{BUDGET_EXCEEDED, MatchCost};
+use super::producers::Producer;
+use super::session::config::duration_max;
+use super::session::events::{SessionState, TriggerHit};
+use super::session::state::{Session, Sessions};
+use super::session::trigger_config::TriggerMode;
+use super::step::Step;
+use super::timers::TimerKind;
+use super::turn::Turn;
 use crate::limits;
-use abi::ids::{ProducerId, SessionId};
+use abi::ids::SessionId;
 use abi::sync::Arc;
 
-/// What a session does when one of its triggers is fired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) enum TriggerMode {
-    /// It has none.
-    #[default]
-    None,
-    Start,
-    Stop,
-    /// It goes on; its consumer clones it.
-    Clone,
-}
-
-impl TriggerMode {
-    /// As the config asks; `use_clone_snapshot_if_available` makes a clone of what would be a stop.
-    pub(super) fn of(config: &TraceConfig) -> Self {
-        let Some(trigger) = &config.trigger_config else { return Self::None };
-        if trigger.use_clone_snapshot_if_available == Some(true) {
-            return Self::Clone;
-        }
-        match trigger.trigger_mode.map_or(0, |m| m.0) {
-            1 => Self::Start,
-            2 => Self::Stop,
-            4 => Self::Clone,
-            _ => Self::None,
-        }
-    }
-}
-
-/// One trigger of a config.
+/// When triggers were activated that some session took, by name: for `max_per_24_h`, which all sessions and producers
+/// share.
 #[derive(Debug, Default)]
-struct Trigger {
-    producers: Option<NameRegex>,
-    delay_ms: u64,
-    /// Zero for any number.
-    max_per_day: u32,
-    skip_probability: f64,
-}
-
-/// The triggers of a session.
-#[derive(Debug, Default)]
-pub(super) struct Triggers {
-    pub(super) mode: TriggerMode,
-    by_name: BTreeMap<Arc<str>, Trigger>,
-}
-
-impl Triggers {
-    /// Reads them from a config whose other checks passed; `compile` makes an expression of a producer name.
-    ///
-    /// # Errors
-    /// What `compile` says.
-    pub(super) fn from_config(
-        config: &TraceConfig,
-        mut compile: impl FnMut(&str) -> Result<NameRegex, String>,
-    ) -> Result<Self, String> {
-        let mut by_name = BTreeMap::new();
-        for trigger in config.trigger_config.iter().flat_map(|t| &t.triggers) {
-            let regex = trigger.producer_name_regex.as_deref().unwrap_or_default();
-            let made = Trigger {
-                producers: (!regex.is_empty()).then(|| compile(regex)).transpose()?,
-                delay_ms: trigger.stop_delay_ms.unwrap_or(0).into(),
-                max_per_day: trigger.max_per_24_h.unwrap_or(0),
-                skip_probability: trigger.skip_probability.unwrap_or(0.0),
-            };
-            by_name.insert(trigger.name.as_deref().unwrap_or_default().into(), made);
-        }
-        Ok(Self { mode: TriggerMode::of(config), by_name })
-    }
-}
-
-/// When triggers were fired that some session took, by name: for `max_per_24_h`, which is shared by
-/// all sessions and producers.
-#[derive(Debug, Default)]
-pub(super) struct TriggerHistory {
+pub(crate) struct TriggerHistory {
     by_name: BTreeMap<String, VecDeque<u64>>,
 }
+
+/// Which triggers of which sessions match the producer that activates them: found out once per request, which may
+/// repeat a name thousands of times.
+type Matches = BTreeMap<(SessionId, Arc<str>), bool>;
 
 impl TriggerHistory {
     /// How often in the window that ends now.
@@ -124,176 +63,128 @@ impl TriggerHistory {
         times.push_back(now_ns);
     }
 
-    #[cfg(any(test, feature = "testing"))]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
-}
 
-impl Session {
-    /// True while its trace must not be read: nothing was triggered yet, or it is there to be cloned only.
-    pub(crate) fn waits_for_trigger(&self) -> bool {
-        let untriggered = !self.triggers.by_name.is_empty() && !self.triggered;
-        self.state != State::ClonedReadOnly
-            && (untriggered || self.triggers.mode == TriggerMode::Clone)
-    }
-}
-
-/// Which triggers of which sessions take the producer that calls: found out once per request, which may
-/// repeat a name thousands of times.
-type Wanted = BTreeMap<(SessionId, Arc<str>), bool>;
-
-impl Service {
-    /// A producer calls out names.
-    pub(super) fn activate_triggers(&mut self, producer: ProducerId, names: &[String]) {
-        let Some(producer) = self.producers.get_mut(&producer) else { return };
-        let (caller, mut purse) = (producer.id, std::mem::take(&mut producer.purse));
-        let (producer, uid): (Arc<str>, u32) = (producer.name.as_str().into(), producer.peer.uid);
-        let now_ns = self.now.boot_ns;
-        let mut wanted = Wanted::new();
-        let mut turn = std::mem::take(&mut self.regex_steps);
-        let mut effort =
-            Effort { purse: &mut purse, turn: &mut turn, uid: 0, now_ns, too_much: false };
+    /// A producer activates names.
+    pub(crate) fn activate(
+        &mut self,
+        producer: &mut Producer,
+        names: &[String],
+        sessions: &mut Sessions,
+        turn: &mut Turn,
+    ) {
+        let by: Arc<str> = producer.name.as_str().into();
+        let (uid, now_ns) = (producer.peer.uid, turn.now.boot_ns);
+        let mut matches = Matches::new();
+        let mut exceeded = false;
         for name in names {
-            let waiting: Vec<SessionId> = self
-                .sessions
-                .values()
-                .filter(|s| !s.freed && s.state != State::ClonedReadOnly)
-                .filter(|s| s.triggers.by_name.contains_key(name.as_str()))
-                .map(|s| s.id)
-                .collect();
-            if waiting.is_empty() {
-                continue;
-            }
-            let count = self.trigger_history.count(name, now_ns);
+            let count = self.count(name, now_ns);
             let mut taken = false;
-            for id in waiting {
-                if let Some((name, delay_ms)) =
-                    self.takes_trigger(id, name, &producer, count, (&mut wanted, &mut effort))
-                {
+            let waits = |s: &&mut Session| {
+                !s.freed
+                    && s.state() != SessionState::ClonedReadOnly
+                    && s.triggers.by_name.contains_key(name.as_str())
+            };
+            for session in sessions.values_mut().filter(waits) {
+                // Drawn for each session, so that what it sees does not depend on the others.
+                let draw = turn.random.draw();
+                let mut cost = MatchCost {
+                    budget: &mut producer.regex_budget,
+                    turn: &mut turn.match_steps,
+                    uid: session.uid,
+                    now_ns,
+                    exceeded: false,
+                };
+                let found = takes(session, name, &by, (count, draw), &mut matches, &mut cost);
+                exceeded |= cost.exceeded;
+                if let Some((name, delay_ms)) = found {
                     taken = true;
-                    let producer = Arc::clone(&producer);
-                    let hit = TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms };
-                    self.trigger_session(id, hit);
+                    let producer = Arc::clone(&by);
+                    hit(session, TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms }, turn);
                 }
             }
             if taken {
-                self.trigger_history.note(name, now_ns);
+                self.note(name, now_ns);
                 // A producer may do this all day long: the lines become rare.
                 let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
                 if few || (count.is_power_of_two() && count < limits::TRIGGER_HISTORY_MAX) {
-                    self.out.info(format!("trigger {name:?} activated by {producer:?}"));
+                    turn.out.info(format!("trigger {name:?} activated by {by:?}"));
                 }
             }
         }
-        let too_much = effort.too_much;
-        self.regex_steps = turn;
-        let Some(producer) = self.producers.get_mut(&caller) else { return };
-        producer.purse = purse;
-        if too_much {
-            producer.complain(&mut self.out, format_args!("{TOO_MUCH}"));
+        if exceeded {
+            producer.log_error(&mut turn.out, format_args!("{BUDGET_EXCEEDED}"));
         }
     }
+}
 
-    /// The name as the config has it and the delay, ms, if the session takes a trigger of that name from
-    /// that producer this time.
-    fn takes_trigger(
-        &mut self,
-        id: SessionId,
-        name: &str,
-        producer: &str,
-        count: usize,
-        (wanted, effort): (&mut Wanted, &mut Effort<'_>),
-    ) -> Option<(Arc<str>, u64)> {
-        // Its number is drawn for each, so that what a session sees does not hang on its neighbours' luck.
-        let draw = self.draw();
-        if self.is_being_made(id) {
-            return None;
+/// The name as the config has it and the delay, ms, if the session takes a trigger of that name from that producer
+/// this time.
+fn takes(
+    session: &Session,
+    name: &str,
+    producer: &str,
+    (count, draw): (usize, f64),
+    matches: &mut Matches,
+    cost: &mut MatchCost<'_>,
+) -> Option<(Arc<str>, u64)> {
+    if session.is_being_made() {
+        return None;
+    }
+    let (name, trigger) = session.triggers.by_name.get_key_value(name)?;
+    let max = (trigger.max_per_day as usize).min(limits::TRIGGER_HISTORY_MAX);
+    let is_match = match &trigger.producers {
+        None => true,
+        Some(regex) => {
+            let found = matches.entry((session.id, Arc::clone(name)));
+            *found.or_insert_with(|| regex.is_match(producer, cost))
         }
-        let session = self.sessions.get(&id)?;
-        let (name, trigger) = session.triggers.by_name.get_key_value(name)?;
-        effort.uid = session.uid;
-        let max = (trigger.max_per_day as usize).min(limits::TRIGGER_HISTORY_MAX);
-        let wanted = match &trigger.producers {
-            None => true,
-            Some(regex) => {
-                let found = wanted.entry((id, Arc::clone(name)));
-                *found.or_insert_with(|| regex.is_match(producer, effort))
-            }
-        };
-        let skipped = draw < trigger.skip_probability;
-        let too_often = max > 0 && count >= max;
-        (wanted && !skipped && !too_often).then(|| (Arc::clone(name), trigger.delay_ms))
-    }
+    };
+    let skipped = draw < trigger.skip_probability;
+    let too_often = max > 0 && count >= max;
+    (is_match && !skipped && !too_often).then(|| (Arc::clone(name), trigger.delay_ms))
+}
 
-    fn trigger_session(&mut self, id: SessionId, hit: TriggerHit) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        let first = !std::mem::replace(&mut session.triggered, true);
-        let (mode, state) = (session.triggers.mode, session.state);
-        session.pending.trigger(hit.clone());
-        self.snapshot_clocks(id);
-        match (mode, state) {
-            (TriggerMode::Start, State::Configured) => self.start_for(id, hit.delay_ms),
-            (TriggerMode::Stop, State::Configured | State::Started) if first => {
-                let delay_ns = hit.delay_ms.saturating_mul(1_000_000);
-                let now = self.now;
-                self.timers.set_in(&now, Clock::Monotonic, delay_ns, TimerKind::TriggerStop, id.0);
-            }
-            (TriggerMode::Clone, _) => self.delay_clone_hit(id, hit),
-            _ => {}
+/// What a session does with a trigger that it takes.
+fn hit(session: &mut Session, hit: TriggerHit, turn: &mut Turn) {
+    let first = !std::mem::replace(&mut session.triggered, true);
+    let (id, delay_ms) = (session.id, hit.delay_ms);
+    session.pending.trigger(hit.clone());
+    session.snapshot_clocks(&turn.now);
+    match (session.triggers.mode, session.state()) {
+        (TriggerMode::Start, SessionState::Configured) if first => {
+            // Zero is for ever, upstream: here it is for as long as any session may take.
+            let max = duration_max(&session.config);
+            let duration_ms = if delay_ms == 0 { max } else { delay_ms.min(max) };
+            session.config.duration_ms = Some(u32::try_from(duration_ms).unwrap_or(u32::MAX));
+            turn.then(Step::Start(id));
         }
-    }
-
-    /// Starts a session for `duration_ms`. Zero would be for ever, upstream: here it is for as long as any
-    /// session may take.
-    fn start_for(&mut self, id: SessionId, duration_ms: u64) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        let max = super::session::config::duration_max(&session.config);
-        let duration_ms = if duration_ms == 0 { max } else { duration_ms.min(max) };
-        session.config.duration_ms = Some(u32::try_from(duration_ms).unwrap_or(u32::MAX));
-        self.start_tracing(id);
-    }
-
-    fn delay_clone_hit(&mut self, id: SessionId, hit: TriggerHit) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        if session.delayed_hits.len() >= limits::CLONE_HITS_PENDING_MAX {
-            return;
+        (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
+            turn.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.0);
         }
-        self.last_token += 1;
-        let (token, now) = (self.last_token, self.now);
-        let delay_ns = hit.delay_ms.saturating_mul(1_000_000);
-        session.delayed_hits.insert(token, hit);
-        self.timers.set_in(&now, Clock::Monotonic, delay_ns, TimerKind::CloneHit, token);
-    }
-
-    /// The timer of a trigger of CLONE_SNAPSHOT mode.
-    pub(super) fn clone_hit_due(&mut self, token: u64) {
-        let found = self.sessions.values_mut().find_map(|session| {
-            let hit = session.delayed_hits.remove(&token)?;
-            Some((session.id, session.consumer?, hit))
-        });
-        if let Some((id, client, hit)) = found {
-            self.observe_clone_hit(client, id, &hit);
+        (TriggerMode::Clone, _) if session.delayed_hits.len() < limits::CLONE_HITS_PENDING_MAX => {
+            let token = turn.next_token();
+            session.delayed_hits.insert(token, hit);
+            turn.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
         }
+        _ => {}
     }
+}
 
-    /// The timer of a trigger of STOP_TRACING mode.
-    pub(super) fn trigger_stop_due(&mut self, id: SessionId) {
-        self.flush_and_disable(id);
-    }
-
-    /// The timer of START_TRACING mode: nobody fired the trigger.
-    pub(super) fn trigger_timed_out(&mut self, id: SessionId) {
-        if self.sessions.get(&id).is_some_and(|s| s.state == State::Configured) {
-            self.disable_or_free(id);
-        }
-    }
-
-    /// The duration is over. A session that a trigger stops already ends by the trigger's delay.
-    pub(super) fn duration_over(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(&id) else { return };
-        if session.triggers.mode != TriggerMode::Stop || !session.triggered {
-            self.flush_and_disable(id);
-        }
+/// The timer of a trigger of CLONE_SNAPSHOT mode.
+pub(crate) fn clone_hit_due(
+    token: u64,
+    sessions: &mut Sessions,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let found = sessions.values_mut().find_map(|session| {
+        let hit = session.delayed_hits.remove(&token)?;
+        Some((session.id, session.consumer?, hit))
+    });
+    if let Some((id, client, hit)) = found {
+        consumers.clone_trigger_hit(client, id, &hit, &mut turn.out);
     }
 }

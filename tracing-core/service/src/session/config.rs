@@ -6,10 +6,11 @@
 use protos::TraceConfig;
 use protozero::Message as _;
 
+use super::trigger_config::Triggers;
 use crate::compress::{Codec, Codecs};
+use crate::error::ConfigError;
 use crate::limits;
-use crate::matching::{Effort, NameRegex};
-use crate::triggers::Triggers;
+use crate::matching::{MatchCost, NameRegex};
 
 /// Which producers a data source of the config is meant for.
 #[derive(Debug, Default)]
@@ -22,12 +23,11 @@ pub(crate) struct SourceFilter {
 
 impl SourceFilter {
     /// True if a producer of that name is meant: any producer when there is no filter.
-    pub(crate) fn wants_producer(&self, name: &str, effort: &mut Effort<'_>) -> bool {
+    pub(crate) fn wants_producer(&self, name: &str, cost: &mut MatchCost<'_>) -> bool {
         if self.names.is_empty() && self.regexes.is_empty() {
             return true;
         }
-        self.names.iter().any(|n| n == name)
-            || self.regexes.iter().any(|r| r.is_match(name, effort))
+        self.names.iter().any(|n| n == name) || self.regexes.iter().any(|r| r.is_match(name, cost))
     }
 
     /// True if a machine is meant: without a filter this one, and others only when asked for.
@@ -39,7 +39,7 @@ impl SourceFilter {
     }
 }
 
-/// A config that passed, and what of it is not done as asked.
+/// What was made of a config that passed, and notes on what is not done as it asks.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) filters: Vec<SourceFilter>,
@@ -50,8 +50,8 @@ pub(crate) struct Checked {
 /// Checks 2 to 17 of EnableTracing, and those on features.
 ///
 /// # Errors
-/// One line for the user: what is wrong, with the numbers.
-pub(crate) fn check(config: &TraceConfig, codecs: Codecs) -> Result<Checked, String> {
+/// The first check that fails.
+pub(crate) fn check(config: &TraceConfig, codecs: Codecs) -> Result<Checked, ConfigError> {
     check_duration(config)?;
     check_triggers(config)?;
     check_guardrails(config)?;
@@ -62,7 +62,7 @@ pub(crate) fn check(config: &TraceConfig, codecs: Codecs) -> Result<Checked, Str
     let sources = config.data_sources.iter();
     let filters = sources
         .map(|source| compile_filter(source, all_machines, &mut regexes))
-        .collect::<Result<_, String>>()?;
+        .collect::<Result<_, ConfigError>>()?;
     let triggers =
         Triggers::from_config(config, |text| regexes.compile("producer_name_regex", text))?;
     Ok(Checked { filters, triggers, notes: notes(config, codecs) })
@@ -77,19 +77,20 @@ pub(crate) fn duration_max(config: &TraceConfig) -> u64 {
     if guarded(config) { limits::GUARDRAIL_DURATION_MS_MAX } else { limits::DURATION_MS_MAX }
 }
 
-fn check_duration(config: &TraceConfig) -> Result<(), String> {
+fn check_duration(config: &TraceConfig) -> Result<(), ConfigError> {
     let duration = u64::from(config.duration_ms.unwrap_or(0));
     let max = duration_max(config);
     if duration > max {
-        let guards = if guarded(config) { " with enable_extra_guardrails" } else { "" };
-        return Err(format!(
-            "trace too long: duration_ms is {duration}, at most {max} is allowed{guards}"
-        ));
+        return Err(ConfigError::DurationTooLong {
+            duration_ms: duration,
+            max_ms: max,
+            guardrails: guarded(config),
+        });
     }
     Ok(())
 }
 
-fn check_triggers(config: &TraceConfig) -> Result<(), String> {
+fn check_triggers(config: &TraceConfig) -> Result<(), ConfigError> {
     let trigger = config.trigger_config.clone().unwrap_or_default();
     let mode = trigger.trigger_mode.map_or(0, |m| m.0);
     let clone_if_available = trigger.use_clone_snapshot_if_available.unwrap_or(false);
@@ -97,71 +98,76 @@ fn check_triggers(config: &TraceConfig) -> Result<(), String> {
     let max = duration_max(config);
     let has_mode = mode != 0 || clone_if_available;
     if has_mode && (timeout == 0 || timeout > max) {
-        return Err(format!(
-            "traces with triggers need a positive trigger_timeout_ms of at most {max}, not {timeout}"
-        ));
+        return Err(ConfigError::TriggerTimeout { timeout_ms: timeout, max_ms: max });
     }
     // 3 is reserved: upstream lets it pass and then records for ever.
     if !matches!(mode, 0 | 1 | 2 | 4) {
-        return Err(format!("invalid trigger mode {mode}"));
+        return Err(ConfigError::TriggerMode(mode));
     }
     if clone_if_available && mode != 2 {
-        return Err("trigger_mode must be STOP_TRACING with use_clone_snapshot_if_available".into());
+        return Err(ConfigError::CloneIfAvailableWithoutStop);
     }
     if has_mode && config.duration_ms.unwrap_or(0) != 0 {
-        return Err("duration_ms is not allowed with triggers: they have trigger_timeout_ms".into());
+        return Err(ConfigError::DurationWithTriggers);
     }
     let filename = config.bugreport_filename.as_deref().unwrap_or_default();
     if let Some(bad) =
         filename.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
     {
-        return Err(format!("bugreport_filename contains the invalid char {bad:?}"));
+        return Err(ConfigError::BugreportFilename(bad));
     }
     if matches!(mode, 2 | 4) && config.write_into_file.unwrap_or(false) {
-        return Err("write_into_file with STOP_TRACING or CLONE_SNAPSHOT is unsupported".into());
+        return Err(ConfigError::FileWithTriggers);
     }
     let mut names: Vec<&str> =
         trigger.triggers.iter().map(|t| t.name.as_deref().unwrap_or_default()).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|w| w[0] == w[1]) {
-        return Err(format!("duplicate trigger name {:?}", pair[0]));
+    if let Some(name) = duplicate(&mut names) {
+        return Err(ConfigError::DuplicateTrigger(name.to_owned()));
     }
     Ok(())
 }
 
-fn check_guardrails(config: &TraceConfig) -> Result<(), String> {
+/// A name that is there twice.
+fn duplicate<'a>(names: &mut [&'a str]) -> Option<&'a str> {
+    names.sort_unstable();
+    names.windows(2).find_map(|pair| match pair {
+        [one, next] if one == next => Some(*one),
+        _ => None,
+    })
+}
+
+fn check_guardrails(config: &TraceConfig) -> Result<(), ConfigError> {
     if !guarded(config) {
         return Ok(());
     }
     if config.deferred_start.unwrap_or(false) {
-        return Err("deferred_start is not supported in unsupervised traces".into());
+        return Err(ConfigError::DeferredStartWithGuardrails);
     }
     let mut sum_kb = 0u64;
     for buffer in &config.buffers {
         let kb = buffer.size_kb.unwrap_or(0);
         if !kb.is_multiple_of(4) {
-            return Err(format!("buffer sizes must be a multiple of 4 KB, {kb} is not"));
+            return Err(ConfigError::BufferNotMultipleOf4(kb));
         }
-        sum_kb += u64::from(kb);
+        sum_kb = sum_kb.saturating_add(kb.into());
     }
     let asked = config.guardrail_overrides.as_ref().and_then(|g| g.max_tracing_buffer_size_kb);
     let max_kb = limits::GUARDRAIL_BUFFERS_KB_MAX.max(asked.unwrap_or(0).into());
     if sum_kb > max_kb {
-        return Err(format!("buffers too large: {sum_kb} KB in all, at most {max_kb} are allowed"));
+        return Err(ConfigError::BuffersTooLarge { sum_kb, max_kb });
     }
     Ok(())
 }
 
-fn check_buffers(config: &TraceConfig) -> Result<(), String> {
+fn check_buffers(config: &TraceConfig) -> Result<(), ConfigError> {
     let count = config.buffers.len();
     let max = limits::BUFFERS_PER_SESSION_MAX;
     if count > max {
-        return Err(format!("too many buffers: {count}, at most {max} are allowed"));
+        return Err(ConfigError::TooManyBuffers { count, max });
     }
     let mut names: Vec<&str> = buffer_names(config).filter(|n| !n.is_empty()).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|w| w[0] == w[1]) {
-        return Err(format!("Duplicate buffer name: {:?}", pair[0]));
+    if let Some(name) = duplicate(&mut names) {
+        return Err(ConfigError::DuplicateBuffer(name.to_owned()));
     }
     Ok(())
 }
@@ -173,48 +179,48 @@ fn buffer_names(config: &TraceConfig) -> impl Iterator<Item = &str> {
 /// The buffer that a data source of the config writes to: by name, else by index.
 ///
 /// # Errors
-/// Says which of the three ways to be wrong it is.
+/// The name is unknown, or means another buffer than the index, or the index is too large.
 pub(crate) fn target_buffer(
     config: &TraceConfig,
     source: &protos::DataSourceConfig,
-) -> Result<usize, String> {
+) -> Result<usize, ConfigError> {
     let index = source.target_buffer.unwrap_or(0) as usize;
     let target = source.target_buffer_name.as_deref().unwrap_or_default();
     let source_name = source.name.as_deref().unwrap_or_default();
     let mut resolved = index;
     if !target.is_empty() {
-        resolved = buffer_names(config).position(|n| n == target).ok_or_else(|| {
-            format!(
-                "data source {source_name:?}: target_buffer_name {target:?} does not match any buffer"
-            )
+        let found = buffer_names(config).position(|n| n == target);
+        resolved = found.ok_or_else(|| ConfigError::TargetNameUnknown {
+            source: source_name.to_owned(),
+            target: target.to_owned(),
         })?;
         if index > 0 && index != resolved {
-            return Err(format!(
-                "data source {source_name:?}: target_buffer {index} and target_buffer_name \
-                 {target:?} (buffer {resolved}) don't match"
-            ));
+            return Err(ConfigError::TargetMismatch {
+                source: source_name.to_owned(),
+                index,
+                target: target.to_owned(),
+                resolved,
+            });
         }
     }
     if resolved >= config.buffers.len() {
-        return Err(format!(
-            "data source {source_name:?}: target_buffer {resolved} is out of bounds, there are {} \
-             buffers",
-            config.buffers.len()
-        ));
+        return Err(ConfigError::TargetOutOfBounds {
+            source: source_name.to_owned(),
+            index: resolved,
+            count: config.buffers.len(),
+        });
     }
     Ok(resolved)
 }
 
-fn check_targets(config: &TraceConfig) -> Result<(), String> {
+fn check_targets(config: &TraceConfig) -> Result<(), ConfigError> {
     for source in &config.data_sources {
         let source = source.config.clone().unwrap_or_default();
         target_buffer(config, &source)?;
         let (bytes, max) = (source.encode_to_vec().len(), limits::DATA_SOURCE_CONFIG_BYTES_MAX);
         if bytes > max {
-            let name = source.name.as_deref().unwrap_or_default();
-            return Err(format!(
-                "data source {name:?}: a config of {bytes} bytes, at most {max} can be sent to a producer"
-            ));
+            let source = source.name.unwrap_or_default();
+            return Err(ConfigError::DataSourceTooLarge { source, bytes, max });
         }
     }
     Ok(())
@@ -227,29 +233,24 @@ pub(crate) struct Regexes {
     bytes: usize,
 }
 
-/// How much of an expression an error repeats.
-const REGEX_QUOTED_CHARS: usize = 80;
-
 impl Regexes {
-    /// The whole text must match, as with `std::regex_match`. An invalid expression is an error of ours:
-    /// upstream aborts.
-    fn compile(&mut self, field: &str, text: &str) -> Result<NameRegex, String> {
-        self.count += 1;
+    /// The whole text must match, as with `std::regex_match`. An invalid expression is an error here; upstream
+    /// aborts.
+    fn compile(&mut self, field: &'static str, text: &str) -> Result<NameRegex, ConfigError> {
+        self.count = self.count.saturating_add(1);
         let max = limits::REGEXES_PER_SESSION_MAX;
         if self.count > max {
-            return Err(format!("too many regular expressions, at most {max} are allowed"));
+            return Err(ConfigError::TooManyRegexes { max });
         }
-        let made = NameRegex::new(text).map_err(|e| {
-            let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
-            let rest = if short.len() < text.len() { "…" } else { "" };
-            format!("{field} {short:?}{rest} is invalid: {e}")
+        let made = NameRegex::new(text).map_err(|e| ConfigError::RegexInvalid {
+            field,
+            text: text.to_owned(),
+            reason: e.to_string(),
         })?;
-        self.bytes += made.bytes();
-        let max = limits::REGEX_BYTES_PER_SESSION_MAX / 1024;
-        if self.bytes > max * 1024 {
-            return Err(format!(
-                "the regular expressions are too large: at most {max} KiB, compiled, are allowed in all"
-            ));
+        self.bytes = self.bytes.saturating_add(made.bytes());
+        let max = limits::REGEX_BYTES_PER_SESSION_MAX;
+        if self.bytes > max / 1024 * 1024 {
+            return Err(ConfigError::RegexesTooLarge { max_kib: max / 1024 });
         }
         Ok(made)
     }
@@ -260,12 +261,12 @@ pub(crate) fn compile_filter(
     source: &protos::TraceConfigDataSource,
     all_machines: bool,
     regexes: &mut Regexes,
-) -> Result<SourceFilter, String> {
+) -> Result<SourceFilter, ConfigError> {
     let texts = source.producer_name_regex_filter.iter();
     let compiled = texts.map(|text| regexes.compile("producer_name_regex_filter", text));
     Ok(SourceFilter {
         names: source.producer_name_filter.clone(),
-        regexes: compiled.collect::<Result<_, String>>()?,
+        regexes: compiled.collect::<Result<_, ConfigError>>()?,
         machines: source.machine_name_filter.clone(),
         all_machines,
     })

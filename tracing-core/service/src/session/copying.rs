@@ -1,174 +1,125 @@
 //! Buffers on their way into a clone: copied a piece in each turn, while everybody else is served.
 //!
 //! ```text
-//!   clone_group ── begins: from here on it is settled what the clone holds
-//!        │ 1 MiB            │ handle: chunks, patches, reads ...       ┌─> finish_clone_if_ready
+//!   CloneGroup ── begins: from here on it is settled what the clone holds
+//!        │ 1 MiB            │ handle: chunks, patches, reads ...       ┌─> FinishClone
 //!        └──> ... handle_timeout: 1 MiB ... handle_timeout: 1 MiB ... ─┘
 //!
-//!   source freed, or its buffer emptied:  buffers ── retire ──> donors, until the last copy is done
+//!   source freed, or its buffer emptied:  the buffer is detached, until the last copy is done
 //! ```
 //!
-//! The oldest clone comes first: in turns all would be done as late as the last one. What fits into one piece
-//! is copied in the turn in which it begins. While a copy is on its way the service is always due, so a shell
-//! that does what is due goes on with it.
+//! The oldest clone comes first: in turns all would be done as late as the last one. What fits into one piece is
+//! copied in the turn in which it begins. While a copy goes on the service is always due, so a shell that does what is
+//! due continues it.
 
 use std::collections::BTreeMap;
 
-use super::clone::{NO_MEMORY, PendingClone};
 use crate::buffer::{TraceBuffer, UnfinishedClone};
-use crate::core::Service;
+use crate::buffers::{Buffers, CopySource};
 use abi::ids::BufferId;
+
+/// The buffers that a clone takes, by index in the config.
+pub(crate) type Parts = BTreeMap<usize, Part>;
 
 /// A buffer that a clone takes.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Boot time of the instant that it shows, ns.
-    pub(super) at_ns: u64,
-    pub(super) bytes: PartBytes,
+    pub(crate) at_ns: u64,
+    bytes: PartBytes,
 }
 
 #[derive(Debug)]
-pub(super) enum PartBytes {
-    /// The buffer, whole.
-    Here(TraceBuffer),
-    /// It is being copied.
-    Copying(UnfinishedClone, Origin),
+enum PartBytes {
+    Whole(TraceBuffer),
+    Copying(UnfinishedClone, CopySource),
 }
 
-/// What a part is copied from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// A buffer of the source.
-    Buffer(BufferId),
-    /// One that the source has no more, by number.
-    Donor(u64),
-}
-
-impl Origin {
-    fn find<'a>(
-        self,
-        buffers: &'a mut BTreeMap<BufferId, TraceBuffer>,
-        donors: &'a mut BTreeMap<u64, TraceBuffer>,
-    ) -> Option<&'a mut TraceBuffer> {
-        match self {
-            Self::Buffer(id) => buffers.get_mut(&id),
-            Self::Donor(number) => donors.get_mut(&number),
-        }
-    }
+/// What came of a piece.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// More pieces are needed.
+    Partly,
+    Whole,
+    /// There was no memory.
+    Failed,
 }
 
 impl Part {
-    fn is_copying(&self) -> bool {
+    /// Begins to copy a buffer. None: there is no memory.
+    pub(crate) fn begin_copy(id: BufferId, at_ns: u64, buffers: &mut Buffers) -> Option<Self> {
+        let unfinished = buffers.get_mut(id)?.begin_clone()?;
+        Some(Self { at_ns, bytes: PartBytes::Copying(unfinished, CopySource::Buffer(id)) })
+    }
+
+    /// Takes a whole buffer of a session, which gets a fresh one. None: there is no memory.
+    pub(crate) fn take(
+        id: BufferId,
+        config: &protos::TraceConfigBufferConfig,
+        at_ns: u64,
+        buffers: &mut Buffers,
+    ) -> Option<Self> {
+        let mut taken = buffers.replace(id, buffers.fresh(id, config).ok()?)?;
+        taken.set_read_only();
+        Some(Self { at_ns, bytes: PartBytes::Whole(taken) })
+    }
+
+    pub(crate) fn is_copying(&self) -> bool {
         matches!(self.bytes, PartBytes::Copying(..))
     }
-}
 
-impl PendingClone {
-    /// Whether bytes of it are yet to be copied.
-    pub(super) fn is_copying(&self) -> bool {
-        self.buffers.values().any(Part::is_copying)
-    }
-}
-
-impl Service {
-    /// Whether a clone waits for its bytes.
-    pub(crate) fn is_copying(&self) -> bool {
-        self.pending_clones.values().any(PendingClone::is_copying)
-    }
-
-    /// Begins to copy a buffer. None: there is no memory.
-    pub(super) fn begin_part(&mut self, id: BufferId) -> Option<PartBytes> {
-        let unfinished = self.buffers.get_mut(&id)?.begin_clone()?;
-        Some(PartBytes::Copying(unfinished, Origin::Buffer(id)))
-    }
-
-    /// Goes on with what is copied, as far as one turn may.
-    pub(crate) fn copy_piece(&mut self) {
-        while self.copied_in_turn < self.clone_piece_bytes {
-            let part_of = |clone: &PendingClone| {
-                clone.buffers.iter().find(|(_, part)| part.is_copying()).map(|(index, _)| *index)
-            };
-            let mut clones = self.pending_clones.iter();
-            let next = clones.find_map(|(token, clone)| Some((*token, part_of(clone)?)));
-            let Some((token, index)) = next else { return };
-            if !self.copy_part(token, index) {
-                return;
+    /// Copies up to `room` bytes, and subtracts what was copied from it.
+    pub(crate) fn copy_piece(
+        self,
+        room: &mut usize,
+        buffers: &mut Buffers,
+    ) -> (Copied, Option<Self>) {
+        let at_ns = self.at_ns;
+        let (unfinished, source) = match self.bytes {
+            PartBytes::Copying(unfinished, source) => (unfinished, source),
+            whole @ PartBytes::Whole(_) => {
+                return (Copied::Whole, Some(Self { at_ns, bytes: whole }));
             }
-            self.finish_clone_if_ready(token);
-        }
-    }
-
-    /// Goes on with one part; returns whether that is over.
-    fn copy_part(&mut self, token: u64, index: usize) -> bool {
-        let room = self.clone_piece_bytes - self.copied_in_turn;
-        let Some(clone) = self.pending_clones.get_mut(&token) else { return true };
-        let Some(Part { at_ns, bytes: PartBytes::Copying(unfinished, origin) }) =
-            clone.buffers.remove(&index)
-        else {
-            return true;
         };
-        let source = origin.find(&mut self.buffers, &mut self.donors);
-        let mut whole = None;
-        if let Some(source) = source {
-            let before = source.continue_clone(&unfinished, 0);
-            let left = source.continue_clone(&unfinished, room);
-            self.copied_in_turn += before - left;
-            if left > 0 {
-                let bytes = PartBytes::Copying(unfinished, origin);
-                clone.buffers.insert(index, Part { at_ns, bytes });
-                return false;
-            }
-            whole = source.finish_clone(unfinished);
+        let Some(buffer) = buffers.copy_source(source) else { return (Copied::Failed, None) };
+        let before = buffer.continue_clone(&unfinished, 0);
+        let left = buffer.continue_clone(&unfinished, *room);
+        *room = room.saturating_sub(before.saturating_sub(left));
+        if left > 0 {
+            let bytes = PartBytes::Copying(unfinished, source);
+            return (Copied::Partly, Some(Self { at_ns, bytes }));
         }
-        self.let_go(origin);
-        match (whole, self.pending_clones.get_mut(&token)) {
-            (Some(buffer), Some(clone)) => {
-                let bytes = PartBytes::Here(buffer);
-                clone.buffers.insert(index, Part { at_ns, bytes });
-            }
-            _ => self.end_clone(token, Some(NO_MEMORY)),
-        }
-        true
-    }
-
-    /// Nobody wants these parts any more.
-    pub(super) fn abandon_parts(&mut self, parts: BTreeMap<usize, Part>) {
-        for part in parts.into_values() {
-            let PartBytes::Copying(unfinished, origin) = part.bytes else { continue };
-            if let Some(source) = origin.find(&mut self.buffers, &mut self.donors) {
-                source.abandon_clone(unfinished);
-            }
-            self.let_go(origin);
+        let whole = buffer.finish_clone(unfinished);
+        buffers.release_copy_source(source);
+        match whole {
+            Some(buffer) => (Copied::Whole, Some(Self { at_ns, bytes: PartBytes::Whole(buffer) })),
+            None => (Copied::Failed, None),
         }
     }
 
-    /// A donor goes with the last copy of it.
-    fn let_go(&mut self, origin: Origin) {
-        if let Origin::Donor(number) = origin
-            && self.donors.get(&number).is_some_and(|donor| donor.unfinished_clones() == 0)
+    /// The buffer, if all of it is copied.
+    pub(crate) fn into_buffer(self) -> Option<TraceBuffer> {
+        match self.bytes {
+            PartBytes::Whole(buffer) => Some(buffer),
+            PartBytes::Copying(..) => None,
+        }
+    }
+
+    /// The clone is given up.
+    pub(crate) fn abandon(self, buffers: &mut Buffers) {
+        let PartBytes::Copying(unfinished, source) = self.bytes else { return };
+        if let Some(buffer) = buffers.copy_source(source) {
+            buffer.abandon_clone(unfinished);
+        }
+        buffers.release_copy_source(source);
+    }
+
+    /// The buffer that it is copied from is detached, and has this number now.
+    pub(crate) fn source_detached(&mut self, id: BufferId, number: u64) {
+        if let PartBytes::Copying(_, source) = &mut self.bytes
+            && *source == CopySource::Buffer(id)
         {
-            self.donors.remove(&number);
-        }
-    }
-
-    /// Takes a buffer away from its session, or puts another one into its place. If it is being copied it
-    /// stays until that is done.
-    pub(crate) fn retire(&mut self, id: BufferId, instead: Option<TraceBuffer>) {
-        let old = match instead {
-            Some(fresh) => self.buffers.insert(id, fresh),
-            None => self.buffers.remove(&id),
-        };
-        let Some(old) = old.filter(|old| old.unfinished_clones() > 0) else { return };
-        self.last_token += 1;
-        let number = self.last_token;
-        self.donors.insert(number, old);
-        let clones = self.pending_clones.values_mut();
-        for part in clones.flat_map(|clone| clone.buffers.values_mut()) {
-            if let PartBytes::Copying(_, origin) = &mut part.bytes
-                && *origin == Origin::Buffer(id)
-            {
-                *origin = Origin::Donor(number);
-            }
+            *source = CopySource::Detached(number);
         }
     }
 }

@@ -6,23 +6,39 @@
 //!                         └─────────────┴─────────────────────────┘
 //! ```
 //!
-//! `config` checks what is asked, `buffers` makes room, `start` makes and starts, `boost` makes the
-//! service run faster, `flush` collects what producers still hold, `read` gives packets to a `sink`
-//! (`sequence` says whose they are), `file` is a schedule of such passes, `stop` ends. A session can be
-//! copied (`clone`, and its bytes by `copying`), left and taken over (`detach`) and, a little, changed (`reconfigure`).
+//! | file | concern |
+//! |---|---|
+//! | `admission`, `config`, `trigger_config` | a request, the checks of its config |
+//! | `instance`, `events`, `file`, `flush_request`, `sequence` | what a session is made of |
+//! | `state` | the session, and all sessions |
+//! | `enable`, `priority`, `set_up`, `start` | from the request to data that flows |
+//! | `flush` | asks producers for what they still hold |
+//! | `read`, `encoder`, `sink`, `write` | packets into replies and files |
+//! | `stop` | the end |
+//! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
+//! | `detach` | sessions without a connection |
 
-pub(super) mod boost;
-pub(super) mod buffers;
-pub(super) mod clone;
-pub(super) mod config;
-mod copying;
-pub(super) mod detach;
-pub(super) mod file;
-pub(super) mod flush;
-pub(super) mod read;
-pub(super) mod reconfigure;
-pub(super) mod sequence;
-pub(super) mod sink;
-pub(super) mod start;
-pub(super) mod state;
-pub(super) mod stop;
+pub(crate) mod admission;
+pub(crate) mod clone;
+pub(crate) mod clone_request;
+pub(crate) mod config;
+pub(crate) mod copying;
+pub(crate) mod detach;
+pub(crate) mod enable;
+pub(crate) mod encoder;
+pub(crate) mod events;
+pub(crate) mod file;
+pub(crate) mod flush;
+pub(crate) mod flush_request;
+pub(crate) mod instance;
+pub(crate) mod pending_clone;
+pub(crate) mod priority;
+pub(crate) mod read;
+pub(crate) mod sequence;
+pub(crate) mod set_up;
+pub(crate) mod sink;
+pub(crate) mod start;
+pub(crate) mod state;
+pub(crate) mod stop;
+pub(crate) mod trigger_config;
+pub(crate) mod write;

@@ -1,7 +1,7 @@
 //! Taking packets out of a session, in passes.
 //!
-//! One pass gives what the service has to say (in a fixed order, so that a trace begins with what its
-//! reader needs first) and then packets of the buffers until a threshold is reached:
+//! One pass gives the packets of the service (in a fixed order, so that a trace begins with what its reader needs
+//! first) and then packets of the buffers until a threshold is reached:
 //!
 //! ```text
 //!   snapshots, marker, config, uuid, system, events ─┐
@@ -10,143 +10,167 @@
 //!   "all is read" if it is ──────────────────────────┘   stats ────┘
 //! ```
 //!
-//! Where they go is a [`PacketSink`]: reply messages, or a file (see [`super::sink`]).
+//! A [`PacketSink`] takes them: reply messages, or a file (see [`super::sink`]).
 
 use bytes::Bytes;
 
-use super::sequence::{SequenceIds, Suffix, Trusted};
-use super::sink::{PacketSink, ReplySink, Room, Shaper, len_of};
-use super::state::{Lifecycle, Session};
+use super::events::Lifecycle;
+use super::sequence::{SequenceIds, SequenceKey, Suffix, TrustedFields};
+use super::sink::{PacketSink, PutResult, ReplySink, TransformSink, len_of};
+use super::state::{Session, SessionCounters, Sessions};
+use crate::ServiceConfig;
 use crate::buffer::{PacketRef, TakePacket};
-use crate::core::Service;
+use crate::buffers::Buffers;
+use crate::consumers::Consumers;
 use crate::limits;
+use crate::outbox::Outbox;
 use crate::packet::PacketStreamValidator;
-use crate::packets;
-use abi::ids::{CallId, ClientId, SessionId};
+use crate::producers::Producers;
+use crate::stats::{self, ServiceTotals};
+use crate::{packets, provenance};
+use abi::ids::{BufferId, CallId, ClientId};
+use abi::time::Now;
 
-pub(crate) use super::sequence::SequenceKey;
-
-/// What a consumer reads.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reading {
-    /// The stream of `ReadBuffers` replies that goes on, if any.
-    call: Option<CallId>,
+/// What a pass needs beside its session.
+pub(crate) struct PassContext<'a> {
+    pub(crate) config: &'a ServiceConfig,
+    pub(crate) now: &'a Now,
+    pub(crate) machine_id: u32,
+    pub(crate) producers: &'a Producers,
+    pub(crate) buffers: &'a mut Buffers,
+    pub(crate) totals: ServiceTotals,
 }
 
-impl Service {
-    /// A consumer asks for packets; an older stream of it ends with a rejection.
-    pub(crate) fn read_buffers(&mut self, client: ClientId, call: Option<CallId>) {
-        let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        let older = consumer.read.call.take();
-        self.out.reject(client, older);
-        // Nobody would get the packets: do not destroy them.
-        let Some(call) = call else { return };
-        let session = consumer.session.and_then(|id| self.sessions.get(&id));
-        let readable =
-            |s: &Session| s.file.is_none() && !self.is_being_made(s.id) && !s.waits_for_trigger();
-        if !session.is_some_and(readable) {
-            return self.out.stream(client, call, Bytes::new(), false);
-        }
-        if let Some(consumer) = self.consumers.get_mut(&client) {
-            consumer.read.call = Some(call);
-        }
-        self.continue_read(client);
+/// A consumer asks for packets; an older stream of it ends with a rejection. Returns whether there is a stream now.
+pub(crate) fn request(
+    client: ClientId,
+    call: Option<CallId>,
+    consumers: &mut Consumers,
+    sessions: &Sessions,
+    out: &mut Outbox,
+) -> bool {
+    let Some(consumer) = consumers.get_mut(client) else { return false };
+    let older = consumer.read_call.take();
+    out.reject(client, older);
+    // Without a call nobody would get the packets: do not destroy them.
+    let Some(call) = call else { return false };
+    let session = consumer.session.and_then(|id| sessions.get(id));
+    let readable = |s: &Session| s.file.is_none() && !s.is_being_made() && !s.waits_for_trigger();
+    if !session.is_some_and(readable) {
+        out.stream(client, call, Bytes::new(), false);
+        return false;
     }
+    consumer.read_call = Some(call);
+    true
+}
 
-    /// The transport has room again.
-    pub(crate) fn consumer_drained(&mut self, client: ClientId) {
-        if let Some(consumer) = self.consumers.get_mut(&client) {
-            consumer.on_the_way = 0;
-            self.continue_queries(client);
-            self.continue_read(client);
-        }
-    }
-
-    /// Ends a stream without more packets: the session is gone.
-    pub(crate) fn end_read(&mut self, client: ClientId) {
-        if let Some(call) = self.consumers.get_mut(&client).and_then(|c| c.read.call.take()) {
-            self.out.stream(client, call, Bytes::new(), false);
-        }
-    }
-
-    /// Passes until the buffers are empty or enough is on the way.
-    fn continue_read(&mut self, client: ClientId) {
-        loop {
-            let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            let (Some(id), Some(call)) = (consumer.session, consumer.read.call) else { return };
-            if consumer.on_the_way >= limits::READ_WINDOW_BYTES {
-                return;
-            }
-            let mut out = std::mem::take(&mut self.out);
-            let mut sink = ReplySink::new(&mut out, client, call);
-            let Pass { has_more, walked } = self.read_pass(id, limits::READ_PASS_BYTES, &mut sink);
-            let sent = sink.finish(has_more);
-            // Nothing logs during a pass, so the queue put aside is all there is.
-            self.out = out;
-            let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            // What was looked at counts, too: a turn must not last longer because little came of it.
-            consumer.on_the_way += sent.max(walked);
-            if !has_more {
-                consumer.read.call = None;
-            }
+/// Passes until the buffers are empty or enough is in flight.
+pub(crate) fn continue_stream(
+    client: ClientId,
+    consumers: &mut Consumers,
+    sessions: &mut Sessions,
+    context: &mut PassContext<'_>,
+    out: &mut Outbox,
+) {
+    let Some(consumer) = consumers.get_mut(client) else { return };
+    let Some(session) = consumer.session.and_then(|id| sessions.get_mut(id)) else { return };
+    while let Some(call) = consumer.read_call
+        && consumer.in_flight_bytes < limits::READ_WINDOW_BYTES
+    {
+        let mut sink = ReplySink::new(out, client, call);
+        let Pass { has_more, walked } = pass(session, context, limits::READ_PASS_BYTES, &mut sink);
+        let sent = sink.finish(has_more);
+        // What was read counts, too: a turn must not last longer because little came of it.
+        let bytes = sent.max(walked);
+        consumer.in_flight_bytes = consumer.in_flight_bytes.saturating_add(bytes);
+        if !has_more {
+            consumer.read_call = None;
         }
     }
+}
 
-    /// One pass: gives packets to `sink` until `threshold` bytes of them, filtered and compressed as the
-    /// session wants it.
-    pub(crate) fn read_pass(
+/// One pass: gives packets to `sink` until `threshold` bytes of them, filtered and compressed as the session wants
+/// it.
+pub(crate) fn pass(
+    session: &mut Session,
+    context: &mut PassContext<'_>,
+    threshold: usize,
+    sink: &mut impl PacketSink,
+) -> Pass {
+    let origin = if session.pending.initial_done {
+        None
+    } else {
+        let PassContext { config, now, machine_id, producers, buffers, .. } = &*context;
+        Some(provenance::packet_of(session, buffers, producers, (config, *machine_id, now.boot_ns)))
+    };
+    let packets = packets::of_pass(session, context.config, context.machine_id, origin);
+    let tell_end = session.builtin().disable_service_events != Some(true);
+    let codec = session.compression;
+    let mut source = PassSource {
+        buffers: &session.buffers,
+        sequences: &mut session.sequences,
+        counters: &mut session.counters,
+        packets: &packets,
+        tell_end,
+    };
+    if session.filter.is_none() && codec.is_none() {
+        let mut pass = source.gather(context, threshold, sink);
+        if !pass.has_more
+            && let Some(packet) = stats::packet_if_due(session, context)
+        {
+            pass.has_more = is_full(sink, &packet);
+        }
+        return pass;
+    }
+    let mut transform = TransformSink::new(sink, session.filter.as_mut(), codec);
+    let mut pass = source.gather(context, threshold, &mut transform);
+    pass.walked = pass.walked.max(transform.work_bytes());
+    let mut transform = transform.without_filter();
+    if !pass.has_more
+        && let Some(packet) = stats::packet_if_due(session, context)
+    {
+        // Statistics tell nothing that a filter would hide, but they are counted.
+        if let Some(filter) = &mut session.filter {
+            filter.pass(packet.len());
+        }
+        pass.has_more = is_full(&mut transform, &packet);
+    }
+    pass.has_more |= transform.finish() == PutResult::Full;
+    pass
+}
+
+/// All packets of a pass but the statistics, and what the session notes about them.
+struct PassSource<'a> {
+    buffers: &'a [BufferId],
+    sequences: &'a mut SequenceIds,
+    counters: &'a mut SessionCounters,
+    /// Those of the service, which come first.
+    packets: &'a [Vec<u8>],
+    /// The end of the buffers is an event of the trace.
+    tell_end: bool,
+}
+
+impl PassSource<'_> {
+    fn gather(
         &mut self,
-        id: SessionId,
+        context: &mut PassContext<'_>,
         threshold: usize,
         sink: &mut impl PacketSink,
     ) -> Pass {
-        let Some(session) = self.sessions.get_mut(&id) else { return Pass::default() };
-        if session.filter.is_none() && session.compression.is_none() {
-            let mut pass = self.gather(id, threshold, sink);
-            pass.has_more =
-                pass.has_more || self.stats_if_due(id).is_some_and(|packet| is_full(sink, &packet));
-            return pass;
-        }
-        let mut shaper = Shaper::new(sink, session.filter.take(), session.compression);
-        let Pass { mut has_more, walked } = self.gather(id, threshold, &mut shaper);
-        let walked = walked.max(shaper.worked());
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.filter = shaper.take_filter();
-        }
-        if !has_more && let Some(packet) = self.stats_if_due(id) {
-            // Statistics tell nothing that a filter would hide, but they are counted.
-            let session = self.sessions.get_mut(&id);
-            if let Some(filter) = session.and_then(|session| session.filter.as_mut()) {
-                filter.pass(packet.len());
-            }
-            has_more = is_full(&mut shaper, &packet);
-        }
-        has_more |= shaper.finish() == Room::Full;
-        Pass { has_more, walked }
-    }
-
-    fn stats_if_due(&mut self, id: SessionId) -> Option<Vec<u8>> {
-        let session = self.sessions.get_mut(&id)?;
-        std::mem::take(&mut session.pending.stats).then(|| self.stats_packet(id))
-    }
-
-    /// All packets of a pass but the statistics.
-    fn gather(&mut self, id: SessionId, threshold: usize, sink: &mut impl PacketSink) -> Pass {
         let mut sum = 0usize;
         let pass = |walked, has_more| Pass { has_more, walked };
-        for packet in self.service_packets(id) {
-            sum += packet.len();
-            if is_full(sink, &packet) {
+        for packet in self.packets {
+            sum = sum.saturating_add(packet.len());
+            if is_full(sink, packet) {
                 return pass(sum, true);
             }
         }
-        let Some(session) = self.sessions.get_mut(&id) else { return pass(sum, false) };
-        let mut trusted = Trusted::new();
-        for (index, buffer) in session.buffers.iter().enumerate() {
-            let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
+        let mut trusted = TrustedFields::new();
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            let Some(buffer) = context.buffers.get_mut(*buffer) else { continue };
             sink.comes_from(Some(index));
             let mut drain = Drain {
-                ids: &mut session.sequences,
+                ids: &mut *self.sequences,
                 trusted: &mut trusted,
                 sink: &mut *sink,
                 sum,
@@ -158,31 +182,31 @@ impl Service {
             buffer.read_while(&mut drain);
             sum = drain.sum;
             let (stopped, invalid) = (drain.stopped, drain.invalid);
-            session.counters.invalid_packets += invalid;
+            self.counters.invalid_packets = self.counters.invalid_packets.saturating_add(invalid);
             if stopped {
                 return pass(sum, true);
             }
         }
         sink.comes_from(None);
-        if session.builtin().disable_service_events == Some(true) {
+        if !self.tell_end {
             return pass(sum, false);
         }
-        let (config, machine) = (&self.config, self.local_machine_id);
-        let at_ns = self.now.boot_ns;
-        let read = packets::lifecycle(config, machine, Lifecycle::ReadCompleted, at_ns);
+        let kind = Lifecycle::ReadCompleted;
+        let read =
+            packets::lifecycle(context.config, context.machine_id, kind, context.now.boot_ns);
         pass(sum, is_full(sink, &read))
     }
 }
 
 /// Puts a packet of the service; true if it found no room.
 fn is_full(sink: &mut impl PacketSink, packet: &[u8]) -> bool {
-    sink.put(&[packet], &Suffix::EMPTY) == Room::Full
+    sink.put(&[packet], &Suffix::EMPTY) == PutResult::Full
 }
 
-/// What a packet that is left out counts for beside its bytes: looking at it takes as long as a short one does.
+/// Cost of a packet that is left out, beside its bytes: validating it takes as long as a short one does.
 const INVALID_COSTS_BYTES: usize = 16;
 
-/// The same of a fragment that gives no packet.
+/// Cost of a fragment that gives no packet.
 const EMPTY_COSTS_BYTES: usize = 4;
 
 /// What came of a pass.
@@ -190,14 +214,14 @@ const EMPTY_COSTS_BYTES: usize = 4;
 pub(crate) struct Pass {
     /// There may be more to read.
     pub(crate) has_more: bool,
-    /// Bytes of packets looked at, whatever became of them; more if filtering them took longer.
+    /// Bytes of packets read, whatever became of them; more if filtering them took longer.
     pub(crate) walked: usize,
 }
 
 /// What emptying a buffer has to know.
 struct Drain<'a, S> {
     ids: &'a mut SequenceIds,
-    trusted: &'a mut Trusted,
+    trusted: &'a mut TrustedFields,
     sink: &'a mut S,
     sum: usize,
     threshold: usize,
@@ -206,8 +230,12 @@ struct Drain<'a, S> {
     stopped: bool,
 }
 
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "runs for each packet; sums of lengths of memory that is there, and counts of packets"
+)]
 impl<S: PacketSink> TakePacket for Drain<'_, S> {
-    // Everything on the way of a short packet is in one piece of code: calls cost more than what they do.
+    // All of the path of a short packet is in one piece of code: calls cost more than what they do.
     #[inline(always)]
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         let slices: &[&[u8]] = &packet.slices;
@@ -225,13 +253,13 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
         let author = (key, packet.identity.uid, packet.identity.pid);
         let suffix = self.trusted.of(self.ids, author, packet.dropped);
         self.sum += len_of(slices) + suffix.len();
-        let room = match slices {
+        let result = match slices {
             [one] => self.sink.put_one(one, suffix),
             several => self.sink.put(several, suffix),
         };
-        self.stopped = room == Room::Full
+        self.stopped = result == PutResult::Full
             || self.sum >= self.threshold
-            || self.sink.worked() >= self.threshold.min(limits::READ_WINDOW_BYTES);
+            || self.sink.work_bytes() >= self.threshold.min(limits::READ_WINDOW_BYTES);
         !self.stopped
     }
 

@@ -1,11 +1,13 @@
-//! Whose packet it is: the numbers of sequences, and the fields that vouch for them.
+//! Which sequence a packet belongs to, and the trusted fields that say so.
 
 use std::collections::BTreeMap;
+
+use protozero::wire::write::Prefix;
 
 use crate::limits;
 use abi::ids::{ProducerId, WriterId};
 
-/// What makes two packets of one sequence, and who wrote them.
+/// What makes two packets parts of one sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SequenceKey {
     pub(crate) machine: u32,
@@ -44,70 +46,53 @@ impl SequenceIds {
 /// Bytes that fit behind a packet in any case: five fields of at most 2 + 10 bytes, rounded up.
 pub(crate) const SUFFIX_BYTES: usize = 64;
 
-/// Bytes of a short one, at most.
+/// Bytes of a short suffix, at most.
 pub(crate) const SUFFIX_SHORT_BYTES: usize = 32;
 
 /// Fields that are put behind those of a packet.
-#[derive(Clone, Debug)]
-pub(crate) struct Suffix {
-    bytes: [u8; SUFFIX_BYTES],
-    len: usize,
-}
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suffix(Prefix<SUFFIX_BYTES>);
 
 impl Suffix {
-    /// None.
-    pub(crate) const EMPTY: Self = Self { bytes: [0; SUFFIX_BYTES], len: 0 };
+    pub(crate) const EMPTY: Self = Self(Prefix::new());
 
-    /// All the bytes there could be, so that a copy of them has a fixed length.
+    /// The whole array, so that a copy of it has a fixed length.
     #[inline]
     pub(crate) fn padded(&self) -> &[u8; SUFFIX_BYTES] {
-        &self.bytes
+        self.0.as_array()
     }
 
-    /// The same of a short one, which nearly all are: only users and machines with very large numbers have
-    /// longer ones.
+    /// The array of a short suffix, as nearly all are: only users and machines with very large numbers have longer
+    /// ones.
     #[inline(always)]
     pub(crate) fn short(&self) -> Option<&[u8; SUFFIX_SHORT_BYTES]> {
-        if self.len > SUFFIX_SHORT_BYTES { None } else { self.bytes.first_chunk() }
+        if self.0.len() > SUFFIX_SHORT_BYTES { None } else { self.0.as_array().first_chunk() }
     }
 
-    /// Bytes of it that count.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.0.len()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-
-    fn put(&mut self, field: u64, value: u64) {
-        for mut value in [field << 3, value] {
-            while value >= 0x80 {
-                self.bytes[self.len] = value as u8 | 0x80;
-                self.len += 1;
-                value >>= 7;
-            }
-            self.bytes[self.len] = value as u8;
-            self.len += 1;
-        }
+        self.0.as_bytes()
     }
 }
 
-/// Whose packet: the sequence, and the user and process behind it.
+/// Who wrote a packet: the sequence, and the user and process behind it.
 type Author = (SequenceKey, u32, Option<i32>);
 
-/// The trusted fields of a packet, appended so that they win over what a producer may have written.
-/// Encoded once for all packets of a sequence that follow each other.
-pub(crate) struct Trusted {
+/// The trusted fields of a packet, appended so that they win over what a producer may have written. They are encoded
+/// once for all packets of a sequence that follow each other.
+pub(crate) struct TrustedFields {
     author: Option<Author>,
     plain: Suffix,
-    marked: Suffix,
+    after_loss: Suffix,
 }
 
-impl Trusted {
+impl TrustedFields {
     pub(crate) const fn new() -> Self {
-        Self { author: None, plain: Suffix::EMPTY, marked: Suffix::EMPTY }
+        Self { author: None, plain: Suffix::EMPTY, after_loss: Suffix::EMPTY }
     }
 
     /// The fields for a packet of `author`; `dropped` says what was lost before it, if not zero.
@@ -116,29 +101,34 @@ impl Trusted {
         if self.author != Some(author) {
             self.encode(ids, author);
         }
-        if dropped == 0 { &self.plain } else { self.marked(dropped) }
+        if dropped == 0 { &self.plain } else { self.after_loss(dropped) }
     }
 
     #[cold]
-    fn marked(&mut self, dropped: u32) -> &Suffix {
-        self.marked = self.plain.clone();
-        self.marked.put(42, dropped.into());
-        &self.marked
+    fn after_loss(&mut self, dropped: u32) -> &Suffix {
+        self.after_loss = self.plain.clone();
+        // previous_packet_dropped
+        self.after_loss.0.uint(42, dropped.into());
+        &self.after_loss
     }
 
     #[cold]
     fn encode(&mut self, ids: &mut SequenceIds, author: Author) {
         let (key, uid, pid) = author;
         self.author = Some(author);
-        self.plain = Suffix::EMPTY;
-        // Negative int32 take ten bytes, as the wire format sign-extends them.
-        self.plain.put(3, i64::from(uid as i32) as u64);
-        self.plain.put(10, ids.id(key).into());
+        let mut fields = Prefix::new();
+        // trusted_uid; negative int32 take ten bytes, as the wire format sign-extends them.
+        fields.uint(3, i64::from(uid as i32) as u64);
+        // trusted_packet_sequence_id
+        fields.uint(10, ids.id(key).into());
         if let Some(pid) = pid {
-            self.plain.put(79, i64::from(pid) as u64);
+            // trusted_pid
+            fields.uint(79, i64::from(pid) as u64);
         }
         if key.machine != 0 {
-            self.plain.put(98, key.machine.into());
+            // machine_id
+            fields.uint(98, key.machine.into());
         }
+        self.plain = Suffix(fields);
     }
 }

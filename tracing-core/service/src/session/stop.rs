@@ -1,263 +1,308 @@
 //! The end of a session: asked for, timed, or forced.
+//!
+//! What an end consists of is a list of steps, in their order; each step is done by the part that owns the state.
 
-use super::flush::{FlushFlags, FlushThen};
-use super::state::{InstanceState, Lifecycle, State};
-use crate::core::Service;
-use crate::data_sources;
+use super::events::{Lifecycle, SessionState};
+use super::flush_request::{FlushFlags, FlushThen};
+use super::instance::{InstanceKey, InstanceState};
+use super::start::check_all_started;
+use super::state::{EndError, Session, Sessions, end_text};
+use super::trigger_config::TriggerMode;
+use crate::commands;
+use crate::consumers::Consumers;
 use crate::limits;
-use crate::timers::{Clock, TimerKind};
+use crate::producers::Producers;
+use crate::step::Step;
+use crate::timers::TimerKind;
+use crate::turn::Turn;
 use abi::ids::{InstanceId, ProducerId, SessionId};
 
-impl Service {
-    /// The duration is over: flush, then end.
-    pub(crate) fn flush_and_disable(&mut self, id: SessionId) {
-        self.flush(id, 0, FlushFlags::STOP, FlushThen::Disable);
-    }
+/// Flushes, then ends.
+pub(crate) fn flush_and_disable(session: SessionId) -> Step {
+    let (flags, then) = (FlushFlags::STOP, FlushThen::Disable);
+    Step::Flush { session, timeout_ms: 0, flags, then }
+}
 
-    /// Ends a session for its consumer, or for good if it has none.
-    pub(crate) fn disable_or_free(&mut self, id: SessionId) {
-        match self.sessions.get(&id).map(|s| s.consumer.is_some()) {
-            Some(true) => self.disable_tracing(id, false, ""),
-            Some(false) => self.free_session(id, ""),
-            None => {}
-        }
-    }
+/// The end of a session whose instances all stopped.
+fn finalise_steps(session: SessionId) -> [Step; 5] {
+    [
+        // What writers still hold, before the last statistics are made.
+        Step::Scrape(session),
+        Step::NoteEnd(session),
+        Step::HurryCopies(session),
+        Step::FinishFile(session),
+        Step::ReportEnd(session),
+    ]
+}
 
-    /// Stops all instances; the session is over when those that want to have said that they stopped,
-    /// or after `data_source_stop_timeout_ms`. With `immediate` nobody is waited for.
-    ///
-    /// `error` reaches the consumer with the end of the session; empty means none.
-    pub(crate) fn disable_tracing(&mut self, id: SessionId, immediate: bool, error: &str) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        if !error.is_empty() && session.end_note.is_none() {
-            session.end_note = Some(error.to_owned());
-        }
-        let immediate = match session.state {
-            State::Disabled | State::ClonedReadOnly => return,
-            State::Stopping if immediate => return self.finalise(id),
-            State::Stopping => return,
-            State::Configured => true,
-            State::Started => immediate,
-        };
-        let mut changed = Vec::new();
-        for instance in session.instances.values_mut() {
-            let waits = instance.notifies_stop && !immediate;
-            instance.state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
-            changed.push((instance.producer, instance.id));
-        }
-        for key in &changed {
-            self.stop_command(*key);
-            self.instance_changed(id, *key);
-        }
-        for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
-            self.timers.cancel(kind, id.0);
-        }
-        let Some(session) = self.sessions.get(&id) else { return };
-        if session.instances.values().all(|i| i.state == InstanceState::Stopped) {
-            return self.finalise(id);
-        }
-        let wait_ms = match session.config.data_source_stop_timeout_ms.unwrap_or(0) {
-            0 => limits::STOP_TIMEOUT_MS,
-            ms => ms.into(),
-        };
-        let now = self.now;
-        self.set_state(id, State::Stopping);
-        self.timers.set_in(
-            &now,
-            Clock::Monotonic,
-            wait_ms.saturating_mul(1_000_000),
-            TimerKind::StopTimeout,
-            id.0,
-        );
-    }
+/// The destruction of a session.
+fn free_steps(session: SessionId, reason: EndError) -> [Step; 5] {
+    [
+        // Calls that wait for a flush or a clone are answered before the end is reported.
+        Step::FailFlushes(session),
+        Step::FailClonesOf { session, reason: reason.clone() },
+        Step::FailCloneReply { session, reason: reason.clone() },
+        Step::Disable { session, immediate: true, error: reason.clone() },
+        Step::Release { session, reason },
+    ]
+}
 
-    /// The timer: those who have not said that they stopped have now.
-    pub(crate) fn stop_timed_out(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(&id) else { return };
-        if session.state == State::Stopping {
-            let silent = session.instances.values();
-            let silent = silent.filter(|i| i.state == InstanceState::Stopping).count();
-            self.out.error(format!("session {}: {silent} data sources did not stop in time", id.0));
-            self.finalise(id);
+/// Destroys a session, unless that was begun before.
+pub(crate) fn free(session: &Session, reason: EndError, turn: &mut Turn) {
+    if !session.freed {
+        for step in free_steps(session.id, reason) {
+            turn.then(step);
         }
     }
+}
 
-    /// A producer says that an instance of its stopped.
-    pub(crate) fn source_stopped(&mut self, producer: ProducerId, instance: InstanceId) {
-        let key = (producer, instance);
-        for session in self.sessions.values_mut() {
-            let Some(found) = session.instances.get_mut(&key) else { continue };
-            if found.state != InstanceState::Stopping {
-                return;
-            }
-            found.state = InstanceState::Stopped;
-            let id = session.id;
-            self.instance_changed(id, key);
-            return self.finalise_if_stopped(id);
-        }
+/// The duration is over. A session that a trigger stops already ends by the trigger's delay.
+pub(crate) fn duration_over(session: &Session, turn: &mut Turn) {
+    if session.triggers.mode != TriggerMode::Stop || !session.triggered {
+        turn.then(flush_and_disable(session.id));
     }
+}
 
-    /// Forces one instance out of its session: its source is not registered any more.
-    pub(crate) fn remove_instance(&mut self, id: SessionId, key: (ProducerId, InstanceId)) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        let Some(instance) = session.instances.get_mut(&key) else { return };
-        let was = std::mem::replace(&mut instance.state, InstanceState::Stopped);
-        if !matches!(was, InstanceState::Stopping | InstanceState::Stopped) {
-            self.stop_command(key);
-        }
-        if was != InstanceState::Stopped {
-            self.instance_changed(id, key);
-        }
-        if let Some(session) = self.sessions.get_mut(&id) {
-            let removed = session.instances.remove(&key);
-            session.instance_bytes -= removed.map_or(0, |i| i.config.len());
-        }
-        self.check_all_started(id);
-        self.finalise_if_stopped(id);
+/// Ends a session for its consumer, or for good if it has none.
+pub(crate) fn disable_or_free(session: &Session, turn: &mut Turn) {
+    let (session, has_consumer) = (session.id, session.consumer.is_some());
+    turn.then(match has_consumer {
+        true => Step::Disable { session, immediate: false, error: None },
+        false => Step::Free { session, reason: None },
+    });
+}
+
+/// Stops all instances; the session is over when those that acknowledge it have done so, or after
+/// `data_source_stop_timeout_ms`. With `immediate` there is no wait.
+pub(crate) fn disable(
+    session: &mut Session,
+    immediate: bool,
+    error: EndError,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    if error.is_some() && session.pending_end_error.is_none() {
+        session.pending_end_error = Some(error);
     }
-
-    fn finalise_if_stopped(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(&id) else { return };
-        if session.state == State::Stopping
-            && session.instances.values().all(|i| i.state == InstanceState::Stopped)
-        {
-            self.finalise(id);
-        }
+    let immediate = match session.state() {
+        SessionState::Disabled | SessionState::ClonedReadOnly => return,
+        SessionState::Stopping if immediate => return turn.then(Step::Finalise(session.id)),
+        SessionState::Stopping => return,
+        SessionState::Configured => true,
+        SessionState::Started => immediate,
+    };
+    for instance in session.instances.values_mut() {
+        let waits = instance.notifies_stop && !immediate;
+        instance.state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
+        let command = commands::stop_data_source(instance.id);
+        producers.command(instance.producer, &mut turn.out, command);
+        consumers.instance_changed(session.consumer, instance);
     }
-
-    fn stop_command(&mut self, (producer, instance): (ProducerId, InstanceId)) {
-        if let Some(producer) = self.producers.get_mut(&producer) {
-            producer.command(&mut self.out, data_sources::stop_command(instance), None);
-        }
+    for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
+        turn.timers.cancel(kind, session.id.0);
     }
-
-    /// Everything stopped, or forced so: writes what is left into the file and tells the consumer.
-    fn finalise(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        let mut forced = Vec::new();
-        for instance in session.instances.values_mut() {
-            if instance.state != InstanceState::Stopped {
-                instance.state = InstanceState::Stopped;
-                forced.push((instance.producer, instance.id));
-            }
-        }
-        for key in forced {
-            self.instance_changed(id, key);
-        }
-        self.set_state(id, State::Disabled);
-        self.scrape_all(id);
-        for kind in [
-            TimerKind::TriggerTimeout,
-            TimerKind::TriggerStop,
-            TimerKind::StopTimeout,
-            TimerKind::Duration,
-            TimerKind::SlowStart,
-            TimerKind::Snapshot,
-            TimerKind::FileWrite,
-            TimerKind::Flush,
-            TimerKind::ClearState,
-        ] {
-            self.timers.cancel(kind, id.0);
-        }
-        let boot_ns = self.now.boot_ns;
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.pending.lifecycle(Lifecycle::TracingDisabled, boot_ns);
-        session.end_note.get_or_insert_default();
-        self.snapshot_clocks(id);
-        self.hurry_copies_of(id);
-        self.finish_file(id);
-        self.say_end_if_due(id);
+    if session.are_all_instances(InstanceState::Stopped) {
+        return turn.then(Step::Finalise(session.id));
     }
+    let wait_ms = match session.config.data_source_stop_timeout_ms.unwrap_or(0) {
+        0 => limits::STOP_TIMEOUT_MS,
+        ms => ms.into(),
+    };
+    session.set_state(turn, SessionState::Stopping);
+    turn.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.0);
+}
 
-    /// Tells the consumer of the end, once, when the file (if any) is closed.
-    pub(crate) fn say_end_if_due(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        if session.state != State::Disabled || session.file.is_some() {
-            return;
-        }
-        // While it is detached, or taken over and not asked about yet, there is nobody to tell.
-        let Some(client) = session.consumer else { return };
-        if self.consumers.get(&client).is_some_and(|c| c.waits_for_end())
-            && let Some(error) = session.end_note.take()
-        {
-            session.end_said.clone_from(&error);
-            self.say_disabled(client, &error);
-        }
+/// The timer of a stop: instances that have not acknowledged it count as stopped.
+pub(crate) fn stop_timed_out(session: &Session, turn: &mut Turn) {
+    if session.state() == SessionState::Stopping {
+        let silent = session.instances.values();
+        let silent = silent.filter(|i| i.state == InstanceState::Stopping).count();
+        let id = session.id;
+        turn.out.error(format!("session {id}: {silent} data sources did not stop in time"));
+        turn.then(Step::Finalise(id));
     }
+}
 
-    /// Destroys a session. Its consumer, if still there, hears of the end and may enable another one; a
-    /// file is completed in the background.
-    pub(crate) fn free_session(&mut self, id: SessionId, reason: &str) {
-        if self.sessions.get(&id).is_none_or(|s| s.freed) {
-            return;
-        }
-        // Answered before the end is said: whoever waits for a flush learns that first.
-        self.fail_flushes(id);
-        self.fail_clones_of(id, reason);
-        self.fail_clone_being_written(id, reason);
-        self.disable_tracing(id, true, reason);
-        if self.sessions.get(&id).is_some_and(|s| s.state == State::ClonedReadOnly) {
-            self.set_state(id, State::Disabled);
-        }
-        let being_made = self.is_being_made(id);
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        if being_made && let Some(file) = session.file.take() {
-            // It was not set up, so nothing was written and nobody is at work on the file.
-            self.out.close_file(file.id);
-        }
-        session.freed = true;
-        let consumer = session.consumer.take();
-        let error = session.end_note.take();
-        session.instances.clear();
-        session.instance_bytes = 0;
-        for producer in self.producers.values_mut() {
-            for buffer in &session.buffers {
-                producer.allowed.remove(buffer);
+/// A producer says that an instance of its stopped.
+pub(crate) fn instance_stopped(
+    key: InstanceKey,
+    sessions: &mut Sessions,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Some(session) = sessions.values_mut().find(|s| s.instances.contains_key(&key)) else {
+        return;
+    };
+    let Some(instance) = session.instances.get_mut(&key) else { return };
+    if instance.state == InstanceState::Stopping {
+        instance.state = InstanceState::Stopped;
+        consumers.instance_changed(session.consumer, instance);
+        finalise_if_stopped(session, turn);
+    }
+}
+
+/// The steps that remove the instances of a producer, of all its data sources or of one name.
+pub(crate) fn remove_instances(
+    producer: ProducerId,
+    name: Option<&str>,
+    sessions: &Sessions,
+    turn: &mut Turn,
+) {
+    let of_producer = (producer, InstanceId(0))..=(producer, InstanceId(u64::MAX));
+    for session in sessions.values() {
+        for (key, instance) in session.instances.range(of_producer.clone()) {
+            if name.is_none_or(|n| instance.source == n) {
+                turn.then(Step::RemoveInstance { session: session.id, key: *key });
             }
         }
-        let waits = session.file.is_some();
-        if let Some(client) = consumer {
-            // Also when it never got as far as having an end to say: its file is still being created.
-            self.say_disabled(client, error.as_deref().unwrap_or(reason));
-            self.end_read(client);
-            if let Some(consumer) = self.consumers.get_mut(&client) {
-                consumer.session = None;
-            }
-        }
-        if waits {
-            self.expect_progress(id);
-        } else {
-            self.erase_session(id);
-        }
     }
+}
 
-    /// The file of a session that is gone gets some time for what is left, from now on.
-    pub(crate) fn expect_progress(&mut self, id: SessionId) {
-        let wait_ns = limits::FREED_FILE_STALL_MS * 1_000_000;
-        self.timers.set_in(&self.now, Clock::Monotonic, wait_ns, TimerKind::FileStall, id.0);
+/// Removes one instance from its session: its source is not registered any more.
+pub(crate) fn remove_instance(
+    session: &mut Session,
+    key: InstanceKey,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Some(mut instance) = session.instances.remove(&key) else { return };
+    let was = std::mem::replace(&mut instance.state, InstanceState::Stopped);
+    if !matches!(was, InstanceState::Stopping | InstanceState::Stopped) {
+        let command = commands::stop_data_source(instance.id);
+        producers.command(instance.producer, &mut turn.out, command);
     }
+    if was != InstanceState::Stopped {
+        consumers.instance_changed(session.consumer, &instance);
+    }
+    session.instance_bytes = session.instance_bytes.saturating_sub(instance.config.len());
+    check_all_started(session, consumers, turn);
+    finalise_if_stopped(session, turn);
+}
 
-    /// The timer of that: whatever the file does, its session holds nothing any more.
-    pub(crate) fn file_stalled(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id).filter(|s| s.freed) else { return };
-        if let Some(file) = session.file.take() {
-            self.out.abandon_file(file.id);
-            self.out.error(format!("session {id}: its file takes nothing, the rest is dropped"));
-        }
-        self.erase_session(id);
+fn finalise_if_stopped(session: &Session, turn: &mut Turn) {
+    if session.state() == SessionState::Stopping
+        && session.are_all_instances(InstanceState::Stopped)
+    {
+        turn.then(Step::Finalise(session.id));
     }
+}
 
-    /// The last step: memory and buffer ids are free again.
-    pub(crate) fn erase_session(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.remove(&id) else { return };
-        for buffer in &session.buffers {
-            self.retire(*buffer, None);
+/// All instances stopped, or are forced to: begins the end.
+pub(crate) fn finalise(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
+    for instance in session.instances.values_mut() {
+        if instance.state != InstanceState::Stopped {
+            instance.state = InstanceState::Stopped;
+            consumers.instance_changed(session.consumer, instance);
         }
-        for token in session.delayed_hits.keys() {
-            self.timers.cancel(TimerKind::CloneHit, *token);
-        }
-        self.timers.cancel(TimerKind::FileStall, id.0);
-        self.unboost();
-        self.out.info(format!("session {} ended, {} sessions left", id.0, self.sessions.len()));
     }
+    session.set_state(turn, SessionState::Disabled);
+    for step in finalise_steps(session.id) {
+        turn.then(step);
+    }
+}
+
+/// Notes the end in the trace, and that it is to be reported.
+pub(crate) fn note_end(session: &mut Session, turn: &mut Turn) {
+    for kind in [
+        TimerKind::TriggerTimeout,
+        TimerKind::TriggerStop,
+        TimerKind::StopTimeout,
+        TimerKind::Duration,
+        TimerKind::SlowStart,
+        TimerKind::Snapshot,
+        TimerKind::FileWrite,
+        TimerKind::Flush,
+        TimerKind::ClearState,
+    ] {
+        turn.timers.cancel(kind, session.id.0);
+    }
+    session.pending.lifecycle(Lifecycle::TracingDisabled, turn.now.boot_ns);
+    session.pending_end_error.get_or_insert_default();
+    session.snapshot_clocks(&turn.now);
+}
+
+/// Tells the consumer of the end, once, when the file (if any) is closed.
+pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
+    if session.state() != SessionState::Disabled || session.file.is_some() {
+        return;
+    }
+    // A detached session has no consumer, and a consumer that attached may not have asked yet.
+    let Some(client) = session.consumer else { return };
+    if consumers.get(client).is_some_and(|c| c.waits_for_end())
+        && let Some(error) = session.pending_end_error.take()
+    {
+        consumers.report_disabled(client, &mut turn.out, &end_text(&error));
+        session.reported_end_error = error;
+    }
+}
+
+/// Separates a session from its consumer, its instances and its producers. Its consumer, if still there, is told of
+/// the end and may enable another one; a file is completed in the background.
+pub(crate) fn release(
+    session: &mut Session,
+    reason: EndError,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    if session.state() == SessionState::ClonedReadOnly {
+        session.set_state(turn, SessionState::Disabled);
+    }
+    if session.is_being_made()
+        && let Some(file) = session.file.take()
+    {
+        // The session was not set up, so nothing was written to the file.
+        turn.out.close_file(file.id);
+    }
+    session.freed = true;
+    session.instances.clear();
+    session.instance_bytes = 0;
+    producers.revoke(&session.buffers);
+    let error = session.pending_end_error.take().unwrap_or(reason);
+    if let Some(client) = session.consumer.take() {
+        // Also if its file is still being created, and there was no end to note.
+        consumers.report_disabled(client, &mut turn.out, &end_text(&error));
+        consumers.end_read(client, &mut turn.out);
+        consumers.set_session(client, None);
+    }
+    if session.file.is_some() {
+        limit_file_stall(session.id, turn);
+    } else {
+        turn.then(Step::Erase(session.id));
+    }
+}
+
+/// Limits the time until the file of a freed session must take more bytes.
+pub(crate) fn limit_file_stall(id: SessionId, turn: &mut Turn) {
+    turn.set_timer_ms(limits::FREED_FILE_STALL_MS, TimerKind::FileStall, id.0);
+}
+
+/// The timer of that: the rest is dropped, and the session holds nothing any more.
+pub(crate) fn file_stalled(session: &mut Session, turn: &mut Turn) {
+    if !session.freed {
+        return;
+    }
+    let id = session.id;
+    if let Some(file) = session.file.take() {
+        turn.out.abandon_file(file.id);
+        turn.out.error(format!("session {id}: its file takes nothing, the rest is dropped"));
+    }
+    turn.then(Step::Erase(id));
+}
+
+/// The timer of START_TRACING mode: no trigger came in time.
+pub(crate) fn trigger_timed_out(session: &Session, turn: &mut Turn) {
+    if session.state() == SessionState::Configured {
+        disable_or_free(session, turn);
+    }
+}
+
+/// Cancels the timers that a session may have after its end.
+pub(crate) fn cancel_timers(session: &Session, turn: &mut Turn) {
+    for token in session.delayed_hits.keys() {
+        turn.timers.cancel(TimerKind::CloneHit, *token);
+    }
+    turn.timers.cancel(TimerKind::FileStall, session.id.0);
 }

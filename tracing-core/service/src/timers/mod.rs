@@ -15,7 +15,7 @@ use abi::time::{BootTime, Now};
 
 /// Which clock a deadline counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Clock {
+pub(crate) enum Clock {
     /// Stands still in suspend.
     Monotonic,
     /// Runs through suspend.
@@ -25,7 +25,7 @@ pub(super) enum Clock {
 /// What to do; the id beside it says to whom. In order of firing when due at one instant: what ends a
 /// wait comes before what starts new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum TimerKind {
+pub(crate) enum TimerKind {
     /// A flush (by flush id) got no answer in time.
     FlushTimeout,
     /// Data sources of a session did not say that they stopped.
@@ -55,14 +55,29 @@ pub(super) enum TimerKind {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Timers {
-    by_time: [BTreeSet<(u64, TimerKind, u64)>; 2],
+pub(crate) struct Timers {
+    monotonic: BTreeSet<(u64, TimerKind, u64)>,
+    boot: BTreeSet<(u64, TimerKind, u64)>,
     by_name: BTreeMap<(TimerKind, u64), (Clock, u64)>,
 }
 
 impl Timers {
+    fn by_time(&self, clock: Clock) -> &BTreeSet<(u64, TimerKind, u64)> {
+        match clock {
+            Clock::Monotonic => &self.monotonic,
+            Clock::Boot => &self.boot,
+        }
+    }
+
+    fn by_time_mut(&mut self, clock: Clock) -> &mut BTreeSet<(u64, TimerKind, u64)> {
+        match clock {
+            Clock::Monotonic => &mut self.monotonic,
+            Clock::Boot => &mut self.boot,
+        }
+    }
+
     /// Fires `(kind, id)` in `delay_ns`, instead of when it was to fire before.
-    pub(super) fn set_in(
+    pub(crate) fn set_in(
         &mut self,
         now: &Now,
         clock: Clock,
@@ -73,17 +88,17 @@ impl Timers {
         self.cancel(kind, id);
         let at = reading(now, clock).saturating_add(delay_ns);
         self.by_name.insert((kind, id), (clock, at));
-        self.by_time[clock as usize].insert((at, kind, id));
+        self.by_time_mut(clock).insert((at, kind, id));
     }
 
     /// Fires at the next multiple of `period_ms` of the monotonic clock, as periodic work does: sessions
     /// with one period then wake the machine together.
-    pub(super) fn set_aligned(&mut self, now: &Now, period_ms: u64, kind: TimerKind, id: u64) {
+    pub(crate) fn set_aligned(&mut self, now: &Now, period_ms: u64, kind: TimerKind, id: u64) {
         self.set_aligned_on(now, Clock::Monotonic, period_ms, kind, id);
     }
 
     /// The same on any clock.
-    pub(super) fn set_aligned_on(
+    pub(crate) fn set_aligned_on(
         &mut self,
         now: &Now,
         clock: Clock,
@@ -93,23 +108,24 @@ impl Timers {
     ) {
         let period_ms = period_ms.max(1);
         let now_ns = reading(now, clock);
-        let delay_ms = period_ms - now_ns / 1_000_000 % period_ms;
+        let elapsed_ms = (now_ns / 1_000_000).checked_rem(period_ms).unwrap_or(0);
+        let delay_ms = period_ms.saturating_sub(elapsed_ms);
         // Counted from the start of the current millisecond, so that the phase does not creep.
-        let delay_ns = delay_ms.saturating_mul(1_000_000) - now_ns % 1_000_000;
+        let delay_ns = delay_ms.saturating_mul(1_000_000).saturating_sub(now_ns % 1_000_000);
         self.set_in(now, clock, delay_ns, kind, id);
     }
 
     /// Forgets it; nothing happens if it was not set.
-    pub(super) fn cancel(&mut self, kind: TimerKind, id: u64) {
+    pub(crate) fn cancel(&mut self, kind: TimerKind, id: u64) {
         if let Some((clock, at)) = self.by_name.remove(&(kind, id)) {
-            self.by_time[clock as usize].remove(&(at, kind, id));
+            self.by_time_mut(clock).remove(&(at, kind, id));
         }
     }
 
     /// The earliest deadline, in boot time.
-    pub(super) fn next(&self, now: &Now) -> Option<BootTime> {
+    pub(crate) fn next(&self, now: &Now) -> Option<BootTime> {
         let in_boot = |clock: Clock| {
-            let (at, kind, id) = *self.by_time[clock as usize].first()?;
+            let (at, kind, id) = *self.by_time(clock).first()?;
             let left = at.saturating_sub(reading(now, clock));
             Some((now.boot_ns.saturating_add(left), kind, id))
         };
@@ -118,9 +134,9 @@ impl Timers {
     }
 
     /// Takes the next one that is due.
-    pub(super) fn pop_due(&mut self, now: &Now) -> Option<(TimerKind, u64)> {
+    pub(crate) fn pop_due(&mut self, now: &Now) -> Option<(TimerKind, u64)> {
         let late = |clock: Clock| {
-            let (at, kind, id) = *self.by_time[clock as usize].first()?;
+            let (at, kind, id) = *self.by_time(clock).first()?;
             let late = reading(now, clock).checked_sub(at)?;
             Some((std::cmp::Reverse(late), kind, id))
         };
@@ -131,8 +147,7 @@ impl Timers {
     }
 
     /// How many are set.
-    #[cfg(any(test, feature = "testing"))]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
 }

@@ -31,7 +31,7 @@ fn write(shell: &mut Shell, producer: &mut MockProducer, name: &str, count: usiz
 /// Bytes on their way into clones.
 fn copying(shell: &Shell) -> (usize, usize) {
     let held = shell.service.footprint();
-    (held.copying, held.donors)
+    (held.copying, held.detached_buffers)
 }
 
 /// A source with packets, and a clone of it that was flushed and has its first piece.
@@ -179,7 +179,7 @@ fn its_consumer_goes_away_meanwhile() {
         }
         clone.disconnect(&mut shell);
         let held = shell.service.footprint();
-        assert_eq!((held.copying, held.donors, held.pending_clones), (0, 0, 0));
+        assert_eq!((held.copying, held.detached_buffers, held.pending_clones), (0, 0, 0));
         assert_eq!(held.sessions, usize::from(!source_too));
         assert_ne!(shell.service.poll_timeout().map(|at| at.0), Some(shell.now_ns));
     }

@@ -33,7 +33,7 @@ fn a_producer_has_so_much_to_spend_on_its_name() {
     }
     let first = shell.service.footprint().instances;
     assert!(first < 10, "{first} matches of {SLOW}");
-    assert_eq!(lines(&shell, "too much work"), limits::LOG_LINES_PER_PEER_MAX as usize);
+    assert_eq!(lines(&shell, "exceeded its budget"), limits::LOG_LINES_PER_PEER_MAX as usize);
     // Others are not the worse for it.
     let honest = producer(&mut shell, "honest");
     honest.register_name(&mut shell, "ds");
@@ -64,7 +64,7 @@ fn a_turn_has_an_end_whatever_the_config() {
     consumer.ended(&mut shell);
     // What takes longer is refused, and nothing of it stays.
     consumer.enable(&mut shell, with_filter(&format!("\\d*{SLOW}"), 1), None);
-    assert!(consumer.ended(&mut shell).unwrap().contains("take too long to match"));
+    assert!(consumer.ended(&mut shell).unwrap().contains("exceeds its budget"));
     assert!(shell.service.is_idle());
     assert_eq!(words(&mut shell, &mut many[0]), ["setup 101", "stop 101"]);
     consumer.enable(&mut shell, with_filter(".*a", 1), None);
@@ -115,7 +115,7 @@ fn triggers_are_held_to_it_as_well() {
     let request = protos::ActivateTriggersRequest { trigger_names: names, ..Default::default() };
     hostile.call(&mut shell, producer_port::Request::ActivateTriggers(request));
     assert!(lines(&shell, "activated by") < 10);
-    assert_eq!(lines(&shell, "too much work"), 1);
+    assert_eq!(lines(&shell, "exceeded its budget"), 1);
 }
 
 #[test]

@@ -369,7 +369,7 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
         || held.pending_clones > limits::SESSIONS_WITH_CLONES_MAX
         || held.copying > held.pending_clones * limits::BUFFERS_PER_SESSION_MAX
-        || held.donors > held.copying
+        || held.detached_buffers > held.copying
         || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
         || held.timers > held.sessions * 7 + held.flushes + held.delayed_hits + held.pending_clones
         || held.trigger_names > limits::TRIGGER_NAMES_MAX

@@ -1,0 +1,181 @@
+//! The trace buffers of all sessions, by number.
+
+use std::collections::BTreeMap;
+
+use protos::{
+    TraceConfigBufferConfig, TraceConfigBufferConfigExperimentalMode as Mode,
+    TraceConfigBufferConfigFillPolicy as FillPolicy,
+};
+
+use super::error::{ConfigError, SessionError};
+use crate::RegionFactory;
+use crate::buffer::{Policy, TraceBuffer, Version};
+use abi::ids::BufferId;
+use abi::sync::Arc;
+
+/// Sizes are rounded up to 4 KiB, and offsets have 32 bits.
+const V2_KB_MAX: u64 = u32::MAX as u64 / 4096 * 4;
+
+/// Makes a buffer as a config asks for it.
+fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffer, SessionError> {
+    let bytes = u64::from(config.size_kb.unwrap_or(0)).saturating_mul(1024);
+    if bytes == 0 || bytes > u64::from(u32::MAX) {
+        let max_kb = (u32::MAX / 1024).into();
+        return Err(ConfigError::BufferSize { bytes, max_kb }.into());
+    }
+    let policy = match config.fill_policy {
+        Some(FillPolicy::DISCARD) => Policy::Discard,
+        _ => Policy::Ring,
+    };
+    let version = match config.experimental_mode {
+        Some(Mode::TRACE_BUFFER_V2) => Version::V2,
+        _ => Version::V1,
+    };
+    if version == Version::V2 && bytes > V2_KB_MAX * 1024 {
+        return Err(ConfigError::BufferSizeV2 { bytes, max_kb: V2_KB_MAX }.into());
+    }
+    TraceBuffer::new(bytes as usize, policy, version).ok_or(SessionError::NoBufferMemory { bytes })
+}
+
+/// What a clone is copied from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopySource {
+    /// A buffer of the source session.
+    Buffer(BufferId),
+    /// One that the source has no more, by number.
+    Detached(u64),
+}
+
+/// All buffers.
+pub(crate) struct Buffers {
+    by_id: BTreeMap<BufferId, TraceBuffer>,
+    last_id: u16,
+    /// Buffers that no session has any more, and that clones are still copied from.
+    detached_buffers: BTreeMap<u64, TraceBuffer>,
+    last_detached: u64,
+    regions: Arc<dyn RegionFactory>,
+}
+
+impl std::fmt::Debug for Buffers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { by_id, detached_buffers, .. } = self;
+        write!(f, "Buffers({by_id:?}, detached: {detached_buffers:?})")
+    }
+}
+
+impl Buffers {
+    pub(crate) fn new(regions: Arc<dyn RegionFactory>) -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            last_id: 0,
+            detached_buffers: BTreeMap::new(),
+            last_detached: 0,
+            regions,
+        }
+    }
+
+    /// Makes buffer `id` as a config asks for it.
+    pub(crate) fn fresh(
+        &self,
+        id: BufferId,
+        config: &TraceConfigBufferConfig,
+    ) -> Result<TraceBuffer, SessionError> {
+        let mut buffer = make_buffer(config)?;
+        if let Some(fault_in) = self.regions.fault_in() {
+            buffer.set_fault_in(fault_in);
+        }
+        Ok(self.regions.wrap_buffer(id, buffer))
+    }
+
+    /// Makes a buffer, and adds it.
+    pub(crate) fn add_fresh(
+        &mut self,
+        config: &TraceConfigBufferConfig,
+    ) -> Result<BufferId, SessionError> {
+        let id = self.next_id()?;
+        let buffer = self.fresh(id, config)?;
+        self.by_id.insert(id, buffer);
+        Ok(id)
+    }
+
+    /// Adds a buffer that a clone took.
+    pub(crate) fn add(&mut self, buffer: TraceBuffer) -> Result<BufferId, SessionError> {
+        let id = self.next_id()?;
+        self.by_id.insert(id, buffer);
+        Ok(id)
+    }
+
+    /// The next number after the last one given out that is free.
+    fn next_id(&mut self) -> Result<BufferId, SessionError> {
+        let steps = (1..=u16::MAX).chain([0]);
+        let mut ids = steps.map(|step| BufferId(self.last_id.wrapping_add(step)));
+        let id = ids.find(|id| !id.is_none() && !self.by_id.contains_key(id));
+        let id = id.ok_or(SessionError::TooManyServiceBuffers)?;
+        self.last_id = id.0;
+        Ok(id)
+    }
+
+    pub(crate) fn get(&self, id: BufferId) -> Option<&TraceBuffer> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: BufferId) -> Option<&mut TraceBuffer> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// Drops a buffer that nothing is copied from.
+    pub(crate) fn remove(&mut self, id: BufferId) {
+        self.by_id.remove(&id);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(crate) fn contains(&self, id: BufferId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Puts another buffer into the place of one, which is returned.
+    pub(crate) fn replace(&mut self, id: BufferId, fresh: TraceBuffer) -> Option<TraceBuffer> {
+        Some(std::mem::replace(self.by_id.get_mut(&id)?, fresh))
+    }
+
+    /// Takes a buffer away from its session, or replaces it by a fresh one. While it is being copied it is kept;
+    /// then its number as the source of copies is returned.
+    pub(crate) fn detach(&mut self, id: BufferId, fresh: Option<TraceBuffer>) -> Option<u64> {
+        let old = match fresh {
+            Some(fresh) => self.by_id.insert(id, fresh),
+            None => self.by_id.remove(&id),
+        };
+        let old = old.filter(|old| old.unfinished_clones() > 0)?;
+        self.last_detached = self.last_detached.saturating_add(1);
+        self.detached_buffers.insert(self.last_detached, old);
+        Some(self.last_detached)
+    }
+
+    pub(crate) fn copy_source(&mut self, source: CopySource) -> Option<&mut TraceBuffer> {
+        match source {
+            CopySource::Buffer(id) => self.by_id.get_mut(&id),
+            CopySource::Detached(number) => self.detached_buffers.get_mut(&number),
+        }
+    }
+
+    /// Drops a detached buffer after the last copy of it.
+    pub(crate) fn release_copy_source(&mut self, source: CopySource) {
+        if let CopySource::Detached(number) = source
+            && self.detached_buffers.get(&number).is_some_and(|b| b.unfinished_clones() == 0)
+        {
+            self.detached_buffers.remove(&number);
+        }
+    }
+
+    pub(crate) fn detached_len(&self) -> usize {
+        self.detached_buffers.len()
+    }
+
+    /// All buffers, those included that are kept for copies.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &TraceBuffer> {
+        self.by_id.values().chain(self.detached_buffers.values())
+    }
+}

@@ -1,0 +1,194 @@
+//! Requests of consumers.
+
+use super::Service;
+use crate::ConsumerRequest as Request;
+use crate::error::SessionError;
+use crate::session::admission::RequestFile;
+use crate::session::flush_request::{FlushFlags, FlushThen};
+use crate::session::{detach, enable, read, set_up, start};
+use crate::step::Step;
+use crate::{query, stats};
+use abi::ids::{CallId, ClientId, SessionId};
+
+impl Service {
+    pub(super) fn consumer_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: Request,
+        file: RequestFile,
+    ) {
+        let turn = &mut self.turn;
+        let Some(consumer) = self.consumers.get(client) else {
+            file.close(&mut turn.out);
+            return turn.out.reject(client, call);
+        };
+        let session = consumer.session;
+        match request {
+            Request::EnableTracing(r) => {
+                let parts = (&mut self.consumers, &mut self.producers, &self.sessions);
+                return enable::request(client, call, r, file, turn, parts);
+            }
+            Request::CloneSession(r) => {
+                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+                let buffers = &mut self.buffers;
+                let request = (&r, file);
+                return self.clones.request(
+                    (client, call),
+                    request,
+                    sessions,
+                    consumers,
+                    buffers,
+                    turn,
+                );
+            }
+            _ => file.close(&mut turn.out),
+        }
+        match request {
+            Request::EnableTracing(_) | Request::CloneSession(_) => {}
+            Request::DisableTracing(_) => {
+                self.then_done(client, call, session, |session| Step::Disable {
+                    session,
+                    immediate: false,
+                    error: None,
+                });
+            }
+            Request::StartTracing(_) => self.then_done(client, call, session, Step::Start),
+            Request::FreeBuffers(_) => {
+                let free = |session| Step::Free { session, reason: None };
+                self.then_done(client, call, session, free);
+            }
+            Request::ReadBuffers(_) => {
+                let (consumers, out) = (&mut self.consumers, &mut turn.out);
+                if read::request(client, call, consumers, &self.sessions, out) {
+                    self.continue_read(client);
+                }
+            }
+            Request::Flush(r) => self.flush_request(client, call, session, &r),
+            Request::GetTraceStats(_) => self.stats_request(client, call, session),
+            Request::ObserveEvents(r) => self.observe(client, call, session, &r.events_to_observe),
+            Request::QueryServiceState(r) => {
+                let sessions_only = r.sessions_only.unwrap_or(false);
+                query::ask(client, call, sessions_only, &mut self.consumers);
+                self.continue_queries(client);
+            }
+            Request::QueryCapabilities(_) => query::capabilities(client, call, &mut turn.out),
+            Request::SaveTraceForBugreport(_) => query::retired(client, call, &mut turn.out),
+            Request::Detach(r) => self.detach_request(client, call, &r.key.unwrap_or_default()),
+            Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
+            Request::ChangeTraceConfig(r) => {
+                self.change_request(client, call, session, &r.trace_config.unwrap_or_default());
+            }
+        }
+    }
+
+    fn flush_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+        request: &protos::FlushRequest,
+    ) {
+        // Without a session upstream never answers, and its caller waits for ever.
+        let Some(session) = session else { return self.turn.out.reject(client, call) };
+        let flags = FlushFlags(request.flags.unwrap_or(0));
+        let timeout_ms = request.timeout_ms.unwrap_or(0).into();
+        let then = FlushThen::Reply(client, call);
+        self.turn.then(Step::Flush { session, timeout_ms, flags, then });
+    }
+
+    fn stats_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+    ) {
+        let totals = self.totals();
+        let Some(session) = session.and_then(|id| self.sessions.get_mut(id)) else {
+            return self.turn.out.reject(client, call);
+        };
+        let stats = stats::of(session, &self.buffers, &self.producers, &totals);
+        self.turn.out.reply(client, call, stats::response(stats).into());
+    }
+
+    fn detach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
+        let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+        let result = detach::detach(client, key, sessions, consumers, &mut self.turn);
+        self.done_or_refused(client, call, "Detach", result);
+    }
+
+    fn attach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
+        let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+        match detach::attach(client, key, sessions, consumers, &mut self.turn) {
+            Ok(session) => {
+                let response = detach::attach_response(session);
+                self.turn.out.reply(client, call, response.into());
+            }
+            Err(error) => self.done_or_refused(client, call, "Attach", Err(error)),
+        }
+    }
+
+    fn change_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+        asked: &protos::TraceConfig,
+    ) {
+        let (sources, producers) = (&self.sources, &mut self.producers);
+        let (consumers, turn) = (&mut self.consumers, &mut self.turn);
+        let session = session.and_then(|id| self.sessions.get_mut(id));
+        let result = session.ok_or(SessionError::NoSession).and_then(|session| {
+            set_up::change_trace_config(session, asked, sources, producers, consumers, turn)
+        });
+        self.done_or_refused(client, call, "ChangeTraceConfig", result);
+    }
+
+    /// Does something with the session of a consumer, if it has one, and answers the call after that.
+    fn then_done(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+        step: impl FnOnce(SessionId) -> Step,
+    ) {
+        if let Some(session) = session {
+            self.turn.then(step(session));
+        }
+        self.turn.then(Step::Done { client, call });
+    }
+
+    /// Answers a call. The reply to these methods has no room for the error: the log has.
+    fn done_or_refused(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        method: &str,
+        result: Result<(), SessionError>,
+    ) {
+        let out = &mut self.turn.out;
+        match result {
+            Ok(()) => out.done(client, call),
+            Err(error) => {
+                self.consumers.log_error(client, out, format!("{method}: {error}"));
+                out.reject(client, call);
+            }
+        }
+    }
+
+    fn observe(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+        types: &[protos::ObservableEventsType],
+    ) {
+        let session = session.and_then(|id| self.sessions.get_mut(id));
+        let instances = session.iter().flat_map(|session| session.instances.values());
+        let out = &mut self.turn.out;
+        let all_started = self.consumers.observe(client, call, types, instances, out);
+        if all_started && let Some(session) = session {
+            start::check_all_started(session, &mut self.consumers, &mut self.turn);
+        }
+    }
+}

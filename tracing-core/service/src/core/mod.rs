@@ -1,0 +1,237 @@
+//! The service itself: its parts, and where events, timers and steps go.
+//!
+//! Each part owns its state and knows nothing of the service. A part that needs another one gets it as an argument, or
+//! asks for a [`Step`]. This module alone sees all parts; its files are the dispatches of inputs, requests and steps.
+
+mod consumer;
+mod producer;
+mod steps;
+
+use super::buffers::Buffers;
+use super::commit::CommitState;
+use super::consumers::Consumers;
+use super::data_sources::Sources;
+use super::error::SessionError;
+use super::producers::Producers;
+use super::query::{self, StateSources};
+use super::session::admission::RequestFile;
+use super::session::clone::{self, Clones};
+use super::session::priority::Priority;
+use super::session::read::{self, PassContext};
+use super::session::state::Sessions;
+use super::session::{enable, flush, start, stop, write};
+use super::stats::ServiceTotals;
+use super::step::Step;
+use super::timers::TimerKind;
+use super::triggers::{self, TriggerHistory};
+use super::turn::Turn;
+use super::{Input, Output, ServiceConfig};
+use abi::ids::{ClientId, FlushId, SessionId};
+use abi::time::{BootTime, Now};
+
+/// The tracing service. See the [module](super) for how to drive it.
+#[derive(Debug)]
+pub struct Service {
+    pub(crate) turn: Turn,
+    pub(crate) producers: Producers,
+    pub(crate) sources: Sources,
+    pub(crate) consumers: Consumers,
+    pub(crate) sessions: Sessions,
+    pub(crate) buffers: Buffers,
+    pub(crate) clones: Clones,
+    pub(crate) triggers: TriggerHistory,
+    pub(crate) commits: CommitState,
+    priority: Priority,
+    /// Steps that are still to be done, the next one last.
+    steps: Vec<Step>,
+}
+
+impl Service {
+    /// A service without producers, consumers or sessions.
+    #[must_use]
+    pub fn new(config: ServiceConfig) -> Self {
+        Self {
+            buffers: Buffers::new(config.regions.clone()),
+            turn: Turn::new(config),
+            producers: Producers::default(),
+            sources: Sources::default(),
+            consumers: Consumers::default(),
+            sessions: Sessions::default(),
+            clones: Clones::default(),
+            triggers: TriggerHistory::default(),
+            commits: CommitState::default(),
+            priority: Priority::default(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Takes one event. Drain [`poll_output`](Self::poll_output) afterwards.
+    pub fn handle(&mut self, now: &Now, input: Input) {
+        self.turn.now = *now;
+        let turn = &mut self.turn;
+        match input {
+            Input::ProducerConnected { client, peer, in_process } => {
+                self.producers.connected(client, peer, in_process);
+            }
+            Input::ProducerRequest { client, call, request, region } => {
+                self.producer_request(client, call, request, region);
+            }
+            Input::ProducerDisconnected { client } => self.producer_disconnected(client),
+            Input::ConsumerConnected { client, peer } => self.consumers.connected(client, peer),
+            Input::ConsumerRequest { client, call, request, file } => {
+                self.consumer_request(client, call, request, RequestFile::new(file));
+            }
+            Input::ConsumerDisconnected { client } => {
+                let session = self.consumers.disconnected(client, &mut turn.out);
+                self.clones.abandon_of(client, turn);
+                if let Some(session) = session {
+                    turn.then(Step::Free { session, reason: None });
+                }
+            }
+            Input::FileCreated { token, result } => {
+                enable::file_created(token, result, &mut self.sessions, turn);
+            }
+            Input::FileWritten { file, result } => {
+                if let Some(result) = self.clones.file_copied(file, result, turn) {
+                    write::written(file, result, &mut self.sessions, turn);
+                }
+            }
+            Input::PrioritySet { token, result } => {
+                enable::priority_set(token, result, &mut self.sessions, turn);
+            }
+            Input::ConsumerDrained { client } => {
+                if let Some(consumer) = self.consumers.get_mut(client) {
+                    consumer.in_flight_bytes = 0;
+                    self.continue_queries(client);
+                    self.continue_read(client);
+                }
+            }
+        }
+        self.end_turn();
+    }
+
+    /// Does all that is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards.
+    pub fn handle_timeout(&mut self, now: &Now) {
+        self.turn.now = *now;
+        while let Some((kind, id)) = self.turn.timers.pop_due(now) {
+            self.timer_due(kind, id);
+            self.run_steps();
+        }
+        self.turn.then(Step::CopyPiece);
+        self.end_turn();
+    }
+
+    /// Ends all sessions, with this reason for their consumers: the service is about to go. Their files get everything
+    /// that reached it; drain [`poll_output`](Self::poll_output) and answer what concerns the files until the service
+    /// [is idle](Self::is_idle).
+    pub fn end_sessions(&mut self, now: &Now, reason: &str) {
+        self.turn.now = *now;
+        let reason = SessionError::Shutdown(reason.to_owned());
+        for session in self.sessions.ids() {
+            self.turn.then(Step::Free { session, reason: Some(reason.clone()) });
+        }
+        self.turn.then(Step::FailAllClones(reason));
+        self.end_turn();
+    }
+
+    /// What waits until nothing else happens at this instant.
+    fn end_turn(&mut self) {
+        self.run_steps();
+        while let Some(client) = self.turn.out.next_to_disconnect() {
+            self.producer_disconnected(client);
+            self.run_steps();
+            self.turn.out.disconnect(client);
+        }
+        self.consumers.send_observed(&mut self.turn.out);
+        self.turn.match_steps.clear();
+        self.clones.end_turn();
+    }
+
+    /// The next effect to carry out.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.turn.out.pop()
+    }
+
+    /// Takes back the bytes of a reply that has left, or of a piece of a file that is written, to use their memory
+    /// again. Optional; the content does not matter.
+    pub fn give_back(&mut self, memory: bytes::Bytes) {
+        self.turn.out.pool.give(memory);
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest: at once, while a clone is copied.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<BootTime> {
+        if self.clones.is_copying() {
+            return Some(self.turn.now.boot());
+        }
+        self.turn.timers.next(&self.turn.now)
+    }
+
+    /// True once all sessions ended and their files are closed: a daemon that is told to stop waits for this after
+    /// [`end_sessions`](Self::end_sessions).
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.sessions.len() == 0
+    }
+
+    fn continue_queries(&mut self, client: ClientId) {
+        let state = StateSources {
+            version: &self.turn.config.version,
+            sessions: &self.sessions,
+            producers: &self.producers,
+            sources: &self.sources,
+        };
+        query::continue_answers(client, &mut self.consumers, &state, &mut self.turn.out);
+    }
+
+    fn continue_read(&mut self, client: ClientId) {
+        let totals = self.totals();
+        let Self { turn, consumers, sessions, producers, buffers, .. } = self;
+        let Turn { config, now, machine_id, out, .. } = turn;
+        let machine_id = *machine_id;
+        let mut context = PassContext { config, now, machine_id, producers, buffers, totals };
+        read::continue_stream(client, consumers, sessions, &mut context, out);
+    }
+
+    /// The numbers of the whole service for `TraceStats`.
+    pub(crate) fn totals(&self) -> ServiceTotals {
+        ServiceTotals {
+            producers_connected: self.producers.len() as u32,
+            producers_seen: self.producers.seen().into(),
+            data_sources_registered: self.sources.len() as u32,
+            data_sources_seen: self.turn.instances_seen(),
+            total_buffers: self.buffers.len() as u32,
+            chunks_discarded: self.commits.chunks_discarded,
+            patches_discarded: self.commits.patches_discarded,
+            tracing_sessions: self.sessions.live().count() as u32,
+        }
+    }
+
+    /// Hands a timer that is due to its owner.
+    fn timer_due(&mut self, kind: TimerKind, id: u64) {
+        let turn = &mut self.turn;
+        match kind {
+            TimerKind::FlushTimeout => return flush::timed_out(FlushId(id), &self.sessions, turn),
+            TimerKind::CloneCopy => return clone::copy_too_slow(id, turn),
+            TimerKind::CloneHit => {
+                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+                return triggers::clone_hit_due(id, sessions, consumers, turn);
+            }
+            _ => {}
+        }
+        let Some(session) = self.sessions.get_mut(SessionId(id)) else { return };
+        match kind {
+            TimerKind::FlushTimeout | TimerKind::CloneCopy | TimerKind::CloneHit => {}
+            TimerKind::StopTimeout => stop::stop_timed_out(session, turn),
+            TimerKind::FileStall => stop::file_stalled(session, turn),
+            TimerKind::TriggerTimeout => stop::trigger_timed_out(session, turn),
+            TimerKind::TriggerStop => turn.then(stop::flush_and_disable(session.id)),
+            TimerKind::Duration => stop::duration_over(session, turn),
+            TimerKind::SlowStart => start::slow_start_due(session, turn),
+            TimerKind::Snapshot => start::snapshot_due(session, turn),
+            TimerKind::FileWrite => write::due(session, turn),
+            TimerKind::Flush => flush::periodic_due(session, turn),
+            TimerKind::ClearState => flush::clear_state_due(session, &mut self.producers, turn),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The steps: what follows from an event inside the service.
+
+use super::Service;
+use crate::session::read::PassContext;
+use crate::session::{enable, flush, pending_clone, start, stop, write};
+use crate::step::Step;
+use crate::turn::Turn;
+use abi::ids::{FlushId, SessionId};
+
+impl Service {
+    /// Runs all steps, and those that follow from them.
+    pub(super) fn run_steps(&mut self) {
+        loop {
+            // The steps of the last one come before those that wait, in the order in which it said them.
+            self.steps.extend(self.turn.take_steps().rev());
+            let Some(step) = self.steps.pop() else { return };
+            self.run_step(step);
+        }
+    }
+
+    fn run_step(&mut self, step: Step) {
+        let turn = &mut self.turn;
+        match step {
+            Step::Done { client, call } => turn.out.done(client, call),
+            Step::AnnounceState(event) => self.sessions.announce(&event),
+            Step::Admit(admission) => {
+                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+                let (buffers, priority) = (&mut self.buffers, &mut self.priority);
+                enable::admit(*admission, sessions, consumers, buffers, priority, turn);
+            }
+            Step::FailEnabling { session, error } => {
+                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+                let (buffers, priority) = (&mut self.buffers, &mut self.priority);
+                enable::fail(session, &error, sessions, consumers, buffers, priority, turn);
+            }
+            Step::FlushAcked { producer, upto } => {
+                flush::acked(producer, upto, &mut self.sessions, turn);
+            }
+            Step::AfterFlush { session, then, success } => {
+                flush::after(session, self.sessions.get_mut(session), then, success, turn);
+            }
+            Step::ForgetProducer(id) => {
+                self.producers.forget(id, &mut turn.out);
+                flush::acked(id, FlushId(u64::MAX), &mut self.sessions, turn);
+            }
+            Step::CloneGroup { .. }
+            | Step::CopyPiece
+            | Step::FinishClone(_)
+            | Step::EndClone { .. }
+            | Step::FailClonesOf { .. }
+            | Step::FailCopiesOf { .. }
+            | Step::FailAllClones(_)
+            | Step::HurryCopies(_) => self.run_clone_step(step),
+            Step::Erase(id) => self.erase(id),
+            step => self.run_session_step(step),
+        }
+    }
+
+    /// Steps of one session; a session that is gone needs none.
+    fn run_session_step(&mut self, step: Step) {
+        let Some(session) = step.session().and_then(|id| self.sessions.get_mut(id)) else {
+            return flush::refuse_without_session(step, &mut self.turn);
+        };
+        let (turn, producers) = (&mut self.turn, &mut self.producers);
+        let (consumers, buffers) = (&mut self.consumers, &mut self.buffers);
+        match step {
+            Step::CreateFile(_) => enable::create_file(session, turn),
+            Step::Configure(_) => {
+                enable::configure(session, &self.sources, producers, consumers, turn);
+            }
+            Step::Start(_) => start::session(session, producers, consumers, turn),
+            Step::Flush { timeout_ms, flags, then, .. } => {
+                flush::flush(session, (timeout_ms, flags), then, producers, consumers, turn);
+            }
+            Step::FlushOver { flush, .. } => {
+                flush::over(session, flush, producers, buffers, &mut self.commits, turn);
+            }
+            Step::FailFlushes(_) => flush::fail_all(session, turn),
+            Step::RemoveInstance { key, .. } => {
+                stop::remove_instance(session, key, producers, consumers, turn);
+            }
+            Step::Disable { immediate, error, .. } => {
+                stop::disable(session, immediate, error, producers, consumers, turn);
+            }
+            Step::DisableOrFree(_) => stop::disable_or_free(session, turn),
+            Step::Finalise(_) => stop::finalise(session, consumers, turn),
+            Step::Scrape(_) => {
+                let buffer_ids = &session.buffers;
+                self.commits.scrape_all(buffer_ids, producers, buffers, &mut turn.out);
+            }
+            Step::NoteEnd(_) => stop::note_end(session, turn),
+            Step::FinishFile(_) => write::finish(session, turn),
+            Step::ReportEnd(_) => stop::report_end(session, consumers, turn),
+            Step::Free { reason, .. } => stop::free(session, reason, turn),
+            Step::Release { reason, .. } => {
+                stop::release(session, reason, producers, consumers, turn);
+            }
+            Step::WriteFile(_) => write::begin(session, turn),
+            Step::ContinueFile(id) => self.continue_file(id),
+            Step::FileClosed(_) => write::closed(session, turn),
+            Step::CloneWritten { error, .. } => {
+                pending_clone::written(session, error.as_ref(), consumers, turn);
+            }
+            Step::FailCloneReply { reason, .. } => {
+                pending_clone::fail_reply(session, reason, consumers, turn);
+            }
+            // The others are steps of no session, or of several.
+            _ => {}
+        }
+    }
+
+    fn run_clone_step(&mut self, step: Step) {
+        let (turn, clones, buffers) = (&mut self.turn, &mut self.clones, &mut self.buffers);
+        let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
+        match step {
+            Step::CloneGroup { clone, group, success } => {
+                clones.take_group(clone, (group, success), sessions, consumers, buffers, turn);
+            }
+            Step::CopyPiece => clones.copy_piece(buffers, turn),
+            Step::FinishClone(clone) => clones.finish(clone, sessions, consumers, buffers, turn),
+            Step::EndClone { clone, error } => clones.end(clone, error, consumers, buffers, turn),
+            Step::FailClonesOf { session, reason } => {
+                clones.fail_of_source(session, &reason, turn);
+            }
+            Step::FailCopiesOf { session, error } => {
+                clones.fail_file_copies(session, &error, turn);
+            }
+            Step::FailAllClones(reason) => clones.fail_all(&reason, turn),
+            Step::HurryCopies(session) => clones.hurry_copies(session, turn),
+            _ => {}
+        }
+    }
+
+    /// Writes into the file of a session, unless a clone takes a copy of it.
+    fn continue_file(&mut self, id: SessionId) {
+        let totals = self.totals();
+        let Self { turn, clones, sessions, producers, buffers, .. } = self;
+        let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
+        let Turn { config, now, machine_id, out, timers, .. } = turn;
+        let machine_id = *machine_id;
+        let mut context = PassContext { config, now, machine_id, producers, buffers, totals };
+        if write::passes(session, &mut context, out, timers) {
+            turn.then(Step::Disable { session: id, immediate: false, error: None });
+        }
+    }
+
+    /// The last step of a session: the numbers of its buffers are free again.
+    fn erase(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        for buffer in &session.buffers {
+            self.clones.detach_buffer(*buffer, None, &mut self.buffers);
+        }
+        stop::cancel_timers(&session, &mut self.turn);
+        self.priority.request(&mut self.turn, self.sessions.highest_boost());
+        let left = self.sessions.len();
+        self.turn.out.info(format!("session {id} ended, {left} sessions left"));
+    }
+}

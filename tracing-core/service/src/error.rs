@@ -1,0 +1,396 @@
+//! Why a request of a consumer is refused or its session ends. Text is made where a reply or the log needs it.
+
+use std::fmt;
+
+use super::output::Boost;
+use crate::limits;
+use abi::ids::SessionId;
+
+/// What is wrong with a trace config. Texts keep the key words of upstream's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ConfigError {
+    DurationTooLong {
+        duration_ms: u64,
+        max_ms: u64,
+        guardrails: bool,
+    },
+    TriggerTimeout {
+        timeout_ms: u64,
+        max_ms: u64,
+    },
+    TriggerMode(i32),
+    CloneIfAvailableWithoutStop,
+    DurationWithTriggers,
+    BugreportFilename(char),
+    FileWithTriggers,
+    DuplicateTrigger(String),
+    DeferredStartWithGuardrails,
+    BufferNotMultipleOf4(u32),
+    BuffersTooLarge {
+        sum_kb: u64,
+        max_kb: u64,
+    },
+    TooManyBuffers {
+        count: usize,
+        max: usize,
+    },
+    DuplicateBuffer(String),
+    TargetNameUnknown {
+        source: String,
+        target: String,
+    },
+    TargetMismatch {
+        source: String,
+        index: usize,
+        target: String,
+        resolved: usize,
+    },
+    TargetOutOfBounds {
+        source: String,
+        index: usize,
+        count: usize,
+    },
+    DataSourceTooLarge {
+        source: String,
+        bytes: usize,
+        max: usize,
+    },
+    TooManyRegexes {
+        max: usize,
+    },
+    RegexInvalid {
+        field: &'static str,
+        text: String,
+        reason: String,
+    },
+    RegexesTooLarge {
+        max_kib: usize,
+    },
+    Priority(Boost),
+    PriorityPolicy(i32),
+    FileXorPath,
+    BufferSize {
+        bytes: u64,
+        max_kb: u64,
+    },
+    BufferSizeV2 {
+        bytes: u64,
+        max_kb: u64,
+    },
+    /// In the words of the filter.
+    Filter(String),
+}
+
+/// How much of a regular expression an error repeats.
+const REGEX_QUOTED_CHARS: usize = 80;
+
+const GUARDED: &str = " with enable_extra_guardrails";
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DurationTooLong { duration_ms, max_ms, guardrails } => {
+                let guards = if *guardrails { GUARDED } else { "" };
+                write!(
+                    f,
+                    "trace too long: duration_ms is {duration_ms}, at most {max_ms} is allowed{guards}"
+                )
+            }
+            Self::DeferredStartWithGuardrails => {
+                f.write_str("deferred_start is not supported in unsupervised traces")
+            }
+            Self::BufferNotMultipleOf4(kb) => {
+                write!(f, "buffer sizes must be a multiple of 4 KB, {kb} is not")
+            }
+            Self::BuffersTooLarge { sum_kb, max_kb } => {
+                write!(f, "buffers too large: {sum_kb} KB in all, at most {max_kb} are allowed")
+            }
+            Self::TooManyBuffers { count, max } => {
+                write!(f, "too many buffers: {count}, at most {max} are allowed")
+            }
+            Self::DuplicateBuffer(name) => write!(f, "Duplicate buffer name: {name:?}"),
+            Self::TooManyRegexes { max } => {
+                write!(f, "too many regular expressions, at most {max} are allowed")
+            }
+            Self::RegexInvalid { field, text, reason } => {
+                let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
+                let rest = if short.len() < text.len() { "…" } else { "" };
+                write!(f, "{field} {short:?}{rest} is invalid: {reason}")
+            }
+            Self::RegexesTooLarge { max_kib } => write!(
+                f,
+                "the regular expressions are too large: at most {max_kib} KiB, compiled, are allowed \
+                 in all"
+            ),
+            Self::Priority(Boost::Other(priority)) => write!(
+                f,
+                "priority_boost: the priority of POLICY_SCHED_OTHER is from 0 to 20, not {priority}"
+            ),
+            Self::Priority(Boost::Fifo(priority)) => write!(
+                f,
+                "priority_boost: the priority of POLICY_SCHED_FIFO is from 1 to 99, not {priority}"
+            ),
+            Self::PriorityPolicy(policy) => write!(
+                f,
+                "priority_boost: policy {policy} is neither POLICY_SCHED_OTHER nor POLICY_SCHED_FIFO"
+            ),
+            Self::FileXorPath => f.write_str(
+                "write_into_file needs exactly one of a file descriptor and output_path (fd xor path)",
+            ),
+            Self::BufferSize { bytes, max_kb } => {
+                write!(f, "Invalid buffer sizes: {bytes} bytes, size_kb is from 1 to {max_kb}")
+            }
+            Self::Filter(text) => f.write_str(text),
+            Self::BufferSizeV2 { .. }
+            | Self::TargetNameUnknown { .. }
+            | Self::TargetMismatch { .. }
+            | Self::TargetOutOfBounds { .. }
+            | Self::DataSourceTooLarge { .. } => self.fmt_buffer(f),
+            Self::TriggerTimeout { .. }
+            | Self::TriggerMode(_)
+            | Self::CloneIfAvailableWithoutStop
+            | Self::DurationWithTriggers
+            | Self::BugreportFilename(_)
+            | Self::FileWithTriggers
+            | Self::DuplicateTrigger(_) => self.fmt_trigger(f),
+        }
+    }
+}
+
+impl ConfigError {
+    /// The variants of the checks on triggers.
+    fn fmt_trigger(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TriggerTimeout { timeout_ms, max_ms } => write!(
+                f,
+                "traces with triggers need a positive trigger_timeout_ms of at most {max_ms}, not \
+                 {timeout_ms}"
+            ),
+            Self::TriggerMode(mode) => write!(f, "invalid trigger mode {mode}"),
+            Self::CloneIfAvailableWithoutStop => f.write_str(
+                "trigger_mode must be STOP_TRACING with use_clone_snapshot_if_available",
+            ),
+            Self::DurationWithTriggers => f.write_str(
+                "duration_ms is not allowed with triggers: they have trigger_timeout_ms",
+            ),
+            Self::BugreportFilename(bad) => {
+                write!(f, "bugreport_filename contains the invalid char {bad:?}")
+            }
+            Self::FileWithTriggers => {
+                f.write_str("write_into_file with STOP_TRACING or CLONE_SNAPSHOT is unsupported")
+            }
+            Self::DuplicateTrigger(name) => write!(f, "duplicate trigger name {name:?}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The variants about the buffer of a data source.
+    fn fmt_buffer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TargetNameUnknown { source, target } => write!(
+                f,
+                "data source {source:?}: target_buffer_name {target:?} does not match any buffer"
+            ),
+            Self::TargetMismatch { source, index, target, resolved } => write!(
+                f,
+                "data source {source:?}: target_buffer {index} and target_buffer_name {target:?} \
+                 (buffer {resolved}) don't match"
+            ),
+            Self::TargetOutOfBounds { source, index, count } => write!(
+                f,
+                "data source {source:?}: target_buffer {index} is out of bounds, there are {count} \
+                 buffers"
+            ),
+            Self::DataSourceTooLarge { source, bytes, max } => write!(
+                f,
+                "data source {source:?}: a config of {bytes} bytes, at most {max} can be sent to a \
+                 producer"
+            ),
+            Self::BufferSizeV2 { bytes, max_kb } => write!(
+                f,
+                "Invalid buffer sizes: {bytes} bytes, size_kb of TRACE_BUFFER_V2 is from 1 to {max_kb}"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a session is refused, or ends before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SessionError {
+    Config(ConfigError),
+    /// The consumer has a session already.
+    AlreadyActive,
+    ExclusiveActive {
+        highest: u32,
+        asked: u32,
+    },
+    ExclusiveAbort {
+        priority: u32,
+    },
+    NameTaken(String),
+    Semaphore {
+        name: String,
+        count: u64,
+        max: u64,
+    },
+    TooRecent(String),
+    TooManyOfUid {
+        count: usize,
+        uid: u32,
+    },
+    TooMany {
+        count: usize,
+    },
+    CreateFile {
+        path: String,
+        reason: String,
+    },
+    WriteFile {
+        path: Option<String>,
+        reason: String,
+    },
+    NoBufferMemory {
+        bytes: u64,
+    },
+    TooManyServiceBuffers,
+    Priority(String),
+    MatchCostExceeded,
+    NoSession,
+    SessionOver {
+        id: SessionId,
+        state: &'static str,
+    },
+    EmptyKey,
+    KeyTaken(String),
+    NotDetached(String),
+    IsClone,
+    HasSession,
+    /// The service itself ends, in the words of its owner.
+    Shutdown(String),
+}
+
+impl From<ConfigError> for SessionError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::AlreadyActive => f.write_str(
+                "another tracing session is already active for this consumer; FreeBuffers was forgotten",
+            ),
+            Self::ExclusiveActive { highest, asked } => write!(
+                f,
+                "an exclusive session of priority {highest} is active, the one asked for has priority \
+                 {asked}"
+            ),
+            Self::ExclusiveAbort { priority } => {
+                write!(f, "aborted by a higher-priority ({priority}) exclusive session")
+            }
+            Self::NameTaken(name) => {
+                write!(f, "a session with unique_session_name {name:?} already exists")
+            }
+            Self::Semaphore { name, count, max } => {
+                write!(f, "semaphore {name:?} is held by {count} other sessions, at most {max} may")
+            }
+            Self::TooRecent(name) => write!(
+                f,
+                "a trace with unique session name {name:?} began less than {} s ago: too recent",
+                limits::GUARDRAIL_SPACING_NS / 1_000_000_000
+            ),
+            Self::TooManyOfUid { count, uid } => {
+                write!(f, "too many concurrent tracing sessions ({count}) for uid {uid}")
+            }
+            Self::TooMany { count } => write!(f, "too many concurrent tracing sessions ({count})"),
+            Self::CreateFile { path, reason } => write!(f, "failed to create {path}: {reason}"),
+            Self::WriteFile { path, reason } => {
+                let path = path.as_deref().unwrap_or("the trace file");
+                write!(f, "writing {path} failed: {reason}")
+            }
+            Self::NoBufferMemory { bytes } => {
+                write!(f, "failed to allocate a trace buffer of {bytes} bytes (OOM)")
+            }
+            Self::TooManyServiceBuffers => f.write_str("too many trace buffers in the service"),
+            Self::Priority(reason) => write!(f, "priority_boost failed: {reason}"),
+            Self::MatchCostExceeded => f.write_str(
+                "matching producer names against the regular expressions of the config exceeds its \
+                 budget: use simpler expressions, or fewer",
+            ),
+            Self::NoSession => f.write_str("there is no session"),
+            Self::SessionOver { id, state } => write!(f, "session {id} is {state}"),
+            Self::EmptyKey => f.write_str("the key is empty"),
+            Self::KeyTaken(key) => {
+                write!(f, "the key {key:?} is taken by another detached session")
+            }
+            Self::NotDetached(key) => write!(f, "no session is detached as {key:?}"),
+            Self::IsClone => f.write_str("the session is a clone"),
+            Self::HasSession => f.write_str("the consumer has a session"),
+            Self::Shutdown(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Why a clone is refused or given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CloneError {
+    /// The consumer has a session already.
+    Attached,
+    AlreadyPending,
+    TooManyOfUid {
+        count: usize,
+        uid: u32,
+    },
+    TooMany {
+        count: usize,
+    },
+    NotFound,
+    OtherUid,
+    NeedsFile,
+    SourceFileClosing,
+    SourceEnded,
+    /// The clone was freed before it was in its file.
+    Freed,
+    NoMemory,
+    CopyFile(String),
+    CopyTooSlow,
+    Session(SessionError),
+}
+
+impl From<SessionError> for CloneError {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+impl fmt::Display for CloneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attached => {
+                f.write_str("the consumer is already attached to another tracing session")
+            }
+            Self::AlreadyPending => f.write_str("a clone for this consumer is already in progress"),
+            Self::TooManyOfUid { count, uid } => {
+                write!(f, "too many clones ({count}) for uid {uid}: free some")
+            }
+            Self::TooMany { count } => write!(f, "too many clones ({count})"),
+            Self::NotFound => f.write_str("Tracing session not found"),
+            Self::OtherUid => f.write_str("Not allowed to clone a session from another UID"),
+            Self::NeedsFile => {
+                f.write_str("the session writes into a file: its clone needs a file descriptor")
+            }
+            Self::SourceFileClosing => {
+                f.write_str("Original session ended: its file is being closed")
+            }
+            Self::SourceEnded => f.write_str("Original session ended"),
+            Self::Freed => f.write_str("it was freed"),
+            Self::NoMemory => f.write_str("no memory for a copy of the buffers (OOM)"),
+            Self::CopyFile(reason) => write!(f, "copying the trace file failed: {reason}"),
+            Self::CopyTooSlow => f.write_str("copying the trace file took too long"),
+            Self::Session(error) => error.fmt(f),
+        }
+    }
+}

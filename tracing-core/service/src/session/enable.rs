@@ -1,0 +1,402 @@
+//! From `EnableTracing` to a session that is set up.
+//!
+//! ```text
+//!   request ─> check ─> [end all others, if exclusive] ─> admit ─> [priority] ─> [create file] ─> configure
+//! ```
+//!
+//! Checks come in upstream's order; what happened before a check failed stays (lockdown, exclusive aborts,
+//! guardrail times), as there. The session exists from `admit` on; the shell creates its file or sets the priority
+//! before it is set up.
+
+use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
+
+use super::admission::{Admission, RequestFile};
+use super::events::SessionState;
+use super::file::SessionFile;
+use super::priority::{self, Priority};
+use super::state::{Session, Sessions, SetUpWait};
+use super::{config, set_up};
+use crate::FileError;
+use crate::buffers::Buffers;
+use crate::consumers::Consumers;
+use crate::data_sources::Sources;
+use crate::error::{ConfigError, SessionError};
+use crate::filter::TraceFilter;
+use crate::limits;
+use crate::producers::Producers;
+use crate::step::Step;
+use crate::timers::TimerKind;
+use crate::turn::Turn;
+use abi::ids::{CallId, ClientId, FileId, SessionId};
+
+use super::flush_request::FlushStrategy;
+use super::trigger_config::TriggerMode;
+
+/// A consumer asks for a session, or to be told of the end of the one it has.
+pub(crate) fn request(
+    client: ClientId,
+    call: Option<CallId>,
+    request: EnableTracingRequest,
+    file: RequestFile,
+    turn: &mut Turn,
+    (consumers, producers, sessions): (&mut Consumers, &mut Producers, &Sessions),
+) {
+    let Some(consumer) = consumers.get_mut(client) else { return file.close(&mut turn.out) };
+    // Only one call can be answered at the end.
+    let older = consumer.replace_enable_call(call);
+    turn.out.reject(client, older);
+    if request.attach_notification_only == Some(true) {
+        file.close(&mut turn.out);
+        if let Some(id) = consumer.session {
+            turn.then(Step::ReportEnd(id));
+        }
+        return;
+    }
+    let (uid, attached) = (consumer.peer.uid, consumer.session.is_some());
+    let config = request.trace_config.unwrap_or_default();
+    let uuid = choose_uuid(&config, turn);
+    match config.lockdown_mode {
+        Some(Lockdown::LOCKDOWN_SET) => producers.lockdown = true,
+        Some(Lockdown::LOCKDOWN_CLEAR) => producers.lockdown = false,
+        _ => {}
+    }
+    match check(&config, attached, sessions, turn) {
+        Ok(checked) => {
+            let admission = Admission { client, uid, uuid, config, checked, file };
+            turn.then(Step::Admit(Box::new(admission)));
+        }
+        Err(error) => {
+            file.close(&mut turn.out);
+            refuse(client, &error, consumers, turn);
+        }
+    }
+}
+
+/// Checks 1 to 19. Sessions that an exclusive one displaces end by steps.
+fn check(
+    config: &TraceConfig,
+    attached: bool,
+    sessions: &Sessions,
+    turn: &mut Turn,
+) -> Result<config::Checked, SessionError> {
+    if attached {
+        return Err(SessionError::AlreadyActive);
+    }
+    let checked = config::check(config, turn.config.codecs)?;
+    let asked = config.exclusive_prio.unwrap_or(0);
+    let highest = sessions.live().map(|s| s.config.exclusive_prio.unwrap_or(0)).max().unwrap_or(0);
+    if highest > 0 && highest >= asked {
+        return Err(SessionError::ExclusiveActive { highest, asked });
+    }
+    if asked > 0 {
+        let reason = SessionError::ExclusiveAbort { priority: asked };
+        for session in sessions.ids() {
+            turn.then(Step::Free { session, reason: Some(reason.clone()) });
+        }
+        turn.then(Step::FailAllClones(reason));
+    }
+    Ok(checked)
+}
+
+/// Tells a consumer that it gets no session.
+pub(crate) fn refuse(
+    client: ClientId,
+    error: &SessionError,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    consumers.log_error(client, &mut turn.out, format!("EnableTracing: {error}"));
+    consumers.report_disabled(client, &mut turn.out, &error.to_string());
+}
+
+/// Makes a session of a config, if there may be one more like it.
+pub(crate) fn admit(
+    mut admission: Admission,
+    sessions: &mut Sessions,
+    consumers: &mut Consumers,
+    buffers: &mut Buffers,
+    priority: &mut Priority,
+    turn: &mut Turn,
+) {
+    let client = admission.client;
+    let session = match make_session(&mut admission, sessions, turn) {
+        Ok(session) => session,
+        Err(error) => {
+            admission.file.close(&mut turn.out);
+            return refuse(client, &error, consumers, turn);
+        }
+    };
+    admission.file.close(&mut turn.out);
+    let id = session.id;
+    let wants_boost = session.boost.is_some();
+    sessions.insert(session);
+    consumers.set_session(client, Some(id));
+    let highest = sessions.highest_boost();
+    let Some(session) = sessions.get_mut(id) else { return };
+    // Before a file is created: a session that is refused leaves none behind.
+    if let Err(error) = allocate_buffers(session, buffers) {
+        return turn.then(Step::FailEnabling { session: id, error });
+    }
+    let token = if wants_boost { priority.request(turn, highest) } else { None };
+    match token {
+        Some(token) => session.waits_for = Some(SetUpWait::Priority(token)),
+        None => turn.then(Step::CreateFile(id)),
+    }
+}
+
+/// The checks from 20 on, then the session, which owns the file if it writes one.
+fn make_session(
+    admission: &mut Admission,
+    sessions: &mut Sessions,
+    turn: &mut Turn,
+) -> Result<Session, SessionError> {
+    let config = &admission.config;
+    check_others(config, admission.uid, sessions, turn.now.boot_ns)?;
+    let filter = config.trace_filter.as_ref().map(TraceFilter::from_config).transpose();
+    let filter = filter.map_err(ConfigError::Filter)?;
+    let boost = priority::wish(config)?;
+    for note in std::mem::take(&mut admission.checked.notes) {
+        turn.out.info(format!("trace config: {note}"));
+    }
+    // The number is taken even if the last check fails, as upstream does.
+    let id = sessions.next_id();
+    let write_into_file = config.write_into_file.unwrap_or(false);
+    let has_path = config.output_path.as_deref().is_some_and(|p| !p.is_empty());
+    if write_into_file && admission.file.is_some() == has_path {
+        return Err(ConfigError::FileXorPath.into());
+    }
+    let Admission { client, uid, uuid, config, checked, file } = admission;
+    let (config, checked) = (std::mem::take(config), std::mem::take(checked));
+    let mut session = Session::new(id, *uid, *client, config, *uuid, checked);
+    if session.wants_concurrent_events() {
+        for other in sessions.live() {
+            session.pending.concurrent(other.as_concurrent_event());
+        }
+    }
+    session.filter = filter;
+    session.compression = turn.config.codecs.choose(&session.config);
+    session.boost = boost;
+    if write_into_file && let Some(file) = file.take() {
+        session.file = Some(SessionFile::new(file, &session.config));
+    }
+    Ok(session)
+}
+
+/// Check 29: makes all buffers that the config asks for. After an error some may be there.
+fn allocate_buffers(session: &mut Session, buffers: &mut Buffers) -> Result<(), SessionError> {
+    for config in &session.config.buffers {
+        session.buffers.push(buffers.add_fresh(config)?);
+    }
+    Ok(())
+}
+
+/// Asks the shell for the file of a session, or goes on without.
+pub(crate) fn create_file(session: &mut Session, turn: &mut Turn) {
+    let write_into_file = session.config.write_into_file.unwrap_or(false);
+    if !write_into_file || session.file.is_some() {
+        return turn.then(Step::Configure(session.id));
+    }
+    let path = session.config.output_path.clone().unwrap_or_default();
+    let token = turn.next_token();
+    session.waits_for = Some(SetUpWait::File(token));
+    turn.out.create_file(token, path);
+}
+
+/// The shell created the file that an `EnableTracing` waits for, or could not.
+pub(crate) fn file_created(
+    token: u64,
+    result: Result<FileId, FileError>,
+    sessions: &mut Sessions,
+    turn: &mut Turn,
+) {
+    let wait = Some(SetUpWait::File(token));
+    let Some(session) = sessions.values_mut().find(|s| s.waits_for == wait && !s.freed) else {
+        if let Ok(file) = result {
+            turn.out.close_file(file);
+        }
+        return;
+    };
+    session.waits_for = None;
+    let id = session.id;
+    match result {
+        Ok(file) => {
+            session.file = Some(SessionFile::new(file, &session.config));
+            turn.then(Step::Configure(id));
+        }
+        Err(error) => {
+            let path = session.config.output_path.clone().unwrap_or_default();
+            let error = SessionError::CreateFile { path, reason: error.text };
+            turn.then(Step::FailEnabling { session: id, error });
+        }
+    }
+}
+
+/// The shell's answer to a `SetPriority`.
+pub(crate) fn priority_set(
+    token: u64,
+    result: Result<(), String>,
+    sessions: &mut Sessions,
+    turn: &mut Turn,
+) {
+    let wait = Some(SetUpWait::Priority(token));
+    let session = sessions.values_mut().find(|s| s.waits_for == wait && !s.freed);
+    match (session, result) {
+        (Some(session), result) => {
+            session.waits_for = None;
+            turn.then(match result {
+                Ok(()) => Step::CreateFile(session.id),
+                Err(reason) => {
+                    let error = SessionError::Priority(reason);
+                    Step::FailEnabling { session: session.id, error }
+                }
+            });
+        }
+        (None, Ok(())) => {}
+        (None, Err(error)) => turn.out.error(format!("priority of the service: {error}")),
+    }
+}
+
+/// Removes a session that could not be set up, and tells its consumer why.
+pub(crate) fn fail(
+    id: SessionId,
+    error: &SessionError,
+    sessions: &mut Sessions,
+    consumers: &mut Consumers,
+    buffers: &mut Buffers,
+    priority: &mut Priority,
+    turn: &mut Turn,
+) {
+    let Some(session) = sessions.remove(id) else { return };
+    for buffer in &session.buffers {
+        buffers.remove(*buffer);
+    }
+    if let Some(file) = session.file {
+        turn.out.close_file(file.id);
+    }
+    priority.request(turn, sessions.highest_boost());
+    let Some(client) = session.consumer else { return };
+    consumers.set_session(client, None);
+    refuse(client, error, consumers, turn);
+}
+
+#[allow(deprecated, reason = "older peers still send them")]
+fn choose_uuid(config: &TraceConfig, turn: &mut Turn) -> (i64, i64) {
+    let asked = (config.trace_uuid_lsb.unwrap_or(0), config.trace_uuid_msb.unwrap_or(0));
+    if asked != (0, 0) {
+        return asked;
+    }
+    (turn.random.next() as i64, turn.random.next() as i64)
+}
+
+/// Checks 20 to 24: those that look at other sessions.
+fn check_others(
+    config: &TraceConfig,
+    uid: u32,
+    sessions: &mut Sessions,
+    now_ns: u64,
+) -> Result<(), SessionError> {
+    let name = config.unique_session_name.as_deref().unwrap_or_default();
+    let recording = || sessions.live().filter(|s| s.state() != SessionState::ClonedReadOnly);
+    if !name.is_empty() && recording().any(|s| s.name() == name) {
+        return Err(SessionError::NameTaken(name.to_owned()));
+    }
+    for semaphore in &config.session_semaphores {
+        let wanted = semaphore.name.as_deref().unwrap_or_default();
+        let mut max = semaphore.max_other_session_count.unwrap_or(0);
+        let mut count = 0u64;
+        for other in recording().filter(|s| s.state() != SessionState::Disabled) {
+            let mut held = other.config.session_semaphores.iter();
+            if let Some(held) = held.find(|s| s.name.as_deref().unwrap_or_default() == wanted) {
+                count = count.saturating_add(1);
+                max = max.min(held.max_other_session_count.unwrap_or(0));
+            }
+        }
+        if count > max {
+            return Err(SessionError::Semaphore { name: wanted.to_owned(), count, max });
+        }
+    }
+    check_spacing(config, name, sessions, now_ns)?;
+    // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
+    // wait for those that it ended itself.
+    let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
+    let counted = || sessions.values().filter(|s| !(exclusive && s.freed));
+    let count = counted().filter(|s| s.uid == uid).count();
+    if count >= limits::SESSIONS_PER_UID_MAX {
+        return Err(SessionError::TooManyOfUid { count, uid });
+    }
+    // Clones do not count: else any user could take all that there are.
+    let count = counted().filter(|s| s.state() != SessionState::ClonedReadOnly).count();
+    if count >= limits::SESSIONS_MAX {
+        return Err(SessionError::TooMany { count });
+    }
+    Ok(())
+}
+
+fn check_spacing(
+    config: &TraceConfig,
+    name: &str,
+    sessions: &mut Sessions,
+    now_ns: u64,
+) -> Result<(), SessionError> {
+    if !config.enable_extra_guardrails.unwrap_or(false) {
+        return Ok(());
+    }
+    let starts = &mut sessions.guarded_starts;
+    starts.retain(|_, at| now_ns.saturating_sub(*at) <= limits::GUARDRAIL_SPACING_NS);
+    if starts.contains_key(name) || starts.len() >= limits::GUARDRAIL_NAMES_MAX {
+        return Err(SessionError::TooRecent(name.to_owned()));
+    }
+    starts.insert(name.to_owned(), now_ns);
+    Ok(())
+}
+
+/// Sets a session up, with all data sources that its config means.
+pub(crate) fn configure(
+    session: &mut Session,
+    sources: &Sources,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let (strategy, note) = FlushStrategy::choose(&session.config);
+    session.strategy = strategy;
+    let mode = session.triggers.mode;
+    let trigger = session.config.trigger_config.as_ref();
+    let trigger_timeout_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0);
+    if matches!(mode, TriggerMode::Stop | TriggerMode::Clone) {
+        // Before the set-up, so that all data sources are told the same.
+        session.config.duration_ms = Some(trigger_timeout_ms);
+    }
+    let sizes_kb = session.config.buffers.iter().map(|b| u64::from(b.size_kb.unwrap_or(0)));
+    let line = format!(
+        "configured session {}: uid {}, {} data sources, {} buffers, {} KB, duration {} ms",
+        session.id,
+        session.uid,
+        session.config.data_sources.len(),
+        session.config.buffers.len(),
+        sizes_kb.sum::<u64>(),
+        session.config.duration_ms.unwrap_or(0),
+    );
+    if let Some(note) = note {
+        turn.out.info(note);
+    }
+    for index in 0..session.config.data_sources.len() {
+        for key in sources.of_name(set_up::source_name(session, index)) {
+            set_up::instance(session, index, key, sources, producers, consumers, turn);
+        }
+    }
+    session.set_state(turn, SessionState::Configured);
+    if session.match_budget_exceeded {
+        let error = SessionError::MatchCostExceeded;
+        let text = format!("EnableTracing: {error}");
+        consumers.log_session_error(session.consumer, &mut turn.out, text);
+        return turn.then(Step::Free { session: session.id, reason: Some(error) });
+    }
+    turn.out.info(line);
+    if mode == TriggerMode::Start {
+        let wait_ms = trigger_timeout_ms.into();
+        turn.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.0);
+    } else if !session.config.deferred_start.unwrap_or(false) {
+        turn.then(Step::Start(session.id));
+    }
+}

@@ -1,0 +1,187 @@
+//! What happened in the life of a session, and is still to be told in its trace.
+
+use std::collections::VecDeque;
+
+use crate::clocks;
+use crate::limits;
+use abi::ids::SessionId;
+use abi::sync::Arc;
+use abi::time::Now;
+
+/// Where a session is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SessionState {
+    /// Not yet set up, or over.
+    Disabled,
+    /// Set up, waits for its start.
+    Configured,
+    /// Records.
+    Started,
+    /// Waits until data sources acknowledge that they stopped.
+    Stopping,
+    /// A copy of another session: it is only read.
+    ClonedReadOnly,
+}
+
+impl SessionState {
+    /// As `TracingServiceState` spells it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "DISABLED",
+            Self::Configured => "CONFIGURED",
+            Self::Started => "STARTED",
+            Self::Stopping => "STOP_WAIT",
+            Self::ClonedReadOnly => "CLONED_READ_ONLY",
+        }
+    }
+
+    /// As `ConcurrentSessionEvent.State` numbers it.
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Self::Disabled => 1,
+            Self::Configured => 2,
+            Self::Started => 3,
+            Self::Stopping => 4,
+            Self::ClonedReadOnly => 5,
+        }
+    }
+
+    pub(crate) fn may_become(self, next: Self) -> bool {
+        use SessionState::{ClonedReadOnly, Configured, Disabled, Started, Stopping};
+        matches!(
+            (self, next),
+            (Disabled, Configured | ClonedReadOnly)
+                | (Configured, Started | Disabled)
+                | (Started, Stopping | Disabled)
+                | (Stopping | ClonedReadOnly, Disabled)
+        )
+    }
+
+    /// Whether it is over, or never recorded by itself: such sessions are told nothing more.
+    pub(crate) fn is_settled(self) -> bool {
+        matches!(self, Self::Disabled | Self::ClonedReadOnly)
+    }
+}
+
+/// What happened to a session, as the trace tells it (`TracingServiceEvent`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lifecycle {
+    TracingStarted,
+    AllSourcesStarted,
+    FlushStarted,
+    AllSourcesFlushed,
+    ReadCompleted,
+    TracingDisabled,
+}
+
+/// Data sources that were too slow for something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SlowSources {
+    pub(crate) at_ns: u64,
+    /// (producer, data source)
+    pub(crate) sources: Vec<(String, String)>,
+}
+
+/// Another session changed its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConcurrentEvent {
+    pub(crate) at_ns: u64,
+    pub(crate) state: SessionState,
+    pub(crate) name: String,
+    pub(crate) id: SessionId,
+    pub(crate) uid: u32,
+    pub(crate) instance_count: u32,
+}
+
+/// A trigger that a session waited for, and the producer that activated it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TriggerHit {
+    pub(crate) at_ns: u64,
+    /// Shared with the config, as a producer may activate it often.
+    pub(crate) name: Arc<str>,
+    pub(crate) producer: Arc<str>,
+    pub(crate) uid: u32,
+    pub(crate) delay_ms: u64,
+}
+
+/// What the next reading pass adds to the packets of the buffers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingEvents {
+    /// The config, the uuid and the system were written: once per session.
+    pub(crate) initial_done: bool,
+    pub(crate) first_snapshot: Option<Now>,
+    pub(crate) snapshots: VecDeque<Now>,
+    pub(crate) sync_marker: bool,
+    pub(crate) stats: bool,
+    /// (kind, boot time)
+    pub(crate) lifecycle: Vec<(Lifecycle, u64)>,
+    pub(crate) slow_start: Option<SlowSources>,
+    pub(crate) flush_slow: Option<SlowSources>,
+    pub(crate) concurrent: VecDeque<ConcurrentEvent>,
+    /// Triggers that were received, in that order. The first `triggers_emitted` are in the trace already; they
+    /// stay for clones, whose traces tell of them again.
+    pub(crate) triggers: VecDeque<TriggerHit>,
+    pub(crate) triggers_emitted: usize,
+    /// Of a clone: the trigger that it was made for.
+    pub(crate) clone_trigger: Option<TriggerHit>,
+    /// Of a clone: when it was asked for.
+    pub(crate) clone_started: Option<u64>,
+    /// Of a clone: (index of a buffer, when it was copied).
+    pub(crate) buffers_cloned: Vec<(u32, u64)>,
+}
+
+impl PendingEvents {
+    /// Keeps a trigger. If there are too many, those go that are in the trace; else the new one.
+    pub(crate) fn trigger(&mut self, hit: TriggerHit) {
+        if self.triggers.len() >= limits::TRIGGERS_RECEIVED_MAX {
+            let Some(emitted) = self.triggers_emitted.checked_sub(1) else { return };
+            self.triggers.pop_front();
+            self.triggers_emitted = emitted;
+        }
+        self.triggers.push_back(hit);
+    }
+
+    /// Drops the triggers that a clone has taken over, which came in that order.
+    pub(crate) fn forget_triggers(&mut self, of_clone: &VecDeque<TriggerHit>) {
+        let mut of_clone = of_clone.iter();
+        while let Some(hit) = self.triggers.front()
+            && of_clone.any(|known| known == hit)
+        {
+            self.triggers.pop_front();
+            self.triggers_emitted = self.triggers_emitted.saturating_sub(1);
+        }
+    }
+
+    /// Keeps an event until it is read; of one kind only so many, the oldest goes first.
+    pub(crate) fn lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
+        let max = match kind {
+            Lifecycle::FlushStarted | Lifecycle::AllSourcesFlushed => limits::LIFECYCLE_EVENTS_MAX,
+            _ => 1,
+        };
+        if self.lifecycle.iter().filter(|(k, _)| *k == kind).count() >= max
+            && let Some(oldest) = self.lifecycle.iter().position(|(k, _)| *k == kind)
+        {
+            self.lifecycle.remove(oldest);
+        }
+        self.lifecycle.push((kind, at_ns));
+    }
+
+    /// Keeps a snapshot of the clocks unless the newest one says the same.
+    pub(crate) fn snapshot(&mut self, now: &Now) {
+        if self.snapshots.back().is_some_and(|newest| !clocks::drifted(newest, now)) {
+            return;
+        }
+        if self.snapshots.len() >= limits::SNAPSHOTS_PENDING_MAX {
+            self.snapshots.pop_front();
+        }
+        self.snapshots.push_back(*now);
+    }
+
+    /// Keeps an event of another session. When there are too many the newest is dropped: the beginning tells more
+    /// than the end.
+    pub(crate) fn concurrent(&mut self, event: ConcurrentEvent) {
+        if self.concurrent.len() < limits::CONCURRENT_EVENTS_MAX {
+            self.concurrent.push_back(event);
+        }
+    }
+}

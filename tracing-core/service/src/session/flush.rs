@@ -1,0 +1,237 @@
+//! Asking producers for what they still hold.
+//!
+//! A flush has a number, unique in the service. A producer acknowledges a number in a commit, and with it all older
+//! flushes of its own. The flush is over when all asked producers acknowledged it, or at its timeout; the data of a
+//! late acknowledgement is kept all the same.
+//!
+//! The flush does not wait for a producer that disconnects, as it cannot answer. Upstream keeps it on the list until
+//! the timeout (and says so in a comment), so its user waits for nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::events::{Lifecycle, SessionState, SlowSources};
+use super::flush_request::{
+    BufferGroup, FinalFlush, FlushFlags, FlushStrategy, FlushThen, PendingFlush,
+};
+use super::instance::{Instance, InstanceState};
+use super::state::{Session, Sessions};
+use crate::buffers::Buffers;
+use crate::commands;
+use crate::commit::CommitState;
+use crate::consumers::Consumers;
+use crate::limits;
+use crate::producers::Producers;
+use crate::step::Step;
+use crate::timers::TimerKind;
+use crate::turn::Turn;
+use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
+
+/// The instances of each producer that is asked.
+type Asked = BTreeMap<ProducerId, Vec<InstanceId>>;
+
+/// Starts a flush; zero `timeout_ms` means the config's, else [`limits::FLUSH_TIMEOUT_MS`]. What `then` says happens
+/// exactly once, at once if the flush is refused.
+pub(crate) fn flush(
+    session: &mut Session,
+    (timeout_ms, flags): (u64, FlushFlags),
+    then: FlushThen,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let mut asked = Asked::new();
+    if let FlushThen::Clone(_, group) = then {
+        // Those that write to the buffers that the clone takes together.
+        let is_in = |i: &&Instance| {
+            let config = session.config.buffers.get(i.buffer_index);
+            !i.no_flush && config.is_some_and(|config| BufferGroup::of(config) == group)
+        };
+        for instance in session.instances.values().filter(is_in) {
+            asked.entry(instance.producer).or_default().push(instance.id);
+        }
+    } else {
+        session.pending.lifecycle(Lifecycle::FlushStarted, turn.now.boot_ns);
+        for instance in session.instances.values() {
+            if !instance.no_flush {
+                asked.entry(instance.producer).or_default().push(instance.id);
+            } else if producers.get(instance.producer).is_some_and(|p| p.scrapes_itself()) {
+                // It only sends what its writers hold, which the service cannot read.
+                asked.entry(instance.producer).or_default();
+            }
+        }
+    }
+    let id = session.id;
+    let refusal = if session.flushes.len() > limits::FLUSHES_PENDING_MAX {
+        Some(format!("session {id}: too many flushes pending"))
+    } else if session.state() != SessionState::Started {
+        Some(format!("flush of session {id} refused: it is not started"))
+    } else {
+        None
+    };
+    if let Some(text) = refusal {
+        consumers.log_session_error(session.consumer, &mut turn.out, text);
+        return turn.then(Step::AfterFlush { session: id, then, success: false });
+    }
+    let timeout_ms = match (timeout_ms, session.config.flush_timeout_ms.unwrap_or(0)) {
+        (0, 0) => limits::FLUSH_TIMEOUT_MS,
+        (0, ms) => ms.into(),
+        (ms, _) => ms,
+    };
+    session.pending.flush_slow = None;
+    count(&mut session.counters.flushes_requested);
+    let flush = turn.next_flush();
+    let waiting_for: BTreeSet<ProducerId> = asked.keys().copied().collect();
+    let is_over = waiting_for.is_empty();
+    session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
+    for (producer, instances) in asked {
+        let command = commands::flush(flush, &instances, flags);
+        producers.command(producer, &mut turn.out, command);
+    }
+    if is_over {
+        turn.then(Step::FlushOver { session: id, flush });
+    } else {
+        turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.0);
+    }
+}
+
+/// The session of a step is gone: its flush fails.
+pub(crate) fn refuse_without_session(step: Step, turn: &mut Turn) {
+    if let Step::Flush { session, then, .. } = step {
+        turn.then(Step::AfterFlush { session, then, success: false });
+    }
+}
+
+fn count(counter: &mut u64) {
+    *counter = counter.saturating_add(1);
+}
+
+/// A producer acknowledges `upto` and all flushes before it, or is gone and will acknowledge nothing.
+pub(crate) fn acked(producer: ProducerId, upto: FlushId, sessions: &mut Sessions, turn: &mut Turn) {
+    let mut over = Vec::new();
+    for session in sessions.values_mut() {
+        for (flush, pending) in session.flushes.range_mut(..=upto) {
+            if pending.waiting_for.remove(&producer) && pending.waiting_for.is_empty() {
+                over.push((*flush, session.id));
+            }
+        }
+    }
+    // In the order they were asked for, whichever session they belong to.
+    over.sort_unstable();
+    for (flush, session) in over {
+        turn.then(Step::FlushOver { session, flush });
+    }
+}
+
+/// The timer of a flush: it is over, whoever has not acknowledged it.
+pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, turn: &mut Turn) {
+    if let Some(session) = sessions.values().find(|s| s.flushes.contains_key(&flush)) {
+        turn.then(Step::FlushOver { session: session.id, flush });
+    }
+}
+
+/// A flush is over: notes how it went, and takes what writers still hold.
+pub(crate) fn over(
+    session: &mut Session,
+    flush: FlushId,
+    producers: &mut Producers,
+    buffers: &mut Buffers,
+    commits: &mut CommitState,
+    turn: &mut Turn,
+) {
+    turn.timers.cancel(TimerKind::FlushTimeout, flush.0);
+    let Some(pending) = session.flushes.remove(&flush) else { return };
+    let success = pending.waiting_for.is_empty();
+    if success {
+        count(&mut session.counters.flushes_succeeded);
+    } else {
+        count(&mut session.counters.flushes_failed);
+        if pending.flags.is_last() {
+            note_slow(session, &pending, turn.now.boot_ns);
+        }
+    }
+    session.pending.lifecycle(Lifecycle::AllSourcesFlushed, turn.now.boot_ns);
+    commits.scrape_all(&session.buffers, producers, buffers, &mut turn.out);
+    session.snapshot_clocks(&turn.now);
+    turn.then(Step::AfterFlush { session: session.id, then: pending.then, success });
+}
+
+/// Notes the data sources of producers that did not acknowledge the last flush.
+fn note_slow(session: &mut Session, pending: &PendingFlush, at_ns: u64) {
+    let slow = session.instances.values();
+    let slow = slow.filter(|i| !i.no_flush && pending.waiting_for.contains(&i.producer));
+    let sources: Vec<_> = slow
+        .take(limits::SLOW_SOURCES_MAX)
+        .map(|i| (i.producer_name.clone(), i.source.clone()))
+        .collect();
+    // None are left if they are gone by now, or were only asked for what their writers hold.
+    session.pending.flush_slow = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
+}
+
+/// What follows a flush. The session may be gone.
+pub(crate) fn after(
+    id: SessionId,
+    session: Option<&mut Session>,
+    then: FlushThen,
+    success: bool,
+    turn: &mut Turn,
+) {
+    match then {
+        FlushThen::Nothing if success => {}
+        FlushThen::Nothing => turn.out.error(format!("session {id}: flush failed")),
+        FlushThen::Reply(client, call) if success => turn.out.done(client, call),
+        FlushThen::Reply(client, call) => turn.out.reject(client, call),
+        FlushThen::WriteFile => turn.then(Step::WriteFile(id)),
+        FlushThen::Clone(clone, group) => turn.then(Step::CloneGroup { clone, group, success }),
+        FlushThen::Disable => {
+            let Some(session) = session else { return };
+            session.final_flush = FinalFlush::of(success);
+            let outcome = if success { "succeeded" } else { "failed" };
+            turn.out.info(format!("session {id}: final flush {outcome}"));
+            turn.then(Step::DisableOrFree(id));
+        }
+    }
+}
+
+/// Answers all calls that wait for flushes of a session which is about to go.
+pub(crate) fn fail_all(session: &mut Session, turn: &mut Turn) {
+    for (flush, pending) in std::mem::take(&mut session.flushes) {
+        turn.timers.cancel(TimerKind::FlushTimeout, flush.0);
+        if let FlushThen::Reply(client, call) = pending.then {
+            turn.out.reject(client, call);
+        }
+    }
+}
+
+/// The timer of the periodic flush.
+pub(crate) fn periodic_due(session: &Session, turn: &mut Turn) {
+    let (SessionState::Started, FlushStrategy::Periodic(period_ms)) =
+        (session.state(), session.strategy)
+    else {
+        return;
+    };
+    let session = session.id;
+    turn.set_aligned_timer(period_ms, TimerKind::Flush, session.0);
+    let (flags, then) = (FlushFlags::PERIODIC, FlushThen::Nothing);
+    turn.then(Step::Flush { session, timeout_ms: 0, flags, then });
+}
+
+/// The timer of the periodic clear: each producer gets one list of its instances that support it.
+pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn: &mut Turn) {
+    let config = session.config.incremental_state_config.as_ref();
+    let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
+    if session.state() != SessionState::Started || period_ms == 0 {
+        return;
+    }
+    turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.0);
+    let mut asked = Asked::new();
+    for instance in session.instances.values() {
+        let runs = matches!(instance.state, InstanceState::Starting | InstanceState::Started);
+        if instance.clears_state && runs {
+            asked.entry(instance.producer).or_default().push(instance.id);
+        }
+    }
+    for (producer, instances) in asked {
+        let command = commands::clear_incremental_state(&instances);
+        producers.command(producer, &mut turn.out, command);
+    }
+}

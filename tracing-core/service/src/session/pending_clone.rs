@@ -1,0 +1,190 @@
+//! One clone until it is a session, and what it takes of its source.
+
+use protos::CloneSessionResponse;
+use protozero::Message as _;
+
+use super::copying::{Part, Parts};
+use super::events::{Lifecycle, SessionState, TriggerHit};
+use super::file::SessionFile;
+use super::flush_request::FinalFlush;
+use super::state::{EndError, Session, Sessions};
+use super::trigger_config::TriggerMode;
+use crate::consumers::Consumers;
+use crate::error::CloneError;
+use crate::step::Step;
+use crate::turn::Turn;
+use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
+
+/// Where the file of a clone is.
+#[derive(Debug)]
+pub(crate) enum CloneFile {
+    /// The shell copies the source's file.
+    Copying,
+    Copied(FileId),
+}
+
+/// A clone that waits for its flushes, or its bytes.
+#[derive(Debug)]
+pub(crate) struct PendingClone {
+    pub(crate) source: SessionId,
+    pub(crate) client: ClientId,
+    pub(crate) call: Option<CallId>,
+    pub(crate) skip_filter: bool,
+    pub(crate) trigger: Option<TriggerHit>,
+    pub(crate) asked_at_ns: u64,
+    pub(crate) groups_left: usize,
+    pub(crate) flush_failed: bool,
+    /// Buffers that are taken so far.
+    pub(crate) parts: Parts,
+    /// All else, when the last of them was taken.
+    pub(crate) session: Option<Box<Session>>,
+    pub(crate) file: Option<CloneFile>,
+}
+
+impl PendingClone {
+    /// Whether it needs nothing of its source any more but bytes of buffers.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.session.is_some() && !matches!(self.file, Some(CloneFile::Copying))
+    }
+
+    /// Whether bytes of it are yet to be copied.
+    pub(crate) fn is_copying(&self) -> bool {
+        self.parts.values().any(Part::is_copying)
+    }
+}
+
+/// All of the source that a clone has beside its buffers.
+pub(crate) fn take_session(
+    source: &Session,
+    clone: &PendingClone,
+    uid: u32,
+    turn: &mut Turn,
+) -> Session {
+    let msb = turn.random.next() as i64;
+    let mut session = copy_for_clone(source, uid, clone.client, msb);
+    if clone.skip_filter {
+        session.filter = None;
+    }
+    session.final_flush = FinalFlush::of(!clone.flush_failed);
+    let wants_snapshots = session.wants_snapshots();
+    let pending = &mut session.pending;
+    pending.clone_trigger = clone.trigger.clone();
+    pending.clone_started = Some(clone.asked_at_ns);
+    let parts = clone.parts.iter();
+    pending.buffers_cloned = parts.map(|(i, part)| (*i as u32, part.at_ns)).collect();
+    pending.lifecycle(Lifecycle::TracingDisabled, turn.now.boot_ns);
+    // A consumer that read the source during the flush took those it had.
+    if pending.first_snapshot.is_none() && pending.snapshots.is_empty() && wants_snapshots {
+        pending.snapshots.push_back(turn.now);
+    }
+    session
+}
+
+/// All of a session that a clone starts with, but for its number and its buffers.
+fn copy_for_clone(source: &Session, uid: u32, client: ClientId, msb: i64) -> Session {
+    let mut pending = source.pending.clone();
+    pending.initial_done = false;
+    pending.sync_marker = false;
+    pending.stats = true;
+    pending.triggers_emitted = 0;
+    let uuid = (source.uuid.0, msb);
+    let config = source.config.clone();
+    let mut clone = Session::new(source.id, uid, client, config, uuid, Default::default());
+    clone.pending = pending;
+    clone.start_realtime_ns = source.start_realtime_ns;
+    // The same numbers as in the source, so that they fit to those in a file that was copied.
+    clone.sequences = source.sequences.clone();
+    clone.counters = source.counters;
+    clone.filter = source.filter.as_ref().map(crate::filter::TraceFilter::fork);
+    clone.compression = source.compression;
+    clone
+}
+
+/// Makes the session of a clone that has all.
+pub(crate) fn make_clone(
+    clone: PendingClone,
+    buffers: Vec<BufferId>,
+    sessions: &mut Sessions,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Some(mut session) = clone.session else { return };
+    let id = sessions.next_id();
+    session.id = id;
+    session.buffers = buffers;
+    // Triggers that a clone was waited for go with it.
+    if let Some(source) = sessions.get_mut(clone.source)
+        && source.triggers.mode == TriggerMode::Clone
+    {
+        source.pending.forget_triggers(&session.pending.triggers);
+    }
+    let response = CloneSessionResponse {
+        success: Some(true),
+        uuid_msb: Some(session.uuid.1),
+        uuid_lsb: Some(session.uuid.0),
+        was_write_into_file: Some(clone.file.is_some()),
+        ..Default::default()
+    };
+    if let Some(CloneFile::Copied(file)) = clone.file {
+        // Without the limit of the source: what was recorded is to be kept.
+        session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
+    }
+    session.clone_reply = Some((clone.call, response));
+    session.set_state(turn, SessionState::ClonedReadOnly);
+    turn.then(match session.file {
+        Some(_) => Step::FinishFile(id),
+        None => Step::CloneWritten { session: id, error: None },
+    });
+    sessions.insert(*session);
+    consumers.set_session(clone.client, Some(id));
+}
+
+/// The clone is complete, in its file too: its consumer may know. After an error nothing of it is left.
+pub(crate) fn written(
+    session: &mut Session,
+    error: Option<&CloneError>,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Some((call, response)) = session.clone_reply.take() else { return };
+    let Some(client) = session.consumer else { return };
+    match error {
+        None => turn.out.reply(client, call, response.encode_to_vec().into()),
+        Some(error) => {
+            refuse(client, call, error, consumers, turn);
+            turn.then(Step::Free { session: session.id, reason: None });
+        }
+    }
+}
+
+/// The clone goes away before it is in its file.
+pub(crate) fn fail_reply(
+    session: &mut Session,
+    reason: EndError,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let Some((call, _)) = session.clone_reply.take() else { return };
+    // A consumer that is gone waits for no answer.
+    if let Some(client) = session.consumer.filter(|client| consumers.get(*client).is_some()) {
+        let error = reason.map_or(CloneError::Freed, CloneError::Session);
+        refuse(client, call, &error, consumers, turn);
+    }
+}
+
+/// Tells a consumer that it gets no clone.
+pub(crate) fn refuse(
+    client: ClientId,
+    call: Option<CallId>,
+    error: &CloneError,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    consumers.log_error(client, &mut turn.out, format!("CloneSession: {error}"));
+    let response = CloneSessionResponse {
+        success: Some(false),
+        error: Some(error.to_string()),
+        ..Default::default()
+    };
+    turn.out.reply(client, call, response.encode_to_vec().into());
+}

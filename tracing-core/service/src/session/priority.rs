@@ -1,0 +1,44 @@
+//! Running the service with a higher priority for as long as some session asks for it.
+//!
+//! The highest wish of all sessions counts, real-time before niceness. Only the shell learns whether the system
+//! grants it. A session that raises the priority waits for that answer before it is set up, and is refused if the
+//! answer is no.
+
+use protos::TraceConfig;
+
+use crate::error::ConfigError;
+use crate::output::Boost;
+use crate::turn::Turn;
+
+/// The priority that a config asks for (check 26, as far as the config alone tells).
+pub(crate) fn wish(config: &TraceConfig) -> Result<Option<Boost>, ConfigError> {
+    let Some(boost) = &config.priority_boost else { return Ok(None) };
+    let priority = boost.priority.unwrap_or(0);
+    match (boost.policy.map_or(0, |p| p.0), priority) {
+        (1, 0..=20) => Ok(Some(Boost::Other(priority))),
+        (2, 1..=99) => Ok(Some(Boost::Fifo(priority))),
+        (1, _) => Err(ConfigError::Priority(Boost::Other(priority))),
+        (2, _) => Err(ConfigError::Priority(Boost::Fifo(priority))),
+        (policy, _) => Err(ConfigError::PriorityPolicy(policy)),
+    }
+}
+
+/// The priority that the shell was asked for last.
+#[derive(Debug, Default)]
+pub(crate) struct Priority {
+    asked: Option<Boost>,
+}
+
+impl Priority {
+    /// Asks the shell for the highest wish of all sessions, unless it was asked for it already. Returns the token
+    /// of the request.
+    pub(crate) fn request(&mut self, turn: &mut Turn, highest: Option<Boost>) -> Option<u64> {
+        if highest == self.asked {
+            return None;
+        }
+        self.asked = highest;
+        let token = turn.next_token();
+        turn.out.set_priority(token, highest);
+        Some(token)
+    }
+}

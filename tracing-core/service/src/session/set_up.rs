@@ -1,0 +1,277 @@
+//! The match between data sources that producers offer and those that a config asks for.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use protos::{
+    DataSourceConfig, DataSourceConfigSessionInitiator, TraceConfig, TraceConfigProducerConfig,
+};
+use protozero::Message as _;
+
+use super::config::{Regexes, compile_filter, target_buffer};
+use super::events::SessionState;
+use super::instance::{Instance, InstanceState};
+use super::start;
+use super::state::Session;
+use crate::commands;
+use crate::consumers::Consumers;
+use crate::data_sources::{SourceKey, Sources};
+use crate::error::SessionError;
+use crate::limits;
+use crate::matching::{BUDGET_EXCEEDED, MatchCost};
+use crate::producers::{Producer, Producers, make_smb, smb_sizes};
+use crate::turn::Turn;
+use abi::ids::{InstanceId, ProducerId, SessionId};
+
+/// The name of a data source of the config.
+pub(crate) fn source_name(session: &Session, index: usize) -> &str {
+    session.config.data_sources.get(index).map_or("", name)
+}
+
+fn name(source: &protos::TraceConfigDataSource) -> &str {
+    source.config.as_ref().and_then(|c| c.name.as_deref()).unwrap_or_default()
+}
+
+/// Sets up a new registration for a session, if its config means it.
+pub(crate) fn registered(
+    session: &mut Session,
+    key: SourceKey,
+    sources: &Sources,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    if !matches!(session.state(), SessionState::Configured | SessionState::Started) {
+        return;
+    }
+    let Some(source) = sources.get(key) else { return };
+    for index in 0..session.config.data_sources.len() {
+        if source_name(session, index) == source.name() {
+            instance_and_start(session, index, key, sources, producers, consumers, turn);
+        }
+    }
+}
+
+/// Sets up an instance, and starts it if the session has started.
+fn instance_and_start(
+    session: &mut Session,
+    index: usize,
+    key: SourceKey,
+    sources: &Sources,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    let id = instance(session, index, key, sources, producers, consumers, turn);
+    if let Some(id) = id
+        && session.state() == SessionState::Started
+    {
+        start::instance(session, (key.producer(), id), producers, consumers, turn);
+    }
+}
+
+/// Sets up one registration for one data source of a session's config, if the config means it.
+pub(crate) fn instance(
+    session: &mut Session,
+    index: usize,
+    key: SourceKey,
+    sources: &Sources,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) -> Option<InstanceId> {
+    // First of all: one producer and one config can make hundreds of thousands of matches.
+    if session.instances.len() >= limits::INSTANCES_PER_SESSION_MAX {
+        return None;
+    }
+    let source = sources.get(key)?;
+    let lockdown = producers.lockdown;
+    let producer = producers.get_mut(source.producer)?;
+    if lockdown && producer.peer.uid != turn.config.uid {
+        return None;
+    }
+    if !is_meant(session, index, producer, turn) {
+        return None;
+    }
+    let mut config = session.config.data_sources.get(index)?.config.clone()?;
+    let (buffer_index, buffer) = match target_buffer(&session.config, &config) {
+        Ok(index) => (index, *session.buffers.get(index)?),
+        Err(error) => {
+            turn.out.error(error.to_string());
+            return None;
+        }
+    };
+    provide_smb(producer, &session.config, turn)?;
+    let id = turn.next_instance();
+    complete(&mut config, session.id, &session.config);
+    config.target_buffer = Some(buffer.0.into());
+    let config = Bytes::from(config.encode_to_vec());
+    let bytes = session.instance_bytes.saturating_add(config.len());
+    if bytes > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX {
+        let text = format_args!("its part of session {} is too large", session.id);
+        producer.log_error(&mut turn.out, text);
+        return None;
+    }
+    session.instance_bytes = bytes;
+    producer.allowed.insert(buffer);
+    producer.command(&mut turn.out, commands::setup_data_source(id, &config), None);
+    let instance = Instance {
+        id,
+        producer: producer.id,
+        producer_name: producer.name.clone(),
+        source: source.name().to_owned(),
+        state: InstanceState::Configured,
+        notifies_start: source.descriptor.will_notify_on_start.unwrap_or(false),
+        notifies_stop: source.descriptor.will_notify_on_stop.unwrap_or(false),
+        clears_state: source.descriptor.handles_incremental_state_clear.unwrap_or(false),
+        no_flush: source.descriptor.no_flush.unwrap_or(false),
+        source_index: index,
+        buffer_index,
+        config,
+    };
+    consumers.instance_changed(session.consumer, &instance);
+    session.instances.insert(instance.key(), instance);
+    if session.instances.len() == limits::INSTANCES_PER_SESSION_MAX {
+        // Once, and not for each instance that is left out.
+        let text = "as many data source instances as there may be; others are not set up";
+        turn.out.error(format!("session {}: {text}", session.id));
+    }
+    Some(id)
+}
+
+/// Makes the shared memory of a producer that has none yet, and hands it over. Its size is that of the config,
+/// else the hint of the producer, else the default. None, with a line in the log, if there is no memory.
+fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) -> Option<()> {
+    if producer.set_up {
+        return Some(());
+    }
+    let named =
+        |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
+    let wish = trace.producers.iter().find(named);
+    // 64 bits: upstream multiplies in 32, and a large wish wraps around to a small one.
+    let from_kb = |wish: Option<u32>| u64::from(wish.unwrap_or(0)).saturating_mul(1024);
+    let or_hint = |wish: u64, hint: u32| if wish > 0 { wish } else { hint.into() };
+    let smb = or_hint(from_kb(wish.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
+    let page = or_hint(from_kb(wish.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
+    let (smb_bytes, page_bytes) = smb_sizes(smb, page);
+    if producer.sends_by_value() {
+        // It writes into memory of its own; upstream makes some here, too, and never reads it.
+        producer.set_up = true;
+        producer.command(&mut turn.out, commands::setup_tracing(page_bytes), None);
+        return Some(());
+    }
+    match turn.config.regions.create(smb_bytes) {
+        Ok(region) => {
+            producer.set_up = true;
+            let command = commands::setup_tracing(page_bytes);
+            producer.command(&mut turn.out, command, Some(region.clone()));
+            producer.smb = make_smb(region, page_bytes);
+            Some(())
+        }
+        Err(error) => {
+            let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
+            producer.log_error(&mut turn.out, text);
+            None
+        }
+    }
+}
+
+/// Whether a data source of a session is for that producer.
+fn is_meant(session: &mut Session, index: usize, producer: &mut Producer, turn: &mut Turn) -> bool {
+    let Some(filter) = session.filters.get(index) else { return false };
+    let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
+    let machine = match producer.peer.machine_name.as_str() {
+        "" if machine_id == 0 => turn.config.host.machine_name.as_str(),
+        name => name,
+    };
+    if !filter.wants_machine(machine_id, machine) {
+        return false;
+    }
+    let mut cost = MatchCost {
+        budget: &mut producer.regex_budget,
+        turn: &mut turn.match_steps,
+        uid: session.uid,
+        now_ns: turn.now.boot_ns,
+        exceeded: false,
+    };
+    let meant = filter.wants_producer(&producer.name, &mut cost);
+    if cost.exceeded {
+        session.match_budget_exceeded = true;
+        let text = format_args!("session {}: {BUDGET_EXCEEDED}", session.id);
+        producer.log_error(&mut turn.out, text);
+    }
+    meant
+}
+
+/// What the service adds to a data source's config before its producer sees it; the rest, unknown fields too,
+/// passes as the consumer wrote it.
+fn complete(config: &mut DataSourceConfig, session: SessionId, trace: &TraceConfig) {
+    config.trace_duration_ms = Some(trace.duration_ms.unwrap_or(0));
+    if trace.prefer_suspend_clock_for_duration == Some(true) {
+        config.prefer_suspend_clock_for_duration = Some(true);
+    }
+    config.stop_timeout_ms = Some(match trace.data_source_stop_timeout_ms.unwrap_or(0) {
+        0 => limits::STOP_TIMEOUT_MS as u32,
+        ms => ms,
+    });
+    config.enable_extra_guardrails = Some(trace.enable_extra_guardrails.unwrap_or(false));
+    // Trusted initiators exist on Android only; what a consumer claims is overwritten.
+    config.session_initiator = Some(DataSourceConfigSessionInitiator(0));
+    config.tracing_session_id = Some(session.0);
+}
+
+/// Changes a session: takes over the producer filters of `asked`, and sets up the producers that they mean and
+/// that have no instance yet. All else in it is ignored, with a line in the log. Running instances stay.
+///
+/// # Errors
+/// The session is over, or a filter is invalid. Nothing changed then.
+pub(crate) fn change_trace_config(
+    session: &mut Session,
+    asked: &TraceConfig,
+    sources: &Sources,
+    producers: &mut Producers,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) -> Result<(), SessionError> {
+    if !matches!(session.state(), SessionState::Configured | SessionState::Started) {
+        let state = session.state().name();
+        return Err(SessionError::SessionOver { id: session.id, state });
+    }
+    let mut changed = session.config.clone();
+    let all_machines = changed.trace_all_machines.unwrap_or(false);
+    let mut regexes = Regexes::default();
+    let mut filters = Vec::with_capacity(changed.data_sources.len());
+    let mut missing = Vec::new();
+    for source in &mut changed.data_sources {
+        let wanted = name(source);
+        match asked.data_sources.iter().find(|s| name(s) == wanted) {
+            Some(new) => {
+                source.producer_name_filter.clone_from(&new.producer_name_filter);
+                source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
+            }
+            None => missing.push(wanted.to_owned()),
+        }
+        filters.push(compile_filter(source, all_machines, &mut regexes)?);
+    }
+    let other = changed != *asked;
+    session.config = changed;
+    session.filters = filters;
+    for wanted in missing {
+        let text = format!("ChangeTraceConfig: {wanted:?} is not in it");
+        consumers.log_session_error(session.consumer, &mut turn.out, text);
+    }
+    if other {
+        let text = "ChangeTraceConfig: only producer filters of data sources are changed";
+        consumers.log_session_error(session.consumer, &mut turn.out, text.into());
+    }
+    for index in 0..session.config.data_sources.len() {
+        let of_index = session.instances.values().filter(|i| i.source_index == index);
+        let served: BTreeSet<ProducerId> = of_index.map(|i| i.producer).collect();
+        for key in sources.of_name(source_name(session, index)) {
+            if !served.contains(&key.producer()) {
+                instance_and_start(session, index, key, sources, producers, consumers, turn);
+            }
+        }
+    }
+    Ok(())
+}

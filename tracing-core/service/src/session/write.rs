@@ -1,0 +1,136 @@
+//! Writing the trace of a session into its file (see [`file`](super::file)).
+
+use super::events::SessionState;
+use super::flush_request::{FlushFlags, FlushStrategy, FlushThen};
+use super::read::{self, PassContext};
+use super::sink::FileSink;
+use super::state::{Session, Sessions};
+use super::stop::limit_file_stall;
+use crate::FileError;
+use crate::error::CloneError;
+use crate::limits;
+use crate::outbox::Outbox;
+use crate::step::Step;
+use crate::timers::{TimerKind, Timers};
+use crate::turn::Turn;
+use abi::ids::FileId;
+
+/// The timer of the file.
+pub(crate) fn due(session: &Session, turn: &mut Turn) {
+    if session.file.is_none() || session.state() == SessionState::Disabled {
+        return;
+    }
+    let is_started = session.state() == SessionState::Started;
+    let flushes = session.strategy == FlushStrategy::OnWrite && is_started;
+    let session = session.id;
+    turn.then(match flushes {
+        true => {
+            let (flags, then) = (FlushFlags::PERIODIC, FlushThen::WriteFile);
+            Step::Flush { session, timeout_ms: 0, flags, then }
+        }
+        false => Step::WriteFile(session),
+    });
+}
+
+/// Begins to write what the buffers hold.
+pub(crate) fn begin(session: &mut Session, turn: &mut Turn) {
+    if let Some(file) = &mut session.file {
+        file.begin_drain();
+        turn.then(Step::ContinueFile(session.id));
+    }
+}
+
+/// Begins to write all that is left, with the final statistics; the file is closed after that.
+pub(crate) fn finish(session: &mut Session, turn: &mut Turn) {
+    if let Some(file) = &mut session.file {
+        file.begin_last_drain();
+        session.pending.stats = true;
+        turn.then(Step::ContinueFile(session.id));
+    }
+}
+
+/// Makes passes until enough is in flight. Returns whether the file is full, so that the session ends.
+pub(crate) fn passes(
+    session: &mut Session,
+    context: &mut PassContext<'_>,
+    out: &mut Outbox,
+    timers: &mut Timers,
+) -> bool {
+    // Compressing takes longer than writing, and more bytes at a time.
+    let (window, threshold) = match session.compression {
+        Some(_) => (1, limits::FILE_PASS_BYTES),
+        None => (limits::FILE_PIECES_MAX, limits::FILE_PIECE_BYTES),
+    };
+    let mut is_full = false;
+    while let Some(file) = session.file.as_ref().filter(|file| file.wants_pass(window)) {
+        let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
+        // While no trigger came the file stays empty.
+        let has_more = !session.waits_for_trigger()
+            && read::pass(session, context, threshold, &mut sink).has_more;
+        let (bytes, full) = sink.finish();
+        let (id, now) = (session.id.0, context.now);
+        let Some(file) = session.file.as_mut() else { break };
+        let after = file.after_pass(bytes.len(), full, has_more);
+        out.pool.set_in_use(!full && has_more);
+        if after.wait {
+            timers.set_aligned(now, file.period_ms, TimerKind::FileWrite, id);
+        }
+        if let Some(sync) = after.write {
+            out.write_file(file.id, bytes, sync, after.close);
+        }
+        is_full |= full;
+    }
+    is_full && session.state() == SessionState::Started
+}
+
+/// The shell's answer to a `WriteFile`.
+pub(crate) fn written(
+    file: FileId,
+    result: Result<(), FileError>,
+    sessions: &mut Sessions,
+    turn: &mut Turn,
+) {
+    let is_of =
+        |s: &&mut Session| s.file.as_ref().is_some_and(|f| f.id == file && f.has_in_flight());
+    let Some(session) = sessions.values_mut().find(is_of) else { return };
+    let id = session.id;
+    if session.freed {
+        limit_file_stall(id, turn);
+    }
+    let is_closed = session.file.as_mut().is_some_and(|file| file.written());
+    match result {
+        Ok(()) if is_closed => turn.then(Step::FileClosed(id)),
+        Ok(()) => turn.then(Step::ContinueFile(id)),
+        Err(error) => failed(session, error.text, turn),
+    }
+}
+
+/// A write failed: the file is lost, and so are copies of it that were made before this was known.
+fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
+    let id = session.id;
+    let error = session.write_error(reason);
+    turn.out.error(format!("session {id}: {error}"));
+    // In case the end was about to be reported without an error.
+    session.pending_end_error = Some(Some(error.clone()));
+    session.file = None;
+    turn.then(Step::FailCopiesOf { session: id, error: error.clone() });
+    turn.then(match session.state() {
+        SessionState::ClonedReadOnly => {
+            Step::CloneWritten { session: id, error: Some(CloneError::Session(error)) }
+        }
+        SessionState::Disabled => Step::FileClosed(id),
+        _ => Step::Disable { session: id, immediate: true, error: Some(error) },
+    });
+}
+
+/// The file is complete and closed, or lost.
+pub(crate) fn closed(session: &mut Session, turn: &mut Turn) {
+    session.file = None;
+    turn.then(if session.freed {
+        Step::Erase(session.id)
+    } else if session.state() == SessionState::ClonedReadOnly {
+        Step::CloneWritten { session: session.id, error: None }
+    } else {
+        Step::ReportEnd(session.id)
+    });
+}

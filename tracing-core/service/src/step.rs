@@ -1,0 +1,171 @@
+//! What follows from an event inside the service.
+//!
+//! A part of the service owns some of its state. When an event concerns another part, too, it says so by a step;
+//! [`core`](super::core) runs the steps of a part in the order in which it said them, before those that were
+//! waiting already: as if the part had called the other one.
+
+use super::error::{CloneError, SessionError};
+use super::session::admission::Admission;
+use super::session::events::ConcurrentEvent;
+use super::session::flush_request::{BufferGroup, FlushFlags, FlushThen};
+use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
+
+/// One thing to do, with all that it needs to know.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Answers a call with success, after the effects of the call.
+    Done {
+        client: ClientId,
+        call: Option<CallId>,
+    },
+    /// Tells sessions that asked for it that another session changed its state.
+    AnnounceState(ConcurrentEvent),
+
+    /// Makes a session of a config whose own checks passed.
+    Admit(Box<Admission>),
+    /// Creates the file of an admitted session, if it needs one.
+    CreateFile(SessionId),
+    /// Sets an admitted session up.
+    Configure(SessionId),
+    /// Removes a session that could not be set up.
+    FailEnabling {
+        session: SessionId,
+        error: SessionError,
+    },
+    Start(SessionId),
+
+    Flush {
+        session: SessionId,
+        timeout_ms: u64,
+        flags: FlushFlags,
+        then: FlushThen,
+    },
+    /// A producer acknowledged these flushes, or is gone.
+    FlushAcked {
+        producer: ProducerId,
+        upto: FlushId,
+    },
+    FlushOver {
+        session: SessionId,
+        flush: FlushId,
+    },
+    AfterFlush {
+        session: SessionId,
+        then: FlushThen,
+        success: bool,
+    },
+    FailFlushes(SessionId),
+
+    /// Removes one data source instance from its session.
+    RemoveInstance {
+        session: SessionId,
+        key: (ProducerId, InstanceId),
+    },
+    /// Forgets a producer that disconnected.
+    ForgetProducer(ProducerId),
+
+    /// Stops the instances of a session; without a wait if it is `immediate`.
+    Disable {
+        session: SessionId,
+        immediate: bool,
+        error: Option<SessionError>,
+    },
+    /// Ends a session whose duration or trigger is over.
+    DisableOrFree(SessionId),
+    /// All instances of a session stopped: the steps of its end.
+    Finalise(SessionId),
+    Scrape(SessionId),
+    /// Notes the end of the recording in the session.
+    NoteEnd(SessionId),
+    /// Writes what is left into the file and closes it.
+    FinishFile(SessionId),
+    /// Tells the consumer of the end.
+    ReportEnd(SessionId),
+    /// Destroys a session: the steps of that.
+    Free {
+        session: SessionId,
+        reason: Option<SessionError>,
+    },
+    /// Separates a session that is freed from its consumer, instances and producers.
+    Release {
+        session: SessionId,
+        reason: Option<SessionError>,
+    },
+    /// Returns the buffers of a freed session, and forgets it.
+    Erase(SessionId),
+
+    /// Writes what the buffers hold into the file.
+    WriteFile(SessionId),
+    /// Goes on with a write that was put off.
+    ContinueFile(SessionId),
+    FileClosed(SessionId),
+
+    /// Takes the buffers of a group, whose flush is over, for a clone.
+    CloneGroup {
+        clone: u64,
+        group: BufferGroup,
+        success: bool,
+    },
+    /// Copies bytes for clones, as many as a turn may.
+    CopyPiece,
+    /// Makes the session of a clone if all is there.
+    FinishClone(u64),
+    /// Gives up a clone that is not made yet; without an error nobody is told.
+    EndClone {
+        clone: u64,
+        error: Option<CloneError>,
+    },
+    /// Answers the consumer of a clone whose file is complete.
+    CloneWritten {
+        session: SessionId,
+        error: Option<CloneError>,
+    },
+    /// Refuses clones of a session that goes away.
+    FailClonesOf {
+        session: SessionId,
+        reason: Option<SessionError>,
+    },
+    /// Refuses clones that copy a file which lacks something.
+    FailCopiesOf {
+        session: SessionId,
+        error: SessionError,
+    },
+    /// Answers the consumer of a clone that is freed before its file is complete.
+    FailCloneReply {
+        session: SessionId,
+        reason: Option<SessionError>,
+    },
+    FailAllClones(SessionError),
+    /// Limits the time that copies of the file of a session may still take.
+    HurryCopies(SessionId),
+}
+
+impl Step {
+    /// The one session that it concerns, if there is one.
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::CreateFile(session)
+            | Self::Configure(session)
+            | Self::Start(session)
+            | Self::Flush { session, .. }
+            | Self::FlushOver { session, .. }
+            | Self::FailFlushes(session)
+            | Self::RemoveInstance { session, .. }
+            | Self::Disable { session, .. }
+            | Self::DisableOrFree(session)
+            | Self::Finalise(session)
+            | Self::Scrape(session)
+            | Self::NoteEnd(session)
+            | Self::FinishFile(session)
+            | Self::ReportEnd(session)
+            | Self::Free { session, .. }
+            | Self::Release { session, .. }
+            | Self::WriteFile(session)
+            | Self::ContinueFile(session)
+            | Self::FileClosed(session)
+            | Self::CloneWritten { session, .. }
+            | Self::FailCloneReply { session, .. } => Some(*session),
+            _ => None,
+        }
+    }
+}

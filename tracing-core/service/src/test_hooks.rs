@@ -1,0 +1,186 @@
+//! What simulations and tests see of a service beside its effects, and the few things that they fix.
+//!
+//! Nothing in here is for products: it is public, but hidden in the documentation.
+
+use super::core::Service;
+use super::session::state::{Session, SetUpWait};
+use crate::buffer::TraceBuffer;
+use abi::ids::{BufferId, ClientId, FileId, SessionId};
+use abi::time::BootTime;
+
+/// A session from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionView {
+    /// The user it belongs to.
+    pub uid: u32,
+    /// (least, most significant half). Clones share the first with their source.
+    pub uuid: (i64, i64),
+    /// As `TracingServiceState` spells it.
+    pub state: &'static str,
+    /// It waits for its file or a priority, and is not set up.
+    pub is_being_made: bool,
+    /// No request reaches it any more; its file is not closed yet.
+    pub freed: bool,
+    /// Its buffers, in the order of the config.
+    pub buffers: Vec<BufferId>,
+}
+
+/// What a service holds, in numbers: for checks that its memory is bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Connections of both kinds.
+    pub connections: usize,
+    /// Accepted producers.
+    pub producers: usize,
+    /// Registered data sources.
+    pub sources: usize,
+    /// Sessions, those included of which only the file is left.
+    pub sessions: usize,
+    /// Trace buffers.
+    pub buffers: usize,
+    /// Data source instances.
+    pub instances: usize,
+    /// Flushes that are not over.
+    pub flushes: usize,
+    /// Commands kept for producers that do not ask for any yet.
+    pub unsent_commands: usize,
+    /// Timers set.
+    pub timers: usize,
+    /// Permissions of producers to write to buffers that are gone: a later buffer of the same id would get
+    /// what was never meant for it.
+    pub stale_grants: usize,
+    /// Clones that wait for their flushes or their bytes.
+    pub pending_clones: usize,
+    /// Copies of buffers for them.
+    pub copying: usize,
+    /// Buffers that are kept only for such copies.
+    pub detached_buffers: usize,
+    /// Names of triggers whose activations are remembered.
+    pub trigger_names: usize,
+    /// Triggers whose consumers will be told later.
+    pub delayed_hits: usize,
+    /// Bytes kept for copying, when anything is connected.
+    pub scratch_bytes: usize,
+}
+
+#[doc(hidden)]
+impl Service {
+    /// Counts what the service holds.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
+        let connections = self.producers.connections().saturating_add(self.consumers.len());
+        let allowed = self.producers.values().flat_map(|p| &p.allowed);
+        Footprint {
+            connections,
+            producers: self.producers.len(),
+            sources: self.sources.len(),
+            sessions: self.sessions.len(),
+            buffers: self.buffers.len(),
+            instances: self.sessions.values().map(|s| s.instances.len()).sum(),
+            flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
+            unsent_commands: self.producers.values().map(|p| p.unsent_commands()).sum(),
+            timers: self.turn.timers.len(),
+            stale_grants: allowed.filter(|buffer| !self.buffers.contains(**buffer)).count(),
+            pending_clones: self.clones.len(),
+            copying: self.buffers.all().map(TraceBuffer::unfinished_clones).sum(),
+            detached_buffers: self.buffers.detached_len(),
+            trigger_names: self.triggers.len(),
+            delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
+            scratch_bytes: if connections == 0 { 0 } else { self.commits.scratch_bytes() },
+        }
+    }
+
+    /// Fixes the random number of triggers from now on.
+    pub fn set_draw(&mut self, draw: f64) {
+        self.turn.random.fixed_draw = Some(draw);
+    }
+
+    /// The session of a consumer.
+    #[must_use]
+    pub fn session_of(&self, client: ClientId) -> Option<SessionId> {
+        self.consumers.session_of(client)
+    }
+
+    /// Detached sessions: their users and keys.
+    #[must_use]
+    pub fn detached(&self) -> Vec<(u32, String)> {
+        let key = |s: &Session| Some((s.uid, s.detach_key.clone()?));
+        self.sessions.live().filter_map(key).collect()
+    }
+
+    /// The statistics of a session, as its consumer could ask for them.
+    pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
+        let totals = self.totals();
+        let session = self.sessions.get_mut(id)?;
+        Some(super::stats::of(session, &self.buffers, &self.producers, &totals))
+    }
+
+    /// The number of the session that was made last.
+    #[must_use]
+    pub fn last_session(&self) -> SessionId {
+        self.sessions.last_id()
+    }
+
+    /// A session as it is now.
+    #[must_use]
+    pub fn view(&self, id: SessionId) -> Option<SessionView> {
+        let session = self.sessions.get(id)?;
+        Some(SessionView {
+            uid: session.uid,
+            uuid: session.uuid,
+            state: session.state().name(),
+            is_being_made: session.is_being_made(),
+            freed: session.freed,
+            buffers: session.buffers.clone(),
+        })
+    }
+
+    /// The session that writes into a file.
+    #[must_use]
+    pub fn session_of_file(&self, file: FileId) -> Option<SessionId> {
+        let has_file = |s: &&Session| s.file.as_ref().is_some_and(|f| f.id == file);
+        self.sessions.values().find(has_file).map(|session| session.id)
+    }
+
+    /// The session that waits for a file to be created.
+    #[must_use]
+    pub fn session_waiting(&self, token: u64) -> Option<SessionId> {
+        let wait = Some(SetUpWait::File(token));
+        self.sessions.values().find(|s| s.waits_for == wait).map(|session| session.id)
+    }
+
+    /// The user of a connection that is an accepted producer.
+    #[must_use]
+    pub fn uid_of_producer(&self, client: ClientId) -> Option<u32> {
+        let producer = self.producers.values().find(|producer| producer.client == client)?;
+        Some(producer.peer.uid)
+    }
+
+    /// For each data source instance: the user of its producer, and the buffer it is to write to.
+    pub fn set_up(&self) -> impl Iterator<Item = (u32, BufferId)> + '_ {
+        self.sessions.values().flat_map(move |session| {
+            session.instances.values().filter_map(move |instance| {
+                let producer = self.producers.get(instance.producer)?;
+                Some((producer.peer.uid, *session.buffers.get(instance.buffer_index)?))
+            })
+        })
+    }
+
+    /// Copies so many bytes for clones in one turn from now on.
+    pub fn set_clone_piece(&mut self, bytes: usize) {
+        self.clones.piece_bytes = bytes;
+        self.clones.end_turn();
+    }
+
+    /// When the next timer is due: [`poll_timeout`](Self::poll_timeout), but for clones that are copied.
+    #[must_use]
+    pub fn poll_timers(&self) -> Option<BootTime> {
+        self.turn.timers.next(&self.turn.now)
+    }
+
+    /// Whether a clone is being copied.
+    #[must_use]
+    pub fn copies_clones(&self) -> bool {
+        self.clones.is_copying()
+    }
+}

@@ -1,0 +1,119 @@
+//! What every part of the service uses while it handles one event: the instant, the effects, the timers, the
+//! numbers given out, and the steps that follow.
+
+use super::ServiceConfig;
+use super::matching::StepsByUser;
+use super::outbox::Outbox;
+use super::step::Step;
+use super::timers::{Clock, TimerKind, Timers};
+use abi::ids::{FlushId, InstanceId};
+use abi::time::Now;
+
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) config: ServiceConfig,
+    /// The instant of the event that is being handled.
+    pub(crate) now: Now,
+    pub(crate) out: Outbox,
+    pub(crate) timers: Timers,
+    pub(crate) random: Random,
+    /// Machine of the packets that the service writes itself: that of a producer in this process.
+    pub(crate) machine_id: u32,
+    /// Cost of matching names in this turn.
+    pub(crate) match_steps: StepsByUser,
+    last_instance: u64,
+    last_flush: u64,
+    last_token: u64,
+    steps: Vec<Step>,
+}
+
+impl Turn {
+    pub(crate) fn new(config: ServiceConfig) -> Self {
+        Self {
+            random: Random { state: config.seed, fixed_draw: None },
+            config,
+            now: Now::default(),
+            out: Outbox::default(),
+            timers: Timers::default(),
+            machine_id: 0,
+            match_steps: StepsByUser::new(),
+            last_instance: 0,
+            last_flush: 0,
+            last_token: 0,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Adds a step behind those that were added since [`take_steps`](Self::take_steps).
+    pub(crate) fn then(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// The steps that were added, in that order.
+    pub(crate) fn take_steps(&mut self) -> std::vec::Drain<'_, Step> {
+        self.steps.drain(..)
+    }
+
+    /// A number for something that an answer or a timer will name.
+    pub(crate) fn next_token(&mut self) -> u64 {
+        self.last_token = self.last_token.saturating_add(1);
+        self.last_token
+    }
+
+    pub(crate) fn next_flush(&mut self) -> FlushId {
+        self.last_flush = self.last_flush.saturating_add(1);
+        FlushId(self.last_flush)
+    }
+
+    pub(crate) fn next_instance(&mut self) -> InstanceId {
+        self.last_instance = self.last_instance.saturating_add(1);
+        InstanceId(self.last_instance)
+    }
+
+    /// How many data source instances there ever were.
+    pub(crate) fn instances_seen(&self) -> u64 {
+        self.last_instance
+    }
+
+    /// Sets a timer of the monotonic clock.
+    pub(crate) fn set_timer_ms(&mut self, delay_ms: u64, kind: TimerKind, id: u64) {
+        self.set_timer_ms_on(Clock::Monotonic, delay_ms, kind, id);
+    }
+
+    /// Sets a timer of any clock.
+    pub(crate) fn set_timer_ms_on(&mut self, clock: Clock, ms: u64, kind: TimerKind, id: u64) {
+        self.timers.set_in(&self.now, clock, ms.saturating_mul(1_000_000), kind, id);
+    }
+
+    /// Sets a timer to the next multiple of a period.
+    pub(crate) fn set_aligned_timer(&mut self, period_ms: u64, kind: TimerKind, id: u64) {
+        self.timers.set_aligned(&self.now, period_ms, kind, id);
+    }
+}
+
+/// Numbers that nobody guesses as long as the seed is secret (SplitMix64).
+#[derive(Debug)]
+pub(crate) struct Random {
+    state: u64,
+    /// Set by tests of triggers.
+    pub(crate) fixed_draw: Option<f64>,
+}
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number in [0, 1).
+    pub(crate) fn draw(&mut self) -> f64 {
+        if let Some(draw) = self.fixed_draw {
+            return draw;
+        }
+        // As many bits as a double holds.
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
