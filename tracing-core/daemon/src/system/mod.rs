@@ -9,7 +9,7 @@
 //! | `memory` | `madvise` | taking memory in larger pieces |
 //! | `priority` | `getpriority`, `setpriority` | running faster for a session |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
-//! | `timezone` | files of tzdata | the offset of local time |
+//! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
 //! | `writeback` | `sync_file_range` | ending traces sooner |
 //! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | sockets that were passed, and saying that we are ready |
 
