@@ -1,20 +1,20 @@
 //! The ledger of what honest producers wrote, and the rules that what is read must keep.
 //!
 //! A packet of the simulation says who wrote it (`counter`), which of its writer's it is (`seq_value`), and
-//! carries text that follows from both. So a reader can tell an invented, damaged, repeated or swapped
-//! packet from a good one, and a gap from none. What leaves the service is looked at once more in `world::model`
-//! (against the twins of its buffers), `world::own` (what the service says of itself), `world::sessions` (who may
-//! write and copy what) and `world::triggers`.
+//! carries text that is computed from both. So a reader recognises an invented, damaged, repeated or swapped
+//! packet, and a gap. Other checks of the service's output are in `world::model` (against reference buffers),
+//! `world::service_packets` (packets of the service itself), `world::sessions` (who may write and clone what) and
+//! `world::triggers`.
 //!
-//! Whether rules find anything is known from defects planted by hand, one at a time, and taken out again:
+//! To test the checks themselves, these defects were put into the service by hand, one at a time:
 //!
-//! | defect | lives that found it |
+//! | defect | runs that found it |
 //! |---|--:|
 //! | `service/commit.rs`: a chunk may go into a buffer that its producer was not told of | 21 of 40 |
-//! | `service/session/clone.rs`: anybody copies a session of anybody | 33 of 60 |
-//! | `service/triggers.rs`: `skip_probability` is without effect | 10 of 60 |
+//! | `service/session/clone.rs`: every user may clone the session of every other user | 33 of 60 |
+//! | `service/triggers.rs`: `skip_probability` has no effect | 10 of 60 |
 //! | `service/triggers.rs`: `max_per_24_h` is too high | 4 of 60 |
-//! | `service/packets.rs`: a trigger is said to be another user's | 7 of 16 |
+//! | `service/packets.rs`: a trigger is attributed to another user | 7 of 16 |
 //! | `service/session/sequence.rs`: no loss is marked | 14 of 16 |
 //! | `service/session/read.rs`: sessions that do not compress are not filtered | 7 of 16 |
 //! | `buffer/v2/write.rs`: what is overwritten first is not counted | 8 of 16 |
@@ -28,7 +28,7 @@ use super::rng::Rng;
 /// Names a writer of an honest producer.
 pub(super) type Tag = u64;
 
-/// What is known of one writer.
+/// One trace writer, and what it has written.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) session: u64,
@@ -38,13 +38,13 @@ pub(super) struct Log {
     pub(super) source: String,
     /// Packets it began to write.
     pub(super) written: u32,
-    /// It lost some by itself, and says so in the trace.
+    /// The writer dropped packets, and marked that in the trace.
     pub(super) dropped: bool,
-    /// Its producer hung up, or was cut off.
+    /// Its connection is closed, by either side.
     pub(super) gone: bool,
-    /// Its data source is not part of flushes.
+    /// Its data source takes no part in flushes (`no_flush`).
     pub(super) never_asked: bool,
-    /// Its chunks are looked at while it writes them.
+    /// The service scrapes its chunks.
     pub(super) scraped: bool,
 }
 
@@ -85,26 +85,25 @@ pub(super) fn text(tag: Tag, seq: u32) -> String {
     String::from_utf8(vec![letter; len as usize]).unwrap_or_default()
 }
 
-/// What one reader has seen of one session.
+/// The packets that one reader has got from one session.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// By sequence id: whose it is, and the next packet expected.
+    /// By sequence id: its writer, and the number of the next packet.
     pub(super) sequences: BTreeMap<u32, (Tag, u32)>,
-    /// By writer: one past the last packet seen.
+    /// By writer: one more than the number of the last packet.
     pub(super) seen: BTreeMap<Tag, u32>,
     /// Packets that were missing, by writer.
     pub(super) missing: BTreeMap<Tag, u32>,
-    /// Data sources that write into ring buffers of the first version.
+    /// Data sources that write into ring buffers of version 1.
     pub(super) repeats: BTreeSet<String>,
-    /// Data sources that write into buffers of the second version: those do not know that a sequence began
-    /// before the first chunk of it that came, and a chunk that comes after a later one was read is
-    /// refused, and counted.
+    /// Data sources that write into buffers of version 2. Such a buffer does not know that a sequence began
+    /// before the first chunk it received. It refuses, and counts, a chunk that arrives after a later one was read.
     pub(super) begins_unmarked: BTreeSet<String>,
-    /// A filter was at work.
+    /// The session has a trace filter.
     pub(super) filtered: bool,
-    /// It reads a session that others have read before: sequences begin anywhere.
+    /// Other consumers have read this session before, so a sequence may begin with any packet.
     pub(super) came_late: bool,
-    /// Buffers are emptied into clones, or for them: those of the second version say nothing of it.
+    /// Cloning empties buffers. Buffers of version 2 do not mark that.
     pub(super) emptied: bool,
 }
 
@@ -126,7 +125,7 @@ impl Reader {
             *id
         });
         if self.filtered && *packet == TracePacket::default() {
-            // What is no message comes out as nothing.
+            // The filter turns bytes that are no message into an empty packet.
             return Ok(());
         }
         let (Some(uid), Some(sequence)) = (uid, sequence) else {
@@ -137,7 +136,7 @@ impl Reader {
             return Err(format!("sequence {sequence} with uid {uid}"));
         }
         if by_service || uid >= super::workload::HOSTILE_UID {
-            // What these may say, and where, is what the model of all that leaves the service looks at.
+            // `world::model` checks these.
             return Ok(());
         }
         let Some(TracePacketData::ForTesting(event)) = &packet.data else {
@@ -163,8 +162,8 @@ impl Reader {
             return Err(format!("sequence {sequence} has packets of {owner:#x} and {tag:#x}"));
         }
         if seq < next && (self.emptied || self.repeats.contains(&log.source)) && log.scraped {
-            // V1 forgets what it evicts, and a buffer in the place of another knows nothing: a chunk that was
-            // read while its writer had it still is new to it when it comes again. So it is upstream.
+            // V1 forgets evicted chunks, and a new buffer knows none. So a chunk that was scraped and read comes
+            // out a second time when its writer commits it. Upstream does the same.
             return Ok(());
         }
         if seq < next {

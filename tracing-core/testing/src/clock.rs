@@ -1,9 +1,9 @@
-//! Virtual time: stands still unless the world moves it.
+//! Virtual time: it only moves when the simulation moves it.
 
 use super::rng::Rng;
 use abi::time::Now;
 
-/// All clocks of a machine that sleeps now and then.
+/// All clocks of a machine that is suspended from time to time.
 #[derive(Debug)]
 pub(super) struct Clock {
     mono_ns: u64,
@@ -42,17 +42,17 @@ impl Clock {
         self.mono_ns
     }
 
-    /// Moves on to `boot_ns`; not back.
+    /// Moves forward to `boot_ns`, never back.
     pub(super) fn advance_to(&mut self, boot_ns: u64) {
         self.mono_ns += boot_ns.saturating_sub(self.boot_ns());
     }
 
-    /// The machine sleeps: boot time goes on, monotonic time does not.
+    /// Suspends the machine: boot time continues, monotonic time does not.
     pub(super) fn sleep(&mut self, ns: u64) {
         self.slept_ns += ns;
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock.
     pub(super) fn set_wall_clock(&mut self, ns_more: i64) {
         self.real_off_ns = self.real_off_ns.saturating_add_signed(ns_more);
     }

@@ -1,19 +1,19 @@
-//! A world around the service that has no threads, files, sockets or clocks.
+//! A simulated environment for the service: no threads, files, sockets or clocks.
 //!
 //! Two ways to use it:
 //!
 //! * [`shell`] drives one [`Service`](service::Service) by the book, at once and in order, and
 //!   [`mock`] holds producers and consumers as values: for tests that say every step;
-//! * [`simulate`] invents a whole life of a service from one number: honest producers with the real
-//!   arbiter and writers, hostile ones that forge commits and shared memory, consumers of all habits,
-//!   a net with delays and cut connections, disks that fail. The same seed gives the same life, so a seed
-//!   that fails is a test.
+//! * [`simulate`] runs a service with random clients, all derived from one seed: honest producers with the real
+//!   arbiter and trace writers, hostile ones that forge commits and shared memory, consumers with different
+//!   habits, a network with delays and lost connections, disks that fail. The same seed gives the same run, so
+//!   a seed that fails is a test.
 //!
 //! ```text
 //!   clock ── net ── world ── service
 //!             │       │
-//!          workload  check      the ledger of what was written, against what was read
-//!                     marks      what lives have met, against all there is to meet
+//!          workload  check      compares what was written with what was read
+//!                     marks      records which events have happened in any run
 //! ```
 
 pub mod buffer;

@@ -1,5 +1,5 @@
-//! Marks that lives leave where they have been. What no life reaches is tested by nobody: a run of many
-//! seeds has to leave them all.
+//! Records what has happened in a run. What happens in no run is not tested, so many seeds together have to
+//! leave every mark.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use service::{FileSync, Input, Output};
 /// The kind of thing, and its name.
 pub type Mark = (&'static str, &'static str);
 
-/// How often each thing happened.
+/// How often each event happened.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Marks(BTreeMap<Mark, u64>);
 
@@ -79,27 +79,27 @@ names!(command, COMMANDS, Cmd {
     Cmd::ClearIncrementalState(_) => "ClearIncrementalState",
 });
 
-/// What is no variant of anything.
+/// Events that are no variant of an enum.
 const EVENTS: &[&str] = &[
-    "a clone says why it was made",
+    "a clone contains its trigger",
     "a file was full",
     "a gap with its mark",
     "a producer came during a lockdown",
     "a read after a flush was complete",
-    "a reader that takes its time",
+    "a slow reader",
     "a session was cloned",
     "a session was cloned for a trigger",
-    "a session was left",
+    "a session was detached",
     "a session was refused",
-    "a session was taken over",
-    "a trigger asked for a clone",
+    "a session was attached",
+    "a trigger requested a clone",
     "a trigger is in the trace",
     "a trigger started a session",
     "a trigger stopped a session",
     "commits and memory forged",
     "data sources were slow to flush",
-    "something came while a clone was copied",
-    "a config says what memory a producer gets",
+    "an input came while a clone was copied",
+    "a config sets the shared memory of a producer",
     "the machine slept",
     "the machine slept for hours",
     "the wall clock was set",
@@ -136,7 +136,7 @@ impl Marks {
         self.add("event", name);
     }
 
-    /// Adds those of another life.
+    /// Adds the marks of another run.
     pub fn merge(&mut self, other: &Self) {
         for (mark, count) in &other.0 {
             *self.0.entry(*mark).or_default() += count;

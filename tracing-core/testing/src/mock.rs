@@ -1,4 +1,4 @@
-//! Producers and consumers that do exactly what a test says, and nothing by themselves.
+//! Producers and consumers that do only what a test asks for.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use service::{Input, Peer};
 pub struct MockProducer {
     /// Its connection.
     pub client: ClientId,
-    /// The shared memory it got, or brought.
+    /// Its shared memory, whoever made it.
     pub smb: Option<Smb>,
     commands: CallId,
     next_chunk: BTreeMap<WriterId, u32>,
@@ -59,7 +59,7 @@ impl MockProducer {
         Self { client, smb, commands, next_chunk: BTreeMap::new() }
     }
 
-    /// Sends any request; returns the replies to it that came at once.
+    /// Sends a request; returns the replies that came at once.
     pub fn call(&self, shell: &mut Shell, request: ProducerRequest) -> Vec<Reply> {
         let call = shell.call_producer(self.client, request, None);
         shell.take_replies_to(self.client, call)
@@ -122,7 +122,7 @@ impl MockProducer {
         self.fill_chunk_with(writer, buffer, &payload, packets.len() as u16)
     }
 
-    /// Writes `payload` into one chunk, says that it is so many packets, and completes it.
+    /// Writes `payload` into one chunk, sets its packet count, and completes it.
     pub fn fill_chunk_with(
         &mut self,
         writer: WriterId,
@@ -181,7 +181,7 @@ impl MockProducer {
         self.call(shell, ProducerRequest::CommitData(request));
     }
 
-    /// Goes away.
+    /// Disconnects.
     pub fn disconnect(self, shell: &mut Shell) {
         shell.input(Input::ProducerDisconnected { client: self.client });
     }
@@ -202,7 +202,7 @@ impl MockConsumer {
         Self { client, enable: None }
     }
 
-    /// Sends any request; returns the replies to it that came at once.
+    /// Sends a request; returns the replies that came at once.
     pub fn call(&self, shell: &mut Shell, request: ConsumerRequest) -> Vec<Reply> {
         let call = shell.call_consumer(self.client, request, None);
         shell.take_replies_to(self.client, call)
@@ -236,13 +236,13 @@ impl MockConsumer {
         shell.call_consumer(self.client, ConsumerRequest::CloneSession(request), file)
     }
 
-    /// What became of the clone, if it is known.
+    /// The answer to `CloneSession`, if it has come.
     pub fn cloned(&self, shell: &mut Shell, call: CallId) -> Option<protos::CloneSessionResponse> {
         let reply = shell.take_replies_to(self.client, call).into_iter().next()?;
         Some(protos::CloneSessionResponse::decode(&reply.response?).expect("well-formed"))
     }
 
-    /// The end of the session, if it was said since the last call: the error, empty if none.
+    /// The error of the session's end, empty if none; `None` while the session runs.
     pub fn ended(&mut self, shell: &mut Shell) -> Option<String> {
         let replies = shell.take_replies_to(self.client, self.enable?);
         let reply = replies.into_iter().next()?;
@@ -268,7 +268,7 @@ impl MockConsumer {
 
     /// Starts a flush.
     pub fn flush(&self, shell: &mut Shell, timeout_ms: u32) -> CallId {
-        // Asked for explicitly, by a consumer of the SDK.
+        // The flags of an explicit flush by a consumer of the SDK.
         let request = protos::FlushRequest {
             timeout_ms: Some(timeout_ms),
             flags: Some(0x34),
@@ -277,13 +277,13 @@ impl MockConsumer {
         shell.call_consumer(self.client, ConsumerRequest::Flush(request), None)
     }
 
-    /// Whether a flush is over, and how.
+    /// Whether a flush succeeded; `None` while it runs.
     pub fn flushed(&self, shell: &mut Shell, call: CallId) -> Option<bool> {
         let replies = shell.take_replies_to(self.client, call);
         replies.first().map(|r| r.response.is_some())
     }
 
-    /// Reads all there is.
+    /// Reads and decodes all packets.
     pub fn read(&self, shell: &mut Shell) -> Vec<TracePacket> {
         let call = shell.call_consumer(
             self.client,
@@ -295,14 +295,14 @@ impl MockConsumer {
         decode_replies(&replies)
     }
 
-    /// Reads all there is, whatever its packets contain.
+    /// Reads all packets without decoding them.
     pub fn read_raw(&self, shell: &mut Shell) -> Vec<Reply> {
         let request = ConsumerRequest::ReadBuffers(Default::default());
         let call = shell.call_consumer(self.client, request, None);
         shell.take_replies_to(self.client, call)
     }
 
-    /// Goes away.
+    /// Disconnects.
     pub fn disconnect(self, shell: &mut Shell) {
         shell.input(Input::ConsumerDisconnected { client: self.client });
     }

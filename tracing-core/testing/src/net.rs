@@ -1,4 +1,4 @@
-//! What is on its way: ordered within a connection, late by chance, gone with the connection.
+//! Messages in transit: in order within a connection, delayed at random, lost with the connection.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ pub(super) enum Event {
     ToClient(ClientId, Reply),
     /// A file operation is over.
     FileDone(FileId, Result<(), FileError>),
-    /// An actor does what it does.
+    /// An actor takes its next step.
     Act(usize),
-    /// A producer's arbiter wanted to be asked again.
+    /// A producer's arbiter has a deadline.
     Poll(usize),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Net {
     /// Latest delivery of each direction of each connection: bytes do not overtake each other.
     up: BTreeMap<ClientId, u64>,
     down: BTreeMap<ClientId, u64>,
-    /// And of each file: its writes are done in order.
+    /// The same for each file: its writes complete in order.
     files: BTreeMap<FileId, u64>,
     delay_ns_max: u64,
 }
@@ -64,13 +64,13 @@ impl Net {
         self.queue.insert((at, self.last), event);
     }
 
-    /// Something that takes a while.
+    /// Schedules an event after a random delay.
     pub(super) fn soon(&mut self, now: u64, event: Event) {
         let at = now + self.rng.below(self.delay_ns_max);
         self.at(at, event);
     }
 
-    /// A file operation is over soon, after those before it.
+    /// Schedules the end of a file operation, after those before it.
     pub(super) fn file_done(&mut self, now: u64, file: FileId, result: Result<(), FileError>) {
         let at = now + self.rng.below(self.delay_ns_max);
         let latest = self.files.entry(file).or_default();
@@ -95,7 +95,7 @@ impl Net {
         self.at(at, Event::ToClient(client, reply));
     }
 
-    /// The service hung up: nothing that is on its way arrives.
+    /// The service closed the connection: messages in transit are lost.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.queue.retain(|_, event| match event {
             Event::ToService(input) => of(input) != Some(client),
@@ -106,8 +106,8 @@ impl Net {
         self.down.remove(&client);
     }
 
-    /// The client hangs up. By chance what it sent before still arrives, or is lost from some point on, as
-    /// with a process that is killed in the middle of writing.
+    /// The client closes the connection. What it sent before either arrives or, at random, is lost from some
+    /// point on, as with a process that is killed while it writes.
     pub(super) fn hang_up(&mut self, now: u64, client: ClientId, input: Input) {
         let sent: Vec<(u64, u64)> = self
             .queue
@@ -128,7 +128,7 @@ impl Net {
     }
 }
 
-/// The accept itself is not a message that could be lost.
+/// Whether an input opens a connection: that cannot be lost.
 fn opens(input: &Input) -> bool {
     matches!(input, Input::ProducerConnected { .. } | Input::ConsumerConnected { .. })
 }

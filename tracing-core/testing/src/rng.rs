@@ -1,5 +1,5 @@
-//! Chance from a seed (SplitMix64): small, and the same on every machine for ever. Or from the bytes of a fuzz
-//! target, so that whatever draws from here can be steered by a fuzzer.
+//! Random numbers from a seed (SplitMix64): the same on every machine. Or from the input of a fuzz target, so
+//! that the fuzzer controls every random choice.
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
@@ -8,7 +8,7 @@ pub(crate) struct Rng(Source);
 #[derive(Clone, Debug)]
 enum Source {
     Seed(u64),
-    /// Last first. When they are used up, all numbers are 0.
+    /// In reverse order. When none are left, all numbers are 0.
     Bytes(Vec<u8>),
 }
 
@@ -21,7 +21,7 @@ impl Rng {
         Self(Source::Bytes(bytes.iter().rev().copied().collect()))
     }
 
-    /// Whether there are bytes left; a seed never ends.
+    /// Whether all bytes are used; a seed never ends.
     pub(super) fn is_over(&self) -> bool {
         matches!(&self.0, Source::Bytes(bytes) if bytes.is_empty())
     }
@@ -46,7 +46,7 @@ impl Rng {
         }
     }
 
-    /// A stream of its own, so that one actor's draws do not shift another's.
+    /// An independent stream, so that the choices of one actor do not change those of another.
     pub(super) fn fork(&mut self) -> Self {
         Self::new(self.next())
     }
@@ -54,7 +54,7 @@ impl Rng {
     /// Below `n`; zero for zero.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         let number = match &self.0 {
-            // As few as will do: a byte changed is then a choice changed, and not all that follow.
+            // As few bytes as possible: a changed byte then changes one choice, not all that follow.
             Source::Bytes(_) if n <= 1 << 8 => self.byte().into(),
             Source::Bytes(_) if n <= 1 << 16 => {
                 u16::from_le_bytes([self.byte(), self.byte()]).into()
@@ -69,7 +69,7 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// True in `percent` of all cases.
+    /// True with a probability of `percent`.
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -78,7 +78,7 @@ impl Rng {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// Bytes that may be anything, fewer than `max`.
+    /// Random bytes, fewer than `max`.
     pub(super) fn bytes(&mut self, max: u64) -> Vec<u8> {
         let count = self.below(max);
         (0..count).map(|_| self.byte()).collect()

@@ -1,4 +1,4 @@
-//! A shell that does at once what the service asks for, and remembers it.
+//! An environment that carries out at once what the service asks for, and records it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use service::{
     RegionFactory, Service, ServiceConfig,
 };
 
-/// Shared memory that is not shared with anybody.
+/// Memory on the heap, as shared memory.
 #[derive(Debug, Default)]
 pub struct HeapRegions;
 
@@ -44,9 +44,9 @@ pub struct MemoryFile {
     pub bytes: Vec<u8>,
     /// How often it was made durable.
     pub syncs: usize,
-    /// How often the disk was asked to begin with that.
+    /// How often the service asked to begin writing it to disk.
     pub syncs_begun: usize,
-    /// Whether the service let go of it.
+    /// Whether the service closed it.
     pub closed: bool,
     /// A write failed: it was closed then.
     pub failed: bool,
@@ -77,11 +77,11 @@ pub struct Shell {
     pub write_error: Option<String>,
     /// If set, the file operation of this number (from 0) fails, and only that one.
     pub fail_file_op: Option<usize>,
-    /// Files that take nothing, as a pipe that nobody reads: their writes are never answered.
+    /// Files whose writes never complete, as those of a pipe that nobody reads.
     pub stuck: BTreeSet<FileId>,
     /// File operations so far.
     pub file_ops: usize,
-    /// If set, the transport does not say that replies have left.
+    /// If set, the service is not told that replies have been sent.
     pub consumers_are_slow: bool,
     inboxes: BTreeMap<ClientId, VecDeque<Reply>>,
     undrained: Vec<ClientId>,
@@ -164,7 +164,7 @@ impl Shell {
         self.carry_out();
     }
 
-    /// Lets time pass, with every timer at its moment.
+    /// Advances the time; every timer fires at its time.
     pub fn advance_ms(&mut self, ms: u64) {
         let end = self.now_ns + ms * 1_000_000;
         while let Some(at) = self.service.poll_timeout().filter(|at| at.0 <= end) {
@@ -175,13 +175,13 @@ impl Shell {
         self.now_ns = end;
     }
 
-    /// Does once what is due now.
+    /// Fires the timers that are due.
     pub fn turn(&mut self) {
         self.service.handle_timeout(&self.now());
         self.carry_out();
     }
 
-    /// Ends all sessions, as a daemon does that was told to stop.
+    /// Ends all sessions, as a daemon does when it stops.
     pub fn end_sessions(&mut self, reason: &str) {
         self.service.end_sessions(&self.now(), reason);
         self.carry_out();
@@ -247,27 +247,27 @@ impl Shell {
         taken
     }
 
-    /// Says for all consumers that their replies have left.
+    /// Tells the service that the replies of all consumers have been sent.
     pub fn drain_consumers(&mut self) {
         for client in std::mem::take(&mut self.undrained) {
             self.input(Input::ConsumerDrained { client });
         }
     }
 
-    /// Opens a connection, and says so with what `input` makes of its number.
+    /// Opens a connection; `input` makes the event from its number.
     pub(super) fn connect(&mut self, input: impl FnOnce(ClientId) -> Input) -> ClientId {
         let client = self.next_client();
         self.input(input(client));
         client
     }
 
-    /// Says that all replies to a client have left.
+    /// Tells the service that all replies to a client have been sent.
     pub(super) fn drained(&mut self, client: ClientId) {
         self.undrained.retain(|waiting| *waiting != client);
         self.input(Input::ConsumerDrained { client });
     }
 
-    /// Lets time pass as [`advance_ms`](Self::advance_ms) does, but after so many timers it jumps.
+    /// As [`advance_ms`](Self::advance_ms), but after `ticks` timers it jumps to the end.
     pub(super) fn advance_ms_within(&mut self, ms: u64, ticks: usize) {
         let end = self.now_ns + ms * 1_000_000;
         for _ in 0..ticks {

@@ -1,4 +1,4 @@
-//! The simulator on itself: a few lives, and the same life twice.
+//! Tests of the simulator itself.
 
 use protozero::Message as _;
 
@@ -7,7 +7,7 @@ use super::workload::forged_commit;
 use super::{commit_data, conversation, simulate};
 
 #[test]
-fn a_few_lives() {
+fn a_few_seeds() {
     for seed in 0..20 {
         if let Err(error) = simulate(seed) {
             panic!("{error}");
@@ -16,7 +16,7 @@ fn a_few_lives() {
 }
 
 #[test]
-fn a_seed_is_a_life() {
+fn a_seed_gives_the_same_run() {
     assert_eq!(simulate(42), simulate(42));
 }
 

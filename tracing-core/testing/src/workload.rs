@@ -1,4 +1,4 @@
-//! Who takes part in a simulated life: honest and hostile producers.
+//! Honest and hostile producers of the simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,36 +22,36 @@ use abi::shm::{PageSize, Region, Smb};
 use abi::time::BootTime;
 use client::write::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter};
 
-/// Producers with this uid or a higher one do what they can to do harm.
+/// Producers with this uid or a higher one are hostile.
 pub(super) const HOSTILE_UID: i32 = 1_000_000_000;
 
-/// The others have this one, or a higher one.
+/// Honest producers have this uid or a higher one.
 pub(super) const HONEST_UID: i32 = 10_000;
 
-/// The name of the producer of a user: each has one of its own.
+/// The name of a user's producer. Each producer has a user of its own.
 pub(super) fn producer_name(uid: u32) -> String {
     let hostile = uid >= HOSTILE_UID.cast_unsigned();
     let base = if hostile { HOSTILE_UID } else { HONEST_UID };
     format!("producer{}", uid.wrapping_sub(base.cast_unsigned()))
 }
 
-/// What a hostile producer calls itself the second time.
+/// The name under which a hostile producer introduces itself a second time.
 pub(super) const AGAIN: &str = "again";
 
 /// Names of data sources; configs ask for them.
 pub(super) const SOURCES: [&str; 4] = ["quick", "slow", "big", "odd"];
 
-/// Names of triggers; the last one is in no config.
+/// Names of triggers; no config has the last one.
 pub(super) const TRIGGERS: [&str; 3] = ["first", "second", "third"];
 
-/// Simulated writers never stall: they drop.
+/// Simulated writers drop packets instead of stalling.
 struct NeverPark;
 
 impl Park for NeverPark {
     fn park(&self, _: Duration) {}
 }
 
-/// What a producer wants sent, in order. The first of a pair says whether it wants a reply.
+/// Messages that a producer sends, in order: whether it wants a reply, the request, and shared memory.
 pub(super) type Outgoing = Vec<(bool, Request, Option<Region>)>;
 
 /// A producer of either kind.
@@ -63,18 +63,18 @@ pub(super) struct Producer {
     pub(super) commands: Option<CallId>,
     arbiter: Option<Arbiter>,
     region: Option<Region>,
-    /// What it asked for when it came: sizes of shared memory and of its pages, bytes.
+    /// The sizes of shared memory and of its pages that it asked for, in bytes.
     pub(super) smb_hints: (u32, u32),
     writers: BTreeMap<u64, (Tag, TraceWriter)>,
     /// Never acknowledges anything.
     silent: bool,
     scraped: bool,
     own_memory: bool,
-    /// Never asks for its commands.
-    deaf: bool,
+    /// It never sends `GetAsyncCommand`.
+    takes_no_commands: bool,
     last_writer: u64,
-    /// The buffer it was told to write into last.
-    told: u64,
+    /// The buffer of its last data source.
+    last_buffer: u64,
     no_flush: BTreeSet<String>,
 }
 
@@ -110,9 +110,9 @@ impl Producer {
             silent: rng.chance(15),
             scraped: rng.chance(30),
             own_memory: rng.chance(20),
-            deaf: hostile && rng.chance(20),
+            takes_no_commands: hostile && rng.chance(20),
             last_writer: 0,
-            told: 0,
+            last_buffer: 0,
             no_flush: BTreeSet::new(),
             rng,
         }
@@ -122,7 +122,7 @@ impl Producer {
         self.uid >= HOSTILE_UID
     }
 
-    /// What it says first.
+    /// Its first messages.
     pub(super) fn hello(&mut self) -> Outgoing {
         let page = self.rng.pick(&[0u32, 4096, 8192, 32768]);
         let region = (self.own_memory && page > 0).then(|| Region::heap(1 << 17));
@@ -141,7 +141,7 @@ impl Producer {
             ..Default::default()
         };
         let mut out = vec![(true, Request::InitializeConnection(init), region)];
-        if !self.deaf {
+        if !self.takes_no_commands {
             out.push((true, Request::GetAsyncCommand(Default::default()), None));
         }
         for name in SOURCES {
@@ -174,7 +174,7 @@ impl Producer {
         });
     }
 
-    /// A reply came; what it has to say to that.
+    /// Takes a reply; returns what it sends in return.
     pub(super) fn reply(
         &mut self,
         reply: &Reply,
@@ -233,7 +233,7 @@ impl Producer {
         if self.silent {
             return;
         }
-        // Behind everything committed before, as data sources do it.
+        // Behind everything committed before, as data sources do.
         match &self.arbiter {
             Some(arbiter) => arbiter.send(request),
             None => out.push((false, request, None)),
@@ -241,7 +241,7 @@ impl Producer {
     }
 
     fn start(&mut self, id: u64, config: &DataSourceConfig, ledger: &mut Ledger) {
-        self.told = config.target_buffer.unwrap_or(0).into();
+        self.last_buffer = config.target_buffer.unwrap_or(0).into();
         let Some(arbiter) = &self.arbiter else { return };
         let buffer = BufferId(config.target_buffer.unwrap_or(0) as u16);
         let writer = arbiter.create_writer(buffer, BufferExhaustedPolicy::Drop);
@@ -265,11 +265,11 @@ impl Producer {
         self.writers.insert(id, (tag, writer));
     }
 
-    /// Does what it does from time to time.
+    /// Takes its next step.
     pub(super) fn act(&mut self, ledger: &mut Ledger, marks: &mut Marks) -> Outgoing {
         let mut out = Vec::new();
-        if self.deaf {
-            self.chatter(&mut out);
+        if self.takes_no_commands {
+            self.register_repeatedly(&mut out);
         }
         if self.hostile() && self.rng.chance(70) {
             marks.event("commits and memory forged");
@@ -310,7 +310,7 @@ impl Producer {
         out
     }
 
-    /// What its arbiter has to send by now.
+    /// What its arbiter has to send.
     pub(super) fn poll(&mut self, now: BootTime) -> Outgoing {
         let mut out = Vec::new();
         if let Some(arbiter) = &self.arbiter {
@@ -326,7 +326,7 @@ impl Producer {
         self.arbiter.as_ref().and_then(Arbiter::poll_timeout)
     }
 
-    /// The connection is gone.
+    /// The connection is closed.
     pub(super) fn cut(&mut self, ledger: &mut Ledger) {
         if let Some(arbiter) = &self.arbiter {
             arbiter.disconnect();
@@ -336,8 +336,8 @@ impl Producer {
         }
     }
 
-    /// Comes and goes with a data source, so that commands pile up that it does not ask for.
-    fn chatter(&mut self, out: &mut Outgoing) {
+    /// Registers and unregisters a data source many times, so that commands that it never asks for pile up.
+    fn register_repeatedly(&mut self, out: &mut Outgoing) {
         let name = self.rng.pick(&SOURCES);
         for _ in 0..50 {
             let descriptor = descriptor(name, &mut self.rng);
@@ -354,7 +354,7 @@ impl Producer {
         }
     }
 
-    /// Scribbles over its memory and sends what no honest producer would.
+    /// Overwrites its shared memory and sends requests that no honest producer sends.
     fn forge(&mut self, out: &mut Outgoing) {
         let rng = &mut self.rng;
         if let Some(region) = &self.region {
@@ -363,7 +363,7 @@ impl Producer {
         for _ in 0..rng.below(4) {
             let request = match rng.below(12) {
                 0..=2 => Request::CommitData(forged_commit(rng)),
-                3..=4 => Request::CommitData(trespass(rng, self.told)),
+                3..=4 => Request::CommitData(trespass(rng, self.last_buffer)),
                 5 => Request::NotifyDataSourceStopped(protos::NotifyDataSourceStoppedRequest {
                     data_source_id: Some(rng.below(100)),
                     ..Default::default()
@@ -373,7 +373,7 @@ impl Producer {
                     target_buffer: Some(rng.below(70_000) as u32),
                     ..Default::default()
                 }),
-                // Ids of instances count up through all producers: most of these are somebody else's.
+                // Ids of instances are unique in the service: most of these belong to other producers.
                 7 => Request::NotifyDataSourceStarted(protos::NotifyDataSourceStartedRequest {
                     data_source_id: Some(rng.below(100)),
                     ..Default::default()
@@ -385,14 +385,14 @@ impl Producer {
                     }),
                     ..Default::default()
                 }),
-                // Said once already, and refused from then on.
+                // The service accepts this request once.
                 9 => Request::InitializeConnection(protos::InitializeConnectionRequest {
                     producer_name: Some(AGAIN.into()),
                     shared_memory_page_size_hint_bytes: Some(rng.pick(&[0, 4096, 32768])),
                     ..Default::default()
                 }),
-                // Ends the stream there was.
-                10 if !self.deaf => Request::GetAsyncCommand(Default::default()),
+                // This ends the previous stream of commands.
+                10 if !self.takes_no_commands => Request::GetAsyncCommand(Default::default()),
                 _ => Request::UnregisterDataSource(protos::UnregisterDataSourceRequest {
                     data_source_name: Some(rng.pick(&SOURCES).into()),
                     ..Default::default()
@@ -403,11 +403,11 @@ impl Producer {
     }
 }
 
-/// Scribbles over shared memory.
+/// Overwrites parts of shared memory.
 pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
     for _ in 0..rng.below(8) {
         let page = rng.below(region.len() as u64 / 4096) as usize * 4096;
-        // Mostly page and chunk headers, where it hurts.
+        // Mostly page and chunk headers.
         let off = page + rng.pick(&[0usize, 8, 12, 16, 1024, 4000]);
         let word = match rng.below(4) {
             0 => rng.next() as u32,
@@ -419,12 +419,11 @@ pub(super) fn forge_memory(rng: &mut Rng, region: &Region) {
     }
 }
 
-/// Chunks as they have to be, each with a packet that passes, for buffers near that one: most are somebody
-/// else's.
+/// Valid chunks with a valid packet each, for buffers with ids near `near`: most belong to other producers.
 fn trespass(rng: &mut Rng, near: u64) -> CommitDataRequest {
     let chunks_to_move = (0..rng.below(6))
         .map(|_| {
-            // Its number, its writer, one packet, no flags; then the packet's length, and a timestamp.
+            // The chunk's number, its writer, one packet, no flags; then the packet's length and a timestamp.
             let (number, writer, time) = (rng.next() as u8, rng.within(1, 3) as u8, 8 << 3);
             let data = [number, 0, 0, 0, writer, 0, 1, 0, 2, time, rng.below(128) as u8];
             CommitDataRequestChunksToMove {
@@ -437,7 +436,7 @@ fn trespass(rng: &mut Rng, near: u64) -> CommitDataRequest {
     CommitDataRequest { chunks_to_move, ..Default::default() }
 }
 
-/// A commit that no honest producer sends.
+/// A commit with random contents.
 pub(super) fn forged_commit(rng: &mut Rng) -> CommitDataRequest {
     let small =
         |rng: &mut Rng| rng.pick(&[0, 1, 2, 3, 5, 13, 14, 31, 64, u64::from(u32::MAX)]) as u32;
@@ -447,7 +446,7 @@ pub(super) fn forged_commit(rng: &mut Rng) -> CommitDataRequest {
                 let len = rng.pick(&[0usize, 7, 8, 20, 300, 65535, 65536]);
                 let fill = rng.next();
                 let mut data: Vec<u8> = (0..len).map(|i| (fill >> (i % 8 * 8)) as u8).collect();
-                // A plausible header now and then, so that more than the first check is reached.
+                // Often a plausible header, to get past the first check.
                 if len >= 20 && rng.chance(70) {
                     data[..8].copy_from_slice(&[rng.next() as u8 & 7, 0, 0, 0, 1, 0, 1, 0]);
                     data[8] = rng.below(14) as u8;

@@ -7,7 +7,7 @@ fn check(list: &str, code: &str, document: &str) -> Standing {
     compare(&suite, &tests, &excuses(document).expect("a table"))
 }
 
-const LIST: &str = "# about\nin tracing-core/src/buffer\n\nReadWrite_Simple\nEnd2EndSMB\n";
+const LIST: &str = "# about\nin tracing-core/service/src/buffer\n\nReadWrite_Simple\nEnd2EndSMB\n";
 
 #[test]
 fn names_are_found_however_their_words_are_cut() {

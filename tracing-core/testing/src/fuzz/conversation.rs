@@ -1,9 +1,9 @@
-//! Clients of both ports that do whatever an input tells them, around one service with its timers.
+//! Clients of both ports, controlled by the bytes of an input, with one service and its timers.
 //!
 //! ```text
 //!   Client ══ bytes, cut anywhere ══ Host ── Service ── files in memory, memory on the heap
 //! ```
-//! After each step the service must hold no more than it may; in the end, when everybody is gone, nothing.
+//! After each step the service must stay within its limits; when all clients are gone, it must hold nothing.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::line::{Line, Side, Thing};
+use super::line::{Descriptor, Line, Side};
 use crate::rng::Rng;
 use crate::shell::Shell;
 use crate::workload::{SOURCES, TRIGGERS, descriptor, forge_memory, forged_commit};
@@ -25,18 +25,18 @@ use abi::ipc::port::{ConsumerPort, ProducerPort};
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, Packets, PageSize, Region, Smb};
 use service::Peer;
 
-/// Steps of one conversation: what comes behind them is not played.
+/// Steps of one conversation; the rest of the input is ignored.
 const STEPS_MAX: usize = 600;
 /// Users.
 const UIDS: u64 = 3;
 /// Clients of each port at a time.
 const CLIENTS_MAX: usize = 3;
-/// Timers that fire in one step: a clock may jump over the others.
+/// Timers that fire in one step; the clock jumps over the others.
 const TICKS_MAX: usize = 100;
 
-/// What a producer was told.
+/// What a producer knows from the service's commands.
 #[derive(Default)]
-struct Told {
+struct ProducerState {
     commands: CallId,
     memory: Option<(Region, usize)>,
     instances: Vec<u64>,
@@ -48,15 +48,15 @@ struct Told {
 struct Conversation {
     shell: Shell,
     rng: Rng,
-    producers: Vec<(Line<ProducerPort>, Told)>,
+    producers: Vec<(Line<ProducerPort>, ProducerState)>,
     consumers: Vec<Line<ConsumerPort>>,
-    /// Files that the service was given.
+    /// Files that were sent to the service.
     files: Vec<FileId>,
-    /// Priorities could not be set all the time.
-    slowed: bool,
+    /// Setting a priority failed at least once.
+    priority_failed: bool,
 }
 
-/// Plays a conversation.
+/// Runs a conversation.
 ///
 /// # Panics
 /// If the service breaks a rule.
@@ -67,7 +67,7 @@ pub fn conversation(input: &[u8]) {
         producers: Vec::new(),
         consumers: Vec::new(),
         files: Vec::new(),
-        slowed: false,
+        priority_failed: false,
     };
     this.shell.consumers_are_slow = true;
     this.shell.service.set_clone_piece(256);
@@ -76,7 +76,7 @@ pub fn conversation(input: &[u8]) {
             break;
         }
         this.step();
-        this.settle();
+        this.deliver_all();
         let connected = this.producers.len() + this.consumers.len();
         let held = this.shell.service.footprint();
         assert!(!held_too_much(&held, connected), "{connected} connections hold {held:?}");
@@ -87,8 +87,8 @@ pub fn conversation(input: &[u8]) {
 impl Conversation {
     fn step(&mut self) {
         match self.rng.below(16) {
-            0 => self.come(),
-            1 => self.go(),
+            0 => self.connect(),
+            1 => self.disconnect(),
             2..=6 => self.produce(),
             7..=12 => self.consume(),
             13 => self.disturb(),
@@ -96,19 +96,19 @@ impl Conversation {
         }
     }
 
-    fn come(&mut self) {
+    fn connect(&mut self) {
         let uid = self.rng.below(UIDS) as u32;
         let peer = Peer { uid, pid: Some(7), by_value: self.rng.chance(20), ..Peer::default() };
         let cut = self.rng.pick(&[usize::MAX, 4096, 100, 7]);
         if self.rng.chance(50) && self.producers.len() < CLIENTS_MAX {
             let line = Line::new(&mut self.shell, peer, cut);
-            self.producers.push((line, Told::default()));
+            self.producers.push((line, ProducerState::default()));
         } else if self.consumers.len() < CLIENTS_MAX {
             self.consumers.push(Line::new(&mut self.shell, peer, cut));
         }
     }
 
-    fn go(&mut self) {
+    fn disconnect(&mut self) {
         let producer = self.rng.chance(50);
         let index = self.rng.below(CLIENTS_MAX as u64) as usize;
         if producer && index < self.producers.len() {
@@ -118,14 +118,14 @@ impl Conversation {
         }
     }
 
-    /// Everything that is on its way arrives.
-    fn settle(&mut self) {
+    /// Delivers all messages in transit.
+    fn deliver_all(&mut self) {
         for round in 0.. {
-            assert!(round < 10_000, "clients and service never come to rest");
+            assert!(round < 10_000, "clients and service exchange messages without end");
             let mut moved = false;
-            for (line, told) in &mut self.producers {
+            for (line, state) in &mut self.producers {
                 moved |= line.pump(&mut self.shell);
-                told.listen(line);
+                state.take_commands(line);
             }
             for line in &mut self.consumers {
                 moved |= line.pump(&mut self.shell);
@@ -136,8 +136,8 @@ impl Conversation {
                 break;
             }
         }
-        self.producers.retain(|(line, _)| !line.over);
-        self.consumers.retain(|line| !line.over);
+        self.producers.retain(|(line, _)| !line.closed);
+        self.consumers.retain(|line| !line.closed);
     }
 
     fn wait(&mut self) {
@@ -145,13 +145,13 @@ impl Conversation {
         self.shell.advance_ms_within(ms, TICKS_MAX);
     }
 
-    /// Things that clients have no part in.
+    /// Changes the environment: failing files and priorities, slow clients.
     fn disturb(&mut self) {
         match self.rng.below(4) {
             0 => self.shell.fail_file_op = Some(self.shell.file_ops + self.rng.below(4) as usize),
             1 => {
                 let fails = self.rng.chance(50);
-                self.slowed |= fails;
+                self.priority_failed |= fails;
                 self.shell.priority_error = fails.then(|| "Operation not permitted".into());
             }
             2 => {
@@ -175,18 +175,18 @@ impl Conversation {
 
     fn produce(&mut self) {
         let index = self.rng.below(CLIENTS_MAX as u64) as usize;
-        let Some((line, told)) = self.producers.get_mut(index) else { return };
+        let Some((line, state)) = self.producers.get_mut(index) else { return };
         let rng = &mut self.rng;
         let request = match rng.below(16) {
-            0 => return told.begin(line, rng),
+            0 => return state.begin(line, rng),
             1 => return raw(line, &mut self.shell, rng),
             2..=5 => {
-                let Some(commit) = told.write(rng) else { return };
+                let Some(commit) = state.write(rng) else { return };
                 ProducerRequest::CommitData(commit)
             }
             6 => ProducerRequest::CommitData(forged_commit(rng)),
             7 => {
-                let Some((region, _)) = &told.memory else { return };
+                let Some((region, _)) = &state.memory else { return };
                 return forge_memory(rng, region);
             }
             8 => {
@@ -210,7 +210,7 @@ impl Conversation {
             }),
             10 => ProducerRequest::RegisterTraceWriter(protos::RegisterTraceWriterRequest {
                 trace_writer_id: Some(rng.below(5) as u32),
-                target_buffer: told.buffer(rng),
+                target_buffer: state.buffer(rng),
                 ..Default::default()
             }),
             11 => ProducerRequest::UnregisterTraceWriter(protos::UnregisterTraceWriterRequest {
@@ -223,19 +223,19 @@ impl Conversation {
             }),
             13 => {
                 ProducerRequest::NotifyDataSourceStarted(protos::NotifyDataSourceStartedRequest {
-                    data_source_id: Some(told.instance(rng)),
+                    data_source_id: Some(state.instance(rng)),
                     ..Default::default()
                 })
             }
             14 => {
                 ProducerRequest::NotifyDataSourceStopped(protos::NotifyDataSourceStoppedRequest {
-                    data_source_id: Some(told.instance(rng)),
+                    data_source_id: Some(state.instance(rng)),
                     ..Default::default()
                 })
             }
             _ if rng.chance(50) => ProducerRequest::Sync(Default::default()),
             _ => ProducerRequest::CommitData(CommitDataRequest {
-                flush_request_id: Some(told.flush),
+                flush_request_id: Some(state.flush),
                 ..Default::default()
             }),
         };
@@ -252,7 +252,7 @@ impl Conversation {
         let request = match rng.below(18) {
             0 => return raw(line, &mut self.shell, rng),
             1..=3 => {
-                file = rng.chance(50).then(|| Thing::File(self.shell.open_file()));
+                file = rng.chance(50).then(|| Descriptor::File(self.shell.open_file()));
                 ConsumerRequest::EnableTracing(EnableTracingRequest {
                     trace_config: Some(random_config(rng)),
                     attach_notification_only: rng.chance(5).then_some(true),
@@ -277,7 +277,7 @@ impl Conversation {
                 ..Default::default()
             }),
             12 => {
-                file = rng.chance(50).then(|| Thing::File(self.shell.open_file()));
+                file = rng.chance(50).then(|| Descriptor::File(self.shell.open_file()));
                 ConsumerRequest::CloneSession(protos::CloneSessionRequest {
                     selector: Some(match rng.below(3) {
                         0 => Selector::UniqueSessionName(rng.pick(&NAMES).into()),
@@ -310,7 +310,7 @@ impl Conversation {
 
     // ---------------------------------------------------------------- the end
 
-    /// Everybody leaves, sessions that were left are taken over and given up: nothing may stay.
+    /// All clients disconnect, and detached sessions are attached to and freed: nothing may be left.
     fn end(mut self) {
         let shell = &mut self.shell;
         shell.fail_file_op = None;
@@ -337,11 +337,14 @@ impl Conversation {
             .filter(|file| shell.files.get(file).is_some_and(|f| !f.closed))
             .collect();
         assert!(open.is_empty(), "files left open: {open:?}");
-        assert!(self.slowed || shell.boost.is_none(), "the service stays boosted");
+        assert!(
+            self.priority_failed || shell.boost.is_none(),
+            "the service keeps its raised priority"
+        );
     }
 }
 
-/// Any method with any arguments, or bytes that need not be a frame.
+/// Sends any method with random arguments, or random bytes instead of a frame.
 fn raw<P: Side>(line: &mut Line<P>, shell: &mut Shell, rng: &mut Rng) {
     let method = rng.below(24) as u32;
     let bytes = rng.bytes(200);
@@ -352,8 +355,8 @@ fn raw<P: Side>(line: &mut Line<P>, shell: &mut Shell, rng: &mut Rng) {
     }
 }
 
-impl Told {
-    /// What a producer says first.
+impl ProducerState {
+    /// The first messages of a producer.
     fn begin(&mut self, line: &mut Line<ProducerPort>, rng: &mut Rng) {
         let page = rng.pick(&[4096u32, 8192, 32768, 0, 12345]);
         let own = rng.chance(20).then(|| Region::heap(1 << 16));
@@ -370,11 +373,11 @@ impl Told {
             producer_provided_shmem: own.is_some().then_some(true),
             ..Default::default()
         };
-        line.call(&ProducerRequest::InitializeConnection(init), own.map(Thing::Memory));
+        line.call(&ProducerRequest::InitializeConnection(init), own.map(Descriptor::Memory));
         self.commands = line.call(&ProducerRequest::GetAsyncCommand(Default::default()), None);
     }
 
-    fn listen(&mut self, line: &mut Line<ProducerPort>) {
+    fn take_commands(&mut self, line: &mut Line<ProducerPort>) {
         while let Some((call, bytes, fd)) = line.poll() {
             if call != self.commands {
                 continue;
@@ -382,7 +385,7 @@ impl Told {
             let command = GetAsyncCommandResponse::decode(&bytes).ok().and_then(|r| r.cmd);
             match command {
                 Some(Cmd::SetupTracing(setup)) => {
-                    if let Some(Thing::Memory(region)) = fd {
+                    if let Some(Descriptor::Memory(region)) = fd {
                         let kb = setup.shared_buffer_page_size_kb.unwrap_or(0) as usize;
                         self.memory = Some((region, kb * 1024));
                     }
@@ -407,14 +410,14 @@ impl Told {
         Some(self.buffers.iter().rev().nth(index).copied().unwrap_or(index as u32))
     }
 
-    /// Writes a chunk into the next place that is free, or leaves it unfinished. The commit for it.
+    /// Writes a chunk to the next free place, sometimes incomplete. Returns the commit for it.
     fn write(&mut self, rng: &mut Rng) -> Option<CommitDataRequest> {
         let (region, page) = self.memory.clone()?;
         let smb = Smb::new(region, PageSize::new(page).ok()?).ok()?;
         let layout = rng.pick(&[Layout::Div1, Layout::Div2, Layout::Div4, Layout::Div14]);
         let writer = rng.below(4) as u16;
         let next = self.chunks.entry(writer).or_default();
-        // Now and then one is left out, or comes again.
+        // Sometimes a number is skipped, or used again.
         *next = next.wrapping_add(rng.pick(&[1, 1, 1, 1, 2, 0]));
         let flags = if rng.chance(50) { 0 } else { rng.below(8) as u8 };
         let fragments = rng.below(4) as u16;
@@ -426,7 +429,7 @@ impl Told {
         let mut payload = Vec::new();
         for _ in 0..fragments {
             let text = rng.pick(&["", "a", "some words", "0123456789abcdef0123456789abcdef"]);
-            // A field `for_testing { str }`, or no packet at all.
+            // A field `for_testing { str }`, or random bytes.
             let packet = match rng.below(8) {
                 0 => rng.bytes(16),
                 _ => {

@@ -1,4 +1,4 @@
-//! A client and the service's end of its connection, and the bytes between the two.
+//! A connection: the client, the service's end, and the bytes between them.
 
 use std::io::IoSlice;
 
@@ -11,26 +11,26 @@ use abi::ipc::{Body, Client, ClientEvent, Frame, Host, HostEvent, Invoke, Outbox
 use abi::shm::Region;
 use service::{Input, Peer};
 
-/// What stands for a descriptor.
+/// A stand-in for a file descriptor.
 #[derive(Clone, Debug)]
-pub(super) enum Thing {
+pub(super) enum Descriptor {
     Memory(Region),
     File(FileId),
 }
 
-/// What the two ports do not share.
+/// What differs between the two ports.
 pub(super) trait Side: Port {
-    /// A connection.
+    /// A connection was opened.
     fn connected(client: ClientId, peer: Peer) -> Input;
-    /// A request that came through one.
-    fn asked(
+    /// A request came.
+    fn requested(
         client: ClientId,
         call: Option<CallId>,
         request: Self::Request,
-        fd: Option<Thing>,
+        fd: Option<Descriptor>,
     ) -> Input;
-    /// The end of one.
-    fn gone(client: ClientId) -> Input;
+    /// The connection was closed.
+    fn disconnected(client: ClientId) -> Input;
 }
 
 impl Side for ProducerPort {
@@ -38,14 +38,14 @@ impl Side for ProducerPort {
         Input::ProducerConnected { client, peer, in_process: false }
     }
 
-    fn asked(
+    fn requested(
         client: ClientId,
         call: Option<CallId>,
         mut request: Self::Request,
-        fd: Option<Thing>,
+        fd: Option<Descriptor>,
     ) -> Input {
         let region = match fd {
-            Some(Thing::Memory(region)) => Some(region),
+            Some(Descriptor::Memory(region)) => Some(region),
             _ => None,
         };
         if let Self::Request::InitializeConnection(init) = &mut request {
@@ -54,7 +54,7 @@ impl Side for ProducerPort {
         Input::ProducerRequest { client, call, request, region }
     }
 
-    fn gone(client: ClientId) -> Input {
+    fn disconnected(client: ClientId) -> Input {
         Input::ProducerDisconnected { client }
     }
 }
@@ -64,27 +64,27 @@ impl Side for ConsumerPort {
         Input::ConsumerConnected { client, peer }
     }
 
-    fn asked(
+    fn requested(
         client: ClientId,
         call: Option<CallId>,
         mut request: Self::Request,
-        fd: Option<Thing>,
+        fd: Option<Descriptor>,
     ) -> Input {
         let file = match fd {
-            Some(Thing::File(file)) => Some(file),
+            Some(Descriptor::File(file)) => Some(file),
             _ => None,
         };
         if let Self::Request::EnableTracing(enable) = &mut request
             && let Some(config) = &mut enable.trace_config
         {
-            // A service gives what it is asked for; a fuzzer has not that much.
+            // The service would grant these sizes, but a fuzzer has little memory.
             config.buffers.iter_mut().for_each(|b| clamp(&mut b.size_kb, 256));
             config.producers.iter_mut().for_each(|p| clamp(&mut p.shm_size_kb, 128));
         }
         Input::ConsumerRequest { client, call, request, file }
     }
 
-    fn gone(client: ClientId) -> Input {
+    fn disconnected(client: ClientId) -> Input {
         Input::ConsumerDisconnected { client }
     }
 }
@@ -96,15 +96,15 @@ fn clamp(value: &mut Option<u32>, max: u32) {
 /// One connection.
 pub(super) struct Line<P: Side> {
     pub(super) id: ClientId,
-    pub(super) client: Client<P, Thing>,
-    host: Host<P, Thing>,
-    /// Bytes that arrive at a time.
+    pub(super) client: Client<P, Descriptor>,
+    host: Host<P, Descriptor>,
+    /// How many bytes arrive at a time.
     cut: usize,
-    /// Its client reads nothing for now.
+    /// Its client does not read.
     pub(super) slow: bool,
-    /// Nothing goes through any more.
-    pub(super) over: bool,
-    /// Files of which the service knows.
+    /// It is closed.
+    pub(super) closed: bool,
+    /// Files that the service has received.
     pub(super) files: Vec<FileId>,
 }
 
@@ -112,15 +112,15 @@ impl<P: Side> Line<P> {
     pub(super) fn new(shell: &mut Shell, peer: Peer, cut: usize) -> Self {
         let id = shell.connect(|id| P::connected(id, peer));
         let (client, host) = (Client::new(), Host::default());
-        Self { id, client, host, cut, slow: false, over: false, files: Vec::new() }
+        Self { id, client, host, cut, slow: false, closed: false, files: Vec::new() }
     }
 
-    /// Calls as clients of ours do.
-    pub(super) fn call(&mut self, request: &P::Request, fd: Option<Thing>) -> CallId {
+    /// Makes a call, as our clients do.
+    pub(super) fn call(&mut self, request: &P::Request, fd: Option<Descriptor>) -> CallId {
         self.client.invoke(request, true, fd).unwrap_or(CallId(0))
     }
 
-    /// Invokes what no client of ours would.
+    /// Makes a call with any method and arguments.
     pub(super) fn invoke(&mut self, shell: &mut Shell, id: u64, method_id: u32, args: Vec<u8>) {
         let drop_reply = id == 0;
         let invoke = Invoke { service_id: 1, method_id, args: Bytes::from(args), drop_reply };
@@ -130,46 +130,46 @@ impl<P: Side> Line<P> {
         }
     }
 
-    /// Takes bytes that may be anything.
-    pub(super) fn receive(&mut self, shell: &mut Shell, bytes: &[u8], fd: Option<Thing>) {
+    /// Sends bytes to the service.
+    pub(super) fn receive(&mut self, shell: &mut Shell, bytes: &[u8], fd: Option<Descriptor>) {
         if self.host.receive(bytes, fd).is_err() {
             return self.hang_up(shell);
         }
         while let Some(event) = self.host.poll_event() {
             if let HostEvent::Call { call, request, fd } = event {
-                if let Some(Thing::File(file)) = fd {
+                if let Some(Descriptor::File(file)) = fd {
                     self.files.push(file);
                 }
-                shell.input(P::asked(self.id, call, request, fd));
+                shell.input(P::requested(self.id, call, request, fd));
             }
         }
     }
 
     pub(super) fn hang_up(&mut self, shell: &mut Shell) {
-        if !std::mem::replace(&mut self.over, true) {
-            shell.input(P::gone(self.id));
+        if !std::mem::replace(&mut self.closed, true) {
+            shell.input(P::disconnected(self.id));
         }
         self.client.close();
     }
 
-    /// Lets everything through that can go, once; whether there was something.
+    /// Delivers everything in transit once; returns whether there was something.
     pub(super) fn pump(&mut self, shell: &mut Shell) -> bool {
         let mut moved = false;
-        while !self.over
+        while !self.closed
             && self.host.queued_len() < daemon::limits::CONSUMER_QUEUE_BYTES_PAUSE
             && let Some((bytes, fd)) = piece(self.client.outbox(), self.cut)
         {
             self.receive(shell, &bytes, fd);
             moved = true;
         }
-        if shell.disconnected.contains(&self.id) && !self.over {
-            self.over = true;
+        if shell.disconnected.contains(&self.id) && !self.closed {
+            self.closed = true;
             self.client.close();
         }
         for reply in shell.take_replies(self.id) {
             moved = true;
             let result = reply.response.ok_or(Rejected);
-            let fd = reply.region.map(Thing::Memory);
+            let fd = reply.region.map(Descriptor::Memory);
             let fits = self.host.reply(reply.call, result, reply.has_more, fd).is_ok();
             assert!(fits, "a reply that is too long for a frame");
         }
@@ -178,7 +178,7 @@ impl<P: Side> Line<P> {
             queued <= daemon::limits::CONSUMER_QUEUE_BYTES_MAX,
             "{queued} bytes wait for one client"
         );
-        if self.over || self.slow || queued == 0 {
+        if self.closed || self.slow || queued == 0 {
             return moved;
         }
         while let Some((bytes, fd)) = piece(self.host.outbox(), self.cut) {
@@ -188,8 +188,8 @@ impl<P: Side> Line<P> {
         true
     }
 
-    /// What the client was told.
-    pub(super) fn poll(&mut self) -> Option<(CallId, Bytes, Option<Thing>)> {
+    /// The next reply that the client got.
+    pub(super) fn poll(&mut self) -> Option<(CallId, Bytes, Option<Descriptor>)> {
         loop {
             if let ClientEvent::Reply { call, result: Ok(bytes), .. } = self.client.poll_event()? {
                 return Some((call, bytes, self.client.take_fd()));
@@ -199,7 +199,7 @@ impl<P: Side> Line<P> {
 }
 
 /// Takes at most `cut` bytes out of a queue, and the descriptor that goes with them.
-fn piece(queue: &mut Outbox<Thing>, cut: usize) -> Option<(Vec<u8>, Option<Thing>)> {
+fn piece(queue: &mut Outbox<Descriptor>, cut: usize) -> Option<(Vec<u8>, Option<Descriptor>)> {
     let mut parts: Vec<IoSlice<'_>> = Vec::new();
     let fd = queue.next(&mut parts).cloned();
     let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).take(cut).collect();

@@ -1,4 +1,4 @@
-//! Entry points of fuzz targets: bytes in, no panic out.
+//! Entry points of fuzz targets: they take any bytes and must not panic.
 
 mod conversation;
 mod line;
@@ -16,7 +16,7 @@ use service::Peer;
 /// Size of the shared memory that [`commit_data`] fills.
 const SMB_BYTES: usize = 32 * 1024;
 
-/// A producer with any shared memory commits anything, and a consumer reads what comes of it.
+/// A producer with any contents of shared memory sends any commit, and a consumer reads the result.
 ///
 /// `input` is a two-byte length, a `CommitDataRequest` of that length, and the contents of the memory,
 /// repeated until it is full.
@@ -41,7 +41,7 @@ pub fn commit_data(input: &[u8]) {
         let contents: Vec<u8> = memory.iter().copied().cycle().take(smb.bytes()).collect();
         smb.region().store(0, &contents);
     }
-    // Twice: the second meets what the first left.
+    // Twice, as the first commit leaves a state behind.
     for _ in 0..2 {
         producer.call(&mut shell, Request::CommitData(request.clone()));
         consumer.read_raw(&mut shell);

@@ -1,4 +1,4 @@
-//! Who takes part: when they act, come and go, and what they send and get.
+//! When producers and consumers act, connect and disconnect, and how their messages are delivered.
 
 use std::collections::BTreeMap;
 
@@ -65,12 +65,12 @@ impl World {
         let is_consumer = matches!(self.actors[index], Actor::Consumer(_));
         self.connections.insert(
             client,
-            Connection { actor: index, open: BTreeMap::new(), on_the_way: 0, is_consumer },
+            Connection { actor: index, open: BTreeMap::new(), in_transit: 0, is_consumer },
         );
         let now = self.clock.boot_ns();
         match &mut self.actors[index] {
             Actor::Producer(producer) => {
-                // A new process every time.
+                // A new process for each connection.
                 let mut fresh = Producer::new(producer.rng.fork(), self.last_id);
                 let peer = Peer { uid: fresh.uid as u32, pid: Some(fresh.pid), ..Peer::default() };
                 let hello = fresh.hello();
@@ -100,7 +100,7 @@ impl World {
         self.net.hang_up(self.clock.boot_ns(), client, input);
     }
 
-    /// The service hung up, and knows the client no more.
+    /// The service closed the connection.
     pub(super) fn cut_off(&mut self, client: ClientId) {
         self.net.forget(client);
         self.connected = self.connected.saturating_sub(1);
@@ -166,8 +166,8 @@ impl World {
     pub(super) fn deliver(&mut self, client: ClientId, reply: Reply) -> Result<(), String> {
         let Some(connection) = self.connections.get_mut(&client) else { return Ok(()) };
         let index = connection.actor;
-        connection.on_the_way -= reply.response.as_ref().map_or(0, |r| r.len());
-        let empty = connection.on_the_way == 0;
+        connection.in_transit -= reply.response.as_ref().map_or(0, |r| r.len());
+        let empty = connection.in_transit == 0;
         match &mut self.actors[index] {
             Actor::Producer(producer) => {
                 let out = producer.reply(&reply, &mut self.ledger, &mut self.report.marks);
@@ -179,7 +179,7 @@ impl World {
                 let result = self.deliver_consumer(index, &reply);
                 if empty {
                     if slow {
-                        self.report.marks.event("a reader that takes its time");
+                        self.report.marks.event("a slow reader");
                     }
                     let pause = if slow { self.rng.below(200_000_000) } else { 0 };
                     let at = self.clock.boot_ns() + pause;

@@ -1,4 +1,4 @@
-//! What consumers ask for: any mixture of what a config can say, most of it legal.
+//! Random trace configs, most of them valid.
 
 use protos::{
     DataSourceConfig, TraceConfig, TraceConfigBufferConfig,
@@ -14,7 +14,7 @@ use crate::check::Reader;
 use crate::rng::Rng;
 use crate::workload::{HONEST_UID, SOURCES, TRIGGERS, producer_name};
 
-/// A config nobody has seen before.
+/// A random config.
 pub(crate) fn random_config(rng: &mut Rng) -> TraceConfig {
     let buffers: Vec<_> = (0..rng.within(1, 3)).map(|number| buffer(rng, number)).collect();
     let data_sources = (0..rng.below(5)).map(|_| data_source(rng, &buffers)).collect();
@@ -88,7 +88,7 @@ fn compression(rng: &mut Rng) -> protos::TraceConfigCompressionConfig {
     }
 }
 
-/// Sizes of shared memory, legal and not, for one of the producers that come first.
+/// Sizes of shared memory, valid and invalid, for one of the first producers.
 fn producer(rng: &mut Rng) -> protos::TraceConfigProducerConfig {
     protos::TraceConfigProducerConfig {
         producer_name: Some(producer_name(HONEST_UID.cast_unsigned() + rng.below(20) as u32)),
@@ -111,7 +111,7 @@ fn buffer(rng: &mut Rng, number: u64) -> TraceConfigBufferConfig {
 }
 
 fn data_source(rng: &mut Rng, buffers: &[TraceConfigBufferConfig]) -> TraceConfigDataSource {
-    // One past the end now and then: refused. As is a name that is none, or another one's.
+    // Sometimes a buffer that does not exist, by index or name, or index and name of two buffers: refused.
     let past_the_end = u64::from(rng.chance(5));
     let index = rng.below(buffers.len() as u64 + past_the_end);
     let name = match rng.below(100) {
@@ -165,7 +165,7 @@ fn semaphore(rng: &mut Rng) -> protos::TraceConfigSessionSemaphore {
     }
 }
 
-/// What a reader of such a session has to expect.
+/// A reader for a session with that config.
 pub(super) fn reader(config: &TraceConfig) -> Reader {
     let filtered = config.trace_filter.is_some();
     let mut reader = Reader { emptied: empties(config), filtered, ..Reader::default() };
@@ -178,7 +178,7 @@ pub(super) fn reader(config: &TraceConfig) -> Reader {
     reader
 }
 
-/// The buffer that a data source writes into.
+/// The index of the buffer that a data source writes into.
 pub(super) fn target(config: &TraceConfig, source: &DataSourceConfig) -> usize {
     let named = |b: &TraceConfigBufferConfig| b.name == source.target_buffer_name;
     let by_name =
@@ -186,7 +186,7 @@ pub(super) fn target(config: &TraceConfig, source: &DataSourceConfig) -> usize {
     by_name.unwrap_or(source.target_buffer.unwrap_or(0) as usize)
 }
 
-/// Whether buffers are emptied for clones.
+/// Whether cloning empties some buffer.
 pub(super) fn empties(config: &TraceConfig) -> bool {
     let empties = |b: &TraceConfigBufferConfig| {
         b.transfer_on_clone == Some(true) || b.clear_before_clone == Some(true)

@@ -1,4 +1,4 @@
-//! What consumers do, and what they make of the answers.
+//! What consumers do, and how they check the replies.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const PAGE_BYTES_MAX: u64 = 32 * 1024;
 /// One consumer.
 pub(super) struct Consumer {
     pub(super) rng: Rng,
-    /// Sessions it will still ask for.
+    /// How many sessions it will still ask for.
     sessions_left: u64,
     pub(super) config: TraceConfig,
     pub(super) reader: Reader,
@@ -35,21 +35,21 @@ pub(super) struct Consumer {
     observe: Option<CallId>,
     packet: Vec<u8>,
     flush: Option<CallId>,
-    /// What had been written, by writer, when the flush was asked for.
+    /// By writer: packets written before the flush was requested.
     required: BTreeMap<u64, u32>,
-    /// A flush succeeded, and the read that follows must be complete.
+    /// A flush succeeded, so the read that follows must be complete.
     strict: bool,
     file: Option<FileId>,
     pub(super) slow: bool,
-    /// It freed what it had, and only waits.
-    gave_up: bool,
-    /// It has a session that it did not begin: attached, or a clone. What was read of it before is not known.
+    /// It has freed its session, and waits for replies.
+    freed: bool,
+    /// Its session was started by another consumer: it is attached, or a clone. So others may have read from it.
     pub(super) foreign: bool,
     /// The answer to `fence` says whether this was done.
     pub(super) attempt: Option<Attempt>,
 }
 
-/// What takes a consumer to or from a session of somebody else.
+/// A request that gives a consumer the session of another one, or takes its own.
 pub(super) enum Attempt {
     Clone { for_trigger: bool },
     Attach,
@@ -73,14 +73,14 @@ impl Consumer {
             strict: false,
             file: None,
             slow: rng.chance(30),
-            gave_up: false,
+            freed: false,
             foreign: false,
             attempt: None,
             rng,
         }
     }
 
-    /// What it knew of its last session is of no use for the next one.
+    /// Forgets the last session.
     pub(super) fn forget(&mut self) {
         self.config = TraceConfig::default();
         self.reader = Reader::default();
@@ -95,8 +95,8 @@ impl World {
     pub(super) fn act_consumer(&mut self, index: usize) {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
         if self.ending {
-            // Ends what it has, and waits for all answers.
-            if !std::mem::replace(&mut consumer.gave_up, true) {
+            // Ends its session, and waits for all replies.
+            if !std::mem::replace(&mut consumer.freed, true) {
                 self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
             }
             return;
@@ -109,7 +109,7 @@ impl World {
                 return;
             }
             consumer.sessions_left -= 1;
-            // Whatever it had before is given up.
+            // The previous session is freed.
             self.report.sessions += 1;
             self.send_consumer(index, Request::FreeBuffers(Default::default()), None);
             let hit = if self.rng.chance(50) { self.prediction.hits.pop() } else { None };
@@ -267,7 +267,7 @@ impl World {
                     if consumer.session == 0 {
                         consumer.session = self.ledger.session_of(&packet);
                     }
-                    // What the file took is not here, and this reader knows nothing of it.
+                    // Packets in the file are missing here, and this reader cannot know which.
                     if consumer.config.write_into_file == Some(true) {
                         continue;
                     }
@@ -284,15 +284,15 @@ impl World {
         Ok(())
     }
 
-    /// After a flush that succeeded all is there that was written before it was asked for, or its loss is
-    /// in the statistics of its own buffer.
+    /// After a successful flush, all packets written before it must have been read, or their buffer must have
+    /// counted a loss.
     fn check_complete(&mut self, index: usize) -> Result<(), String> {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
         let Some(stats) = self.service.stats_of(SessionId(consumer.session)) else {
             return Ok(());
         };
-        // What the service refused were chunks of hostile producers: that explains nothing that an honest
-        // one lost. A chunk that is larger than the whole buffer counts as a violation, whoever sends it.
+        // Violations are chunks of hostile producers, so they do not explain a loss of an honest one. One exception:
+        // a chunk that is larger than the whole buffer counts as a violation, whoever sends it.
         let lossy: Vec<bool> = stats
             .buffer_stats
             .iter()
@@ -312,7 +312,7 @@ impl World {
             let seen = consumer.reader.seen.get(tag).copied().unwrap_or(0);
             let missing = consumer.reader.missing.get(tag).copied().unwrap_or(0);
             let mut sources = consumer.config.data_sources.iter().filter_map(|s| s.config.as_ref());
-            // A name may be asked for more than once, with a buffer each.
+            // A config may name a data source several times, each with another buffer.
             let counted = sources.any(|source| {
                 source.name.as_ref() == Some(&log.source)
                     && lossy.get(target(&consumer.config, source)) == Some(&true)

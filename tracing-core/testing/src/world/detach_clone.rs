@@ -1,4 +1,4 @@
-//! Consumers that leave their session behind, take over one that was left, or copy one.
+//! Consumers that detach from their session, attach to a detached one, or clone one.
 
 use protos::consumer_port::Request;
 use protos::{
@@ -15,28 +15,28 @@ use crate::shell::Reply;
 use abi::ids::ClientId;
 use service::{Input, Peer};
 
-/// Keys that sessions are left under.
+/// Keys of detached sessions.
 const KEYS: [&str; 2] = ["key", "other key"];
 
 /// Names that sessions may have.
 pub(crate) const NAMES: [&str; 2] = ["the one", "the other"];
 
 impl Consumer {
-    /// A reader of packets whose begin somebody else may have read.
+    /// Begins to read a session that other consumers may have read before.
     fn read_foreign(&mut self, config: &TraceConfig) {
         self.foreign = true;
         self.reader = Reader { came_late: true, ..reader(config) };
         self.config = config.clone();
     }
 
-    /// Whether what was written need not be in what is read: it waits for a trigger, or goes to clones.
+    /// Whether written packets may be missing in this session: it waits for a trigger, or clones take its packets.
     pub(super) fn hides(&self) -> bool {
         self.config.trigger_config.is_some() || empties(&self.config)
     }
 }
 
 impl World {
-    /// Asks for a copy of some session, or of the one that a trigger wants to be copied.
+    /// Asks for a clone of a random session, or of the one that a trigger names.
     pub(super) fn clone_session(&mut self, index: usize, hit: Option<Hit>) {
         let others = (0..self.actors.len()).filter(|other| *other != index);
         let sessions: Vec<u64> =
@@ -77,7 +77,7 @@ impl World {
     pub(super) fn detach(&mut self, index: usize) {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
         let config = &consumer.config;
-        // Sessions that end by themselves, or nobody would end them.
+        // Only sessions that end by themselves: no consumer would end them.
         let ends = config.duration_ms.is_some_and(|ms| ms > 0)
             && config.deferred_start != Some(true)
             && config.max_file_size_bytes.is_none()
@@ -106,7 +106,7 @@ impl World {
         consumer.attempt = Some(attempt);
     }
 
-    /// The answer came.
+    /// Handles the answer to an attempt.
     pub(super) fn attempted(&mut self, index: usize, reply: &Reply) {
         let client = self.client_of[index];
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
@@ -129,12 +129,12 @@ impl World {
             }
             Attempt::Attach => {
                 let response = AttachResponse::decode(response).unwrap_or_default();
-                self.report.marks.event("a session was taken over");
+                self.report.marks.event("a session was attached");
                 consumer.read_foreign(&response.trace_config.unwrap_or_default());
             }
             Attempt::Detach => {
-                self.report.marks.event("a session was left");
-                // Its end is nobody's to be told any more.
+                self.report.marks.event("a session was detached");
+                // No consumer is told of the session's end any more.
                 let enable = consumer.enable.take();
                 let connection = client.and_then(|client| self.connections.get_mut(&client));
                 if let (Some(connection), Some(call)) = (connection, enable)
@@ -147,8 +147,8 @@ impl World {
         }
     }
 
-    /// What was left behind when it was over already waits for somebody who wants it.
-    pub(super) fn give_up_detached(&mut self) -> Result<(), String> {
+    /// Attaches to all detached sessions and disconnects, which ends them.
+    pub(super) fn free_detached(&mut self) -> Result<(), String> {
         for (uid, key) in self.service.detached() {
             self.last_id += 1;
             let (client, peer) = (ClientId(self.last_id), Peer { uid, ..Peer::default() });

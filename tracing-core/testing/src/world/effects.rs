@@ -1,4 +1,4 @@
-//! What the service asks for is done, or fails; everything that leaves it is looked at.
+//! Carries out the outputs of the service, some of which fail, and checks them.
 
 use protos::{GetAsyncCommandResponse, GetAsyncCommandResponseCmd as Cmd};
 use protozero::Message as _;
@@ -13,7 +13,7 @@ use abi::ids::ClientId;
 use service::limits;
 use service::{FileError, Input, Output};
 
-/// What the model looks at, while it is changed itself.
+/// What the model may look at while it is borrowed mutably.
 macro_rules! known {
     ($world:ident) => {
         Known {
@@ -59,7 +59,7 @@ impl World {
                 }
                 Output::CopyFile { from, to } => {
                     let result = self.copy(from, to)?;
-                    // A large file, or a slow disk: some do not wait for the end.
+                    // A large file or a slow disk: the session may end before.
                     let slow_ns =
                         if self.rng.chance(30) { self.rng.below(20_000_000_000) } else { 0 };
                     self.net.file_done(now + slow_ns, to, result);
@@ -81,7 +81,7 @@ impl World {
         Ok(())
     }
 
-    /// A reply leaves the service.
+    /// Sends a reply to its client.
     fn answer(&mut self, client: ClientId, reply: Reply) -> Result<(), String> {
         self.check_memory_given(client, &reply)?;
         let (call, last) = (reply.call, !reply.has_more);
@@ -96,16 +96,16 @@ impl World {
         if last {
             connection.open.remove(&call);
         }
-        connection.on_the_way += bytes.len();
+        connection.in_transit += bytes.len();
         let max = limits::READ_WINDOW_BYTES + 4 * limits::IPC_FRAME_BYTES_MAX;
-        if connection.on_the_way > max && connection.is_consumer {
-            return Err(format!("{} bytes on the way", connection.on_the_way));
+        if connection.in_transit > max && connection.is_consumer {
+            return Err(format!("{} bytes in transit", connection.in_transit));
         }
         self.net.send_down(self.clock.boot_ns(), client, reply);
         Ok(())
     }
 
-    /// An honest producer gets memory as a session there is, or it itself, asks for.
+    /// Checks that an honest producer gets memory of the size that a session's config or the producer asked for.
     fn check_memory_given(&mut self, client: ClientId, reply: &Reply) -> Result<(), String> {
         let (Some(region), Some(bytes)) = (&reply.region, &reply.response) else { return Ok(()) };
         let Some(connection) = self.connections.get(&client) else { return Ok(()) };
@@ -128,24 +128,24 @@ impl World {
             return Err(format!("{name} got {got:?}, its hints are {hints:?}"));
         }
         if Facts::smb_for(None, hints) != got {
-            self.report.marks.event("a config says what memory a producer gets");
+            self.report.marks.event("a config sets the shared memory of a producer");
         }
         Ok(())
     }
 
-    /// What is left of packets that came from nowhere or went nowhere, when all is over.
+    /// At the end, no packet may be left that should have been read.
     pub(super) fn settle(&mut self) -> Result<(), String> {
         let mut known = known!(self);
         self.model.end(&mut known)
     }
 
-    /// Whether the effect that is carried out now fails: by number, or by chance on a bad disk.
+    /// Whether the next effect fails: by its number, or at random on a bad disk.
     pub(super) fn effect_fails(&mut self, percent: u64) -> bool {
         self.effects += 1;
         self.failing == Some(self.effects - 1) || self.disk_fails && self.rng.chance(percent)
     }
 
-    /// FNV-1a over all that comes out: two runs of one seed must agree.
+    /// Hashes an output (FNV-1a): two runs of one seed must agree.
     fn digest(&mut self, output: &Output) {
         let mut digest = self.report.digest ^ 0xcbf2_9ce4_8422_2325;
         let mut feed = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! The disk: files in memory, which must be whole traces at every moment, and which fail when told to.
+//! Files in memory. They must be whole traces at every moment; some writes fail.
 
 use protos::{TraceConfig, TracePacket};
 use protozero::Message as _;
@@ -12,25 +12,25 @@ use service::FileError;
 pub(super) struct SimFile {
     pub(super) bytes: Vec<u8>,
     pub(super) closed: bool,
-    /// By a write that failed: what is on its way fails, too.
+    /// A write failed, so all later writes fail, too.
     failed: bool,
-    /// The service wants to hear nothing more of it.
+    /// The service abandoned it, so completions are not reported.
     pub(super) abandoned: bool,
-    /// The service got it; until then it dies with the message it is in.
+    /// The service has received it. Before that, it is lost with the message that carries it.
     pub(super) arrived: bool,
     /// Bytes up to here were checked.
     checked: usize,
-    /// Of the session whose packets it gets.
+    /// The config of its session.
     config: TraceConfig,
-    /// It stays below; zero for any size.
+    /// Its size must stay below; zero for no limit.
     bytes_max: u64,
     reader: Reader,
     session: u64,
 }
 
 impl World {
-    /// A file that comes from a consumer, or is made for the service. The config of a clone is not known
-    /// before its source is.
+    /// Makes a file for a consumer to send, or for the service. For a clone, `config` is a default, as its source is
+    /// not known yet.
     pub(super) fn new_file(&mut self, consumer: Option<usize>, config: &TraceConfig) -> FileId {
         self.last_id += 1;
         let id = FileId(self.last_id);
@@ -50,7 +50,7 @@ impl World {
         id
     }
 
-    /// The beginning of `to` is to be what is in `from`, and its end what follows there.
+    /// Copies what was written to `from` to the beginning of `to`.
     pub(super) fn copy(
         &mut self,
         from: FileId,

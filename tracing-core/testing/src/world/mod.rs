@@ -1,4 +1,4 @@
-//! One simulated life of a service, from a seed to a verdict.
+//! One simulated run of a service: from a seed to a verdict.
 
 mod actors;
 mod configs;
@@ -37,34 +37,34 @@ use abi::ids::{CallId, ClientId, FileId};
 use service::limits;
 use service::{Footprint, Input, Service, ServiceConfig};
 
-/// What happened in a life, for people and for comparing two runs of one seed.
+/// What happened in a run: to print, and to compare two runs of one seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Inputs the service took.
+    /// Inputs of the service.
     pub inputs: u64,
-    /// Outputs it gave.
+    /// Outputs of the service.
     pub outputs: u64,
-    /// Packets of honest producers that were written.
+    /// Packets that honest producers have written.
     pub packets_written: u64,
-    /// Those that were read, each checked.
+    /// Those that were read and checked.
     pub packets_read: u64,
-    /// Losses that were seen, each marked.
+    /// Gaps in sequences, all of them marked as lost packets.
     pub gaps: u64,
-    /// Sessions that were tried.
+    /// Sessions that consumers asked for.
     pub sessions: u64,
-    /// Reads after a flush that had to be complete, and were.
+    /// Reads after a flush that had to be complete.
     pub complete_reads: u64,
-    /// Effects that could fail.
+    /// Effects (of files and priorities) that can fail.
     pub effects: u64,
     /// Packets that left the service as the models of its buffers say.
     pub agreed: u64,
-    /// A digest of everything the service put out.
+    /// A hash of all outputs.
     pub digest: u64,
-    /// What happened, by kind.
+    /// Which events happened.
     pub marks: Marks,
 }
 
-/// Lives one life. The same seed gives the same life.
+/// Runs a simulation. The same seed gives the same run.
 ///
 /// # Errors
 /// The rule that was broken, and when.
@@ -72,7 +72,7 @@ pub fn simulate(seed: u64) -> Result<Report, String> {
     simulate_with(seed, None)
 }
 
-/// The same life, but effect number `failing` (from 0, of those that can fail) fails.
+/// The same run, but the effect with the number `failing` (from 0, of those that can fail) fails.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -100,12 +100,12 @@ enum Actor {
     Consumer(Box<Consumer>),
 }
 
-/// What a call may still get.
+/// Which replies a call may still get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expect {
     /// One final reply, before the end.
     Answer,
-    /// Replies as long as the connection lives.
+    /// Replies until the connection is closed.
     Stream,
 }
 
@@ -113,8 +113,8 @@ struct Connection {
     actor: usize,
     /// Calls without a final reply.
     open: BTreeMap<CallId, Expect>,
-    /// Reply bytes that were sent and did not arrive yet.
-    on_the_way: usize,
+    /// Bytes of replies in transit.
+    in_transit: usize,
     is_consumer: bool,
 }
 
@@ -128,7 +128,7 @@ struct World {
     client_of: Vec<Option<ClientId>>,
     files: BTreeMap<FileId, SimFile>,
     disk_fails: bool,
-    /// Effects that can fail so far, and which of them does.
+    /// Effects so far that can fail, and the one that does.
     effects: u64,
     failing: Option<u64>,
     ledger: Ledger,
@@ -140,7 +140,7 @@ struct World {
     piece_at: Option<u64>,
     report: Report,
     last_id: u64,
-    /// Connections that the service knows of.
+    /// Open connections, as the service sees them.
     connected: usize,
     ending: bool,
 }
@@ -206,13 +206,13 @@ impl World {
         self.run_for(seconds * SECOND)
     }
 
-    /// Everybody leaves; then nothing may be left.
+    /// All clients disconnect; then the service must hold nothing.
     fn shut_down(&mut self) -> Result<(), String> {
         self.ending = true;
         let last_call = CallId(self.last_id);
         self.run_for(40 * SECOND)?;
         for connection in self.connections.values() {
-            // Producers may still be talking when the grace is over: what they began since is no omission.
+            // Producers may send requests until they disconnect: only older ones must be answered.
             let due = |call: &CallId| connection.is_consumer || *call <= last_call;
             let unanswered =
                 connection.open.iter().filter(|(c, e)| due(c) && **e == Expect::Answer);
@@ -225,10 +225,10 @@ impl World {
             self.hang_up(actor);
         }
         self.run_for(10 * SECOND)?;
-        self.give_up_detached()?;
+        self.free_detached()?;
         self.run_for(10 * SECOND)?;
         let left = self.service.footprint();
-        // Which trigger fired when is remembered for a day.
+        // The service remembers fired triggers for a day.
         if left != (Footprint { trigger_names: left.trigger_names, ..Footprint::default() }) {
             return Err(format!("left behind: {left:?}"));
         }
@@ -239,7 +239,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets so much time pass in which the machine is awake.
+    /// Advances the time by `ns`, not counting suspended time.
     fn run_for(&mut self, ns: u64) -> Result<(), String> {
         let end = self.clock.awake_ns() + ns;
         loop {
@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// When the service gets to what is due: at once, but that copying takes its time.
+    /// When the service runs next: at its next timer, or when the next piece of a clone is copied.
     fn due_ns(&mut self) -> Option<u64> {
         let timer = self.service.poll_timers().map(|at| at.0);
         if !self.service.copies_clones() {
@@ -290,10 +290,10 @@ impl World {
                             file.arrived = true;
                         }
                     }
-                    // Said late, when it is not true any more, it would double what may be on the way.
+                    // This event is late: more replies were sent meanwhile.
                     Input::ConsumerDrained { client } => {
                         let connection = self.connections.get(client);
-                        if connection.is_some_and(|c| c.on_the_way > 0) {
+                        if connection.is_some_and(|c| c.in_transit > 0) {
                             return Ok(());
                         }
                     }
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// The service takes an event, or does what is due.
+    /// Gives the service an event, or lets it handle its timers.
     fn step(&mut self, input: Option<Input>) -> Result<(), String> {
         let now = self.clock.now();
         self.history.at(&now);
@@ -334,7 +334,7 @@ impl World {
         match input {
             Some(input) => {
                 if self.service.copies_clones() {
-                    self.report.marks.event("something came while a clone was copied");
+                    self.report.marks.event("an input came while a clone was copied");
                 }
                 self.service.handle(&now, input);
             }
@@ -358,7 +358,7 @@ impl World {
     }
 }
 
-/// Whether a service with so many connections holds more than it may, whatever its peers do.
+/// Whether a service with `connected` connections holds more than its limits allow.
 pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
     held.sessions > limits::SESSIONS_WITH_CLONES_MAX
         || held.connections != connected

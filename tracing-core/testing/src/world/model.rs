@@ -1,4 +1,4 @@
-//! What consumers and files receive, against what the reference buffers say has to come out.
+//! Compares what consumers and files receive with what the trace buffers have emitted.
 //!
 //! ```text
 //!   buffer ═ reference ─────┐
@@ -24,21 +24,21 @@ use abi::sync::lock;
 /// Fields of a packet that only the service writes.
 const RESERVED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
 
-/// What has to come yet.
+/// Packets that the service still has to deliver.
 pub(super) struct Model {
     emitted: EmittedPackets,
     waiting: VecDeque<(BufferId, Packet)>,
-    /// Streams of packets, with the packet that is not whole yet.
+    /// Calls that are answered by packets, with the part of the next packet that has come.
     reads: BTreeMap<CallId, Vec<u8>>,
-    /// What the service said of itself, by session.
-    own: BTreeMap<u64, ServicePacketCheck>,
-    /// Sessions whose file was full once, so that packets are missing.
+    /// Checks of the service's own packets, by session.
+    own_packets: BTreeMap<u64, ServicePacketCheck>,
+    /// Sessions whose file was full, so that packets are missing.
     full_files: BTreeSet<u64>,
-    /// Packets that came as they had to.
+    /// Packets that were as expected.
     pub(super) agreed: u64,
 }
 
-/// What the rules look at beside the packets.
+/// What the rules look at, apart from the packets.
 pub(super) struct Known<'a> {
     pub(super) sessions: &'a Sessions,
     pub(super) history: &'a History,
@@ -51,18 +51,18 @@ impl Model {
             emitted,
             waiting: VecDeque::new(),
             reads: BTreeMap::new(),
-            own: BTreeMap::new(),
+            own_packets: BTreeMap::new(),
             full_files: BTreeSet::new(),
             agreed: 0,
         }
     }
 
-    /// What answers `call` is packets.
+    /// The replies to `call` are packets.
     pub(super) fn reads(&mut self, call: CallId) {
         self.reads.insert(call, Vec::new());
     }
 
-    /// A reply to a consumer, which has that session.
+    /// A reply to a consumer with `session`.
     pub(super) fn reply(
         &mut self,
         known: &mut Known<'_>,
@@ -86,7 +86,7 @@ impl Model {
         Ok(())
     }
 
-    /// A piece of the file of a session.
+    /// A write to the file of a session.
     pub(super) fn file(
         &mut self,
         known: &mut Known<'_>,
@@ -118,7 +118,7 @@ impl Model {
             {
                 return Err(format!("{filter:?} let a packet pass"));
             }
-            let own = self.own.entry(session.id).or_default();
+            let own = self.own_packets.entry(session.id).or_default();
             if sequence(packet) == Some(1) {
                 own.packet(known, session, packet)?;
             } else {
@@ -130,7 +130,7 @@ impl Model {
         Ok(())
     }
 
-    /// A packet of a producer: what a buffer gave next, of somebody who was meant to write there.
+    /// A packet of a producer: the next one that a buffer emitted, and its writer was allowed to write there.
     fn of_producer(
         &mut self,
         known: &mut Known<'_>,
@@ -150,7 +150,7 @@ impl Model {
         Err(format!("a packet that no buffer gave: {:?}", &packet[..packet.len().min(40)]))
     }
 
-    /// What is left when nothing more comes.
+    /// The end: no packet may be left.
     pub(super) fn end(&mut self, known: &mut Known<'_>) -> Result<(), String> {
         self.waiting.extend(lock(&self.emitted).drain(..));
         while let Some((buffer, expected)) = self.waiting.pop_front() {
@@ -171,7 +171,7 @@ impl Model {
         }
         if let Some(session) = known.sessions.owner(buffer).filter(|s| s.is_limited()) {
             known.marks.event("a file was full");
-            // One packet found no room; of a compressed file a whole pass.
+            // One packet did not fit; in a compressed file a whole batch of packets.
             if self.full_files.insert(session.id) || shape::is_compressed(&session.config) {
                 return Ok(());
             }
@@ -181,7 +181,7 @@ impl Model {
     }
 }
 
-/// Whether a packet that came out is what had to become of the one expected.
+/// Whether a packet is the expected one, after the filter.
 fn is_right(filter: Option<Filter>, expected: &Packet, packet: &[u8]) -> bool {
     let Some(filter) = filter else {
         let suffix = packet.strip_prefix(&expected.bytes[..]);
@@ -189,12 +189,12 @@ fn is_right(filter: Option<Filter>, expected: &Packet, packet: &[u8]) -> bool {
         return suffix.is_some_and(|suffix| is_of(&suffix, expected, expected.dropped));
     };
     if expected.identity.uid >= HOSTILE_UID.cast_unsigned() {
-        // What a filter makes of what is hardly a message is not known here.
+        // The effect of a filter on invalid messages is not known here.
         return true;
     }
     let packet = TracePacket::decode(packet).unwrap_or_default();
     let written = TracePacket::decode(&expected.bytes).unwrap_or_default();
-    // Its writer may have lost packets before it, and says so, too.
+    // The writer itself may have marked a loss, too.
     let dropped = match expected.dropped {
         0 => written.previous_packet_dropped.unwrap_or(0),
         dropped => dropped,
@@ -202,13 +202,13 @@ fn is_right(filter: Option<Filter>, expected: &Packet, packet: &[u8]) -> bool {
     is_of(&packet, expected, dropped) && filter.makes(&written, &packet)
 }
 
-/// The sequence of a packet, as its last word on it says. A producer may put bytes before that which no reader
-/// takes: then it is none of the service's packets.
+/// The sequence id of a packet: the last field of that number counts. In an invalid packet of a producer no
+/// field is found, so it is no packet of the service.
 fn sequence(packet: &[u8]) -> Option<u64> {
     last_number(packet, 10)
 }
 
-/// The user that wrote it, in the same way.
+/// The user id of its writer, found in the same way.
 fn uid(packet: &[u8]) -> Option<u64> {
     last_number(packet, 3)
 }
@@ -223,7 +223,7 @@ fn last_number(packet: &[u8], number: u32) -> Option<u64> {
     last
 }
 
-/// Whether the service's fields name the author and the losses.
+/// Whether the service's fields name the writer and the losses.
 fn is_of(suffix: &TracePacket, packet: &Packet, dropped: u32) -> bool {
     let uid = suffix.optional_trusted_uid.as_ref().map(|uid| {
         let protos::TracePacketOptionalTrustedUid::TrustedUid(uid) = uid;
@@ -235,7 +235,7 @@ fn is_of(suffix: &TracePacket, packet: &Packet, dropped: u32) -> bool {
         && suffix.previous_packet_dropped.unwrap_or(0) == dropped
 }
 
-/// Whether bytes are whole fields, none of them the service's own. What else a field is does not matter.
+/// Whether a packet consists of whole fields, none of them reserved for the service.
 fn is_valid(mut packet: &[u8]) -> bool {
     while !packet.is_empty() {
         let Some(tag) = varint(&mut packet, 5) else { return false };

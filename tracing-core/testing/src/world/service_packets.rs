@@ -1,14 +1,14 @@
-//! What the service says of itself, packet by packet: each kind has its rule.
+//! Checks the packets that the service itself writes. Each kind has its rule:
 //!
 //! | packet | rule |
 //! |---|---|
-//! | clock snapshot | all clocks, as they were at one instant that the service was told of; never back |
+//! | clock snapshot | all clocks, at one instant of an input; never back |
 //! | marker | the bytes that readers look for |
-//! | config, uuid, system | once, before the first packet of a producer; as asked for, as the session has it |
-//! | trigger | a producer fired it then; in the config, for that producer, not too often, not without luck |
-//! | event | in order of time, none before the session was there, each end and begin once |
-//! | concurrent session | there is such a session, and it was asked for |
-//! | statistics | they add up, and never go back |
+//! | config, uuid, system | once, before the first packet of a producer, with the session's values |
+//! | trigger | a producer fired it at that time, the config has it for that producer, and no limit is exceeded |
+//! | event | in order of time, none before the session, begin and end once |
+//! | concurrent session | that session exists, and the config asks for these events |
+//! | statistics | consistent, and never decreasing |
 
 use protos::{
     ClockSnapshot, ConcurrentSessionEvent, TraceConfig, TracePacket, TracePacketData as Data,
@@ -24,13 +24,13 @@ use service::limits;
 
 const MARKER: &[u8] = b"\x82\x47\x7a\x76\xb2\x8d\x42\xba\x81\xdc\x33\x32\x6d\x57\xa0\x79";
 
-/// What the packets of one session said so far.
+/// Checks the service's packets of one session.
 #[derive(Debug, Default)]
 pub(super) struct ServicePacketCheck {
-    said_config: bool,
-    said_uuid: bool,
-    said_system: bool,
-    said_provenance: bool,
+    has_config: bool,
+    has_uuid: bool,
+    has_system: bool,
+    has_provenance: bool,
     started: bool,
     ended: bool,
     snapshot_ns: Option<u64>,
@@ -40,26 +40,26 @@ pub(super) struct ServicePacketCheck {
 }
 
 impl ServicePacketCheck {
-    /// What producers wrote follows: all that its reader needs must be there.
+    /// The first packet of a producer follows: the packets of the service that a reader needs must be there.
     ///
     /// # Errors
-    /// What is not.
+    /// The one that is missing.
     pub(super) fn producers_follow(&self, session: &Facts, honest: bool) -> Result<(), String> {
         if session.is_limited() {
-            // Its file may have been too small for that.
+            // Its file may be too small for them.
             return Ok(());
         }
         let builtin = session.builtin();
         let system = builtin.disable_system_info == Some(true)
             || Filter::of(&session.config) == Some(Filter::System);
         let there = [
-            ("config", self.said_config || builtin.disable_trace_config == Some(true)),
-            ("uuid", self.said_uuid),
-            ("system", self.said_system || system),
-            ("provenance", self.said_provenance),
+            ("config", self.has_config || builtin.disable_trace_config == Some(true)),
+            ("uuid", self.has_uuid),
+            ("system", self.has_system || system),
+            ("provenance", self.has_provenance),
             (
                 "clock snapshot",
-                // Only who lies writes before the start.
+                // A hostile producer may write before the session starts.
                 !honest
                     || self.snapshot_ns.is_some()
                     || builtin.disable_clock_snapshotting == Some(true),
@@ -74,7 +74,7 @@ impl ServicePacketCheck {
     /// A packet of the service.
     ///
     /// # Errors
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub(super) fn packet(
         &mut self,
         known: &mut Known<'_>,
@@ -87,42 +87,42 @@ impl ServicePacketCheck {
             Some(Data::ClockSnapshot(snapshot)) => self.clocks(known.history, session, snapshot),
             Some(Data::SynchronizationMarker(marker)) => is(marker == MARKER),
             Some(Data::TraceConfig(config)) => {
-                let first = !std::mem::replace(&mut self.said_config, true);
+                let first = !std::mem::replace(&mut self.has_config, true);
                 let hidden = session.builtin().disable_trace_config == Some(true);
-                is(first && !hidden && essence(config) == essence(&session.config))
+                is(first && !hidden && unchangeable(config) == unchangeable(&session.config))
             }
             Some(Data::TraceUuid(uuid)) => {
-                let first = !std::mem::replace(&mut self.said_uuid, true);
-                let said = (uuid.lsb.unwrap_or(0), uuid.msb.unwrap_or(0));
-                is(first && said == session.uuid)
+                let first = !std::mem::replace(&mut self.has_uuid, true);
+                let packet_uuid = (uuid.lsb.unwrap_or(0), uuid.msb.unwrap_or(0));
+                is(first && packet_uuid == session.uuid)
             }
             Some(Data::SystemInfo(info)) => {
-                let first = !std::mem::replace(&mut self.said_system, true);
+                let first = !std::mem::replace(&mut self.has_system, true);
                 let hidden = session.builtin().disable_system_info == Some(true);
                 let right = info.tracing_service_version.as_deref() == Some("simulated")
                     && info.machine_name.as_deref() == Some("sim");
                 is(first && !hidden && right)
             }
             Some(Data::TraceProvenance(provenance)) => {
-                let first = !std::mem::replace(&mut self.said_provenance, true);
+                let first = !std::mem::replace(&mut self.has_provenance, true);
                 is(first && provenance.buffers.len() <= session.config.buffers.len())
             }
             Some(Data::ServiceEvent(event)) => self.event(known, session, at_ns, event),
             Some(Data::ConcurrentSessionEvent(event)) => concurrent(known, session, at_ns, event),
             Some(Data::Trigger(trigger)) => self.trigger(known, session, at_ns, trigger),
             Some(Data::CloneSnapshotTrigger(trigger)) => {
-                known.marks.event("a clone says why it was made");
+                known.marks.event("a clone contains its trigger");
                 let by_hand = trigger.trigger_name.as_deref() == Some("by hand");
                 let fired = known.history.has_fired(at_ns.unwrap_or(0), trigger);
                 is(session.is_clone() && (by_hand || fired))
             }
             Some(Data::TraceStats(stats)) => self.stats(session, stats),
-            // What its system is was left out.
+            // The filter has removed `system_info`.
             None if Filter::of(&session.config) == Some(Filter::System) => Ok(()),
-            _ => Err("of no kind that it writes".into()),
+            _ => Err("a packet of no known kind".into()),
         };
         checked.map_err(|error| {
-            format!("session {}: the service wrote what is not so: {error}: {packet:?}", session.id)
+            format!("session {}: a wrong packet of the service: {error}: {packet:?}", session.id)
         })
     }
 
@@ -194,7 +194,7 @@ impl ServicePacketCheck {
         takes(session, trigger)?;
         let origin = known.sessions.get(session.origin).map_or(0, |s| s.made_ns);
         if at_ns < origin || !known.history.has_fired(at_ns, trigger) {
-            return Err("nobody fired it".into());
+            return Err("no producer fired it".into());
         }
         let name = trigger.trigger_name.clone().unwrap_or_default();
         self.triggers.push((at_ns, name.clone()));
@@ -266,9 +266,9 @@ fn is(right: bool) -> Result<(), String> {
     if right { Ok(()) } else { Err(String::new()) }
 }
 
-/// What of a config the service does not change: triggers have it set the duration, `ChangeTraceConfig` the
+/// The parts of a config that the service does not change. Triggers change the duration, `ChangeTraceConfig` the
 /// filters of producers.
-fn essence(config: &TraceConfig) -> TraceConfig {
+fn unchangeable(config: &TraceConfig) -> TraceConfig {
     let mut config = config.clone();
     if config.trigger_config.is_some() {
         config.duration_ms = None;
@@ -279,7 +279,7 @@ fn essence(config: &TraceConfig) -> TraceConfig {
     config
 }
 
-/// What a config says of a trigger.
+/// The entry of a trigger in the config.
 pub(super) fn wanted<'f>(
     session: &'f Facts,
     name: &str,
@@ -288,7 +288,7 @@ pub(super) fn wanted<'f>(
     all.into_iter().find(|trigger| trigger.name.as_deref() == Some(name))
 }
 
-/// Whether a session may take that trigger at all.
+/// Whether a session may accept a trigger.
 ///
 /// # Errors
 /// Why not.
@@ -296,13 +296,13 @@ pub(super) fn takes(session: &Facts, trigger: &Trigger) -> Result<(), String> {
     let name = trigger.trigger_name.as_deref().unwrap_or_default();
     let wanted = wanted(session, name).ok_or("not in the config")?;
     let producer = trigger.producer_name.as_deref().unwrap_or_default();
-    // The only expression there is means odd numbers.
+    // The only expression that configs have matches odd numbers.
     let odd = producer.ends_with(['1', '3', '5', '7', '9']);
     if wanted.producer_name_regex.is_some() && !odd {
-        return Err("not by that producer".into());
+        return Err("its producer does not match".into());
     }
     if wanted.skip_probability.unwrap_or(0.0) >= 1.0 {
-        return Err("it is to be skipped always".into());
+        return Err("its skip probability is 1".into());
     }
     let delay_ms = u64::from(wanted.stop_delay_ms.unwrap_or(0));
     if delay_ms == trigger.stop_delay_ms.unwrap_or(0) { Ok(()) } else { Err("the delay".into()) }

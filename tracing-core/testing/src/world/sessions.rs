@@ -1,6 +1,6 @@
 //! What is known of each session: who asked for it and how, and which producers may write into it.
 //!
-//! The requests say what was asked for; of the service it is only asked who has which number.
+//! All facts come from the requests; the service is only asked for ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use crate::marks::Marks;
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
 use service::{Input, Service};
 
-/// A session that there is, or was.
+/// A session, running or ended.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) id: u64,
-    /// The session that it was cloned from in the end; itself if it was not.
+    /// The session that it was cloned from, through all clones; its own id if it is no clone.
     pub(super) origin: u64,
     pub(super) uid: u32,
     pub(super) uuid: (i64, i64),
-    /// What its consumer asked for, or that of its origin did.
+    /// The config that the consumer of its origin asked for.
     pub(super) config: TraceConfig,
-    /// When it was made, boot time, ns.
+    /// When it was created, boot time in ns.
     pub(super) made_ns: u64,
 }
 
@@ -32,14 +32,14 @@ impl Facts {
         self.id != self.origin
     }
 
-    /// What shared memory a producer that it sets up gets, and pages of which size, bytes: what the config asks
-    /// for that producer by name, or else the producer itself; nothing of it if it does not fit together.
+    /// The sizes in bytes of shared memory and of its pages that this session gives to a producer: those of the
+    /// config for that producer, else the producer's hints; the default sizes if these are not valid together.
     pub(super) fn smb_of(&self, name: &str, hints: (u32, u32)) -> (u64, u64) {
         let mut wishes = self.config.producers.iter();
         Self::smb_for(wishes.find(|wish| wish.producer_name.as_deref() == Some(name)), hints)
     }
 
-    /// The same with the wish of that config, if it has one.
+    /// The same with an entry of a config, if it has one for the producer.
     pub(super) fn smb_for(
         wish: Option<&TraceConfigProducerConfig>,
         hints: (u32, u32),
@@ -56,33 +56,33 @@ impl Facts {
         if legal && smb.is_multiple_of(page) { (smb, page) } else { (256 << 10, 4 << 10) }
     }
 
-    /// Whether its packets go into a file that has room for some only.
+    /// Whether its packets go into a file of limited size.
     pub(super) fn is_limited(&self) -> bool {
         let to_file = self.config.write_into_file == Some(true);
         to_file && !self.is_clone() && self.config.max_file_size_bytes.is_some_and(|max| max > 0)
     }
 }
 
-/// All sessions there ever were.
+/// All sessions, running and ended.
 #[derive(Default)]
 pub(super) struct Sessions {
     by_id: BTreeMap<u64, Facts>,
     last: u64,
-    /// The session that each buffer was made for.
+    /// The session that each buffer was created for.
     owners: BTreeMap<BufferId, u64>,
-    /// Who was ever told to write into which buffer.
+    /// User ids of producers, and buffers that they were told to write into.
     granted: BTreeSet<(u32, BufferId)>,
-    /// Only producers of the service's own user, 0, may come and be set up.
+    /// Only producers of the service's own user, 0, are accepted and set up.
     lockdown: bool,
 }
 
-/// What matters of an input once the service has it.
+/// The relevant part of an input, for after the service has handled it.
 pub(super) enum Seen {
-    /// Somebody asked for a session.
+    /// A consumer asked for a session.
     Enabled(Box<TraceConfig>),
     /// Data sources may have been set up.
     SetUp,
-    /// Somebody who is no producer wants to be one.
+    /// A client introduces itself as a producer.
     Hello(ClientId),
     Nothing,
 }
@@ -128,15 +128,15 @@ impl Sessions {
         self.get(service.session_of_file(file)?.0)
     }
 
-    /// The session that a buffer was made for.
+    /// The session that a buffer was created for.
     pub(super) fn owner(&self, buffer: BufferId) -> Option<&Facts> {
         self.get(*self.owners.get(&buffer)?)
     }
 
-    /// The service has taken something in.
+    /// The service has handled an input.
     ///
     /// # Errors
-    /// Somebody has a copy of what is not his.
+    /// It let a user in, or cloned a session, against the rules.
     pub(super) fn took(
         &mut self,
         service: &Service,
@@ -171,7 +171,7 @@ impl Sessions {
                     (source.origin, source.config.clone())
                 }
                 (None, Seen::Enabled(config)) => (id, (**config).clone()),
-                (None, _) => return Err(format!("session {id} was made for nobody")),
+                (None, _) => return Err(format!("session {id} was created without a request")),
             };
             if origin == id {
                 self.owners.extend(view.buffers.iter().map(|buffer| (*buffer, id)));
@@ -191,14 +191,14 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether what `uid` wrote into a buffer may come out of a session.
+    /// Whether a session may contain what `uid` wrote into `buffer`.
     ///
     /// # Errors
     /// Why not.
     pub(super) fn may_hold(&self, facts: &Facts, uid: u32, buffer: BufferId) -> Result<(), String> {
         if !self.granted.contains(&(uid, buffer)) {
             return Err(format!(
-                "user {uid} wrote into buffer {buffer} of session {}, which nobody told it to",
+                "user {uid} wrote into buffer {buffer} of session {}, without having been told to",
                 facts.origin
             ));
         }

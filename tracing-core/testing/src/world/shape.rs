@@ -1,5 +1,5 @@
-//! What a config makes of packets on their way out, undone or done again: compression, and three filters whose
-//! meaning is known here by heart.
+//! How a config changes packets on their way out: compression, which is undone here, and three filters, whose
+//! effect is computed here.
 
 use protos::{
     TraceConfig, TraceConfigTraceFilter, TraceConfigTraceFilterStringFilterChain as Chain,
@@ -18,22 +18,22 @@ const DEFLATED: u32 = 50;
 const ZSTD: u32 = 133;
 const FOR_TESTING: u32 = 900;
 
-/// The text that producers write where filters look for it.
+/// The text that the filters redact.
 pub(crate) const SECRET: &str = "inner";
 
-/// What a filter of the simulation leaves out.
+/// What a filter of the simulation removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
     /// `for_testing.payload`.
     Payload,
-    /// The text in the payload, which keeps its length.
+    /// The text in the payload, which is replaced by another of the same length.
     Text,
     /// `system_info`, which the service writes.
     System,
 }
 
 impl Filter {
-    /// That of a config: each has another regex or program, so it is found by comparing.
+    /// The filter of a config, found by comparing with all of them.
     pub(super) fn of(config: &TraceConfig) -> Option<Self> {
         let filter = config.trace_filter.as_ref()?;
         [Self::Payload, Self::Text, Self::System].into_iter().find(|f| f.config() == *filter)
@@ -75,7 +75,7 @@ impl Filter {
         }
     }
 
-    /// Whether `kept` is what it has to make of a packet of an honest producer, trusted fields aside.
+    /// Whether `kept` is the filtered packet of an honest producer, apart from trusted fields.
     pub(super) fn makes(self, of: &TracePacket, kept: &TracePacket) -> bool {
         let mut wanted = of.clone();
         if let Some(TracePacketData::ForTesting(event)) = &mut wanted.data {
@@ -84,7 +84,7 @@ impl Filter {
                 Self::Text => {
                     let text = event.payload.as_mut().and_then(|p| p.single_string.as_mut());
                     if let Some(text) = text {
-                        // The beginning of what upstream puts there.
+                        // The beginning of upstream's replacement text.
                         "P60REDACTED"[..SECRET.len()].clone_into(text);
                     }
                 }
@@ -94,7 +94,7 @@ impl Filter {
         wanted.data == kept.data
     }
 
-    /// Whether nothing is in a packet, whoever wrote it, that must not be.
+    /// Whether a packet, of any writer, has nothing that the filter removes.
     ///
     /// # Errors
     /// It is no message.
@@ -125,7 +125,7 @@ fn has_field(message: &[u8], number: u32) -> bool {
     false
 }
 
-/// The field that the packets of such a session come in.
+/// The field that compressed packets of such a session are in.
 fn codec(config: &TraceConfig) -> Option<u32> {
     let asked = config.compression.as_ref()?;
     if asked.zstd.is_some() { Some(ZSTD) } else { asked.deflate.is_some().then_some(DEFLATED) }
@@ -135,10 +135,10 @@ pub(super) fn is_compressed(config: &TraceConfig) -> bool {
     codec(config).is_some()
 }
 
-/// The packets within one that left the service; itself if nothing is compressed.
+/// The packets within a packet of compressed packets; the packet itself if nothing is compressed.
 ///
 /// # Errors
-/// It is compressed although nobody wanted it, or otherwise, or is not, or what is inside is no trace.
+/// It is not compressed as the config says, or its contents are no trace.
 pub(super) fn unpack<'p>(
     config: &TraceConfig,
     packet: &'p [u8],
@@ -165,7 +165,7 @@ pub(super) fn unpack<'p>(
 /// The packets of a trace.
 ///
 /// # Errors
-/// It is none.
+/// The bytes are no trace.
 pub(super) fn packets(trace: &[u8]) -> Result<Vec<&[u8]>, String> {
     let mut reader = Reader::new(trace);
     let mut packets = Vec::new();

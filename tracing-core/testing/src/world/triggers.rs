@@ -1,12 +1,12 @@
-//! What has to happen when a producer fires a trigger that a session cannot but take.
+//! Predicts the effect of a trigger, and checks that it happens.
 //!
-//! A trigger with an expression, a probability or a limit may be refused; of what came of those only the
-//! packets and events are checked. All others have an effect that can be prediction:
+//! A session may refuse a trigger that has an expression, a probability or a limit; for those only packets and
+//! events are checked. The effect of all others is known:
 //!
 //! ```text
-//!   START_TRACING    the session runs when the request was handled
-//!   STOP_TRACING     it is over after its delay, and the time that a flush may take
-//!   CLONE_SNAPSHOT   its consumer is told; somebody clones it then
+//!   START_TRACING    the session runs once the request is handled
+//!   STOP_TRACING     it ends after the delay, plus the timeout of a flush
+//!   CLONE_SNAPSHOT   its consumer is notified, and may clone it
 //! ```
 
 use std::collections::BTreeMap;
@@ -25,21 +25,21 @@ use abi::time::Now;
 use service::limits;
 use service::{Input, Service};
 
-/// A session that has to be over by then.
+/// The time in which a session has to end.
 struct StopWindow {
-    /// Not before, as far as its trigger goes, monotonic ns.
+    /// The trigger does not end it earlier; monotonic ns.
     from_ns: u64,
-    /// Monotonic ns.
+    /// Latest end, monotonic ns.
     until_ns: u64,
 }
 
-/// What will have to happen.
+/// Effects that have to happen.
 #[derive(Default)]
 pub(super) struct TriggerPrediction {
     stopping: BTreeMap<u64, StopWindow>,
-    /// Sessions that have to run once the request was handled.
+    /// Sessions that have to run once the request is handled.
     starting: Vec<u64>,
-    /// Snapshots that were asked for and not taken yet.
+    /// Requests for a clone that no consumer has handled yet.
     pub(super) hits: Vec<Hit>,
 }
 
@@ -86,7 +86,7 @@ impl TriggerPrediction {
                     ms => u64::from(ms),
                 };
                 let flush_ms = ms(session.config.flush_timeout_ms, limits::FLUSH_TIMEOUT_MS);
-                // The delay of the first one counts, which may have been one that was not sure.
+                // The delay of the first trigger counts, which may be one whose effect was not predicted.
                 let delays =
                     config.triggers.iter().map(|t| u64::from(t.stop_delay_ms.unwrap_or(0)));
                 let (min_ms, max_ms) =
@@ -99,10 +99,10 @@ impl TriggerPrediction {
         }
     }
 
-    /// An input was handled, or time went by.
+    /// An input or a timer was handled.
     ///
     /// # Errors
-    /// What did not happen.
+    /// The effect that did not happen.
     pub(super) fn after(
         &mut self,
         service: &Service,
@@ -130,10 +130,10 @@ impl TriggerPrediction {
         Ok(())
     }
 
-    /// A consumer is told that it should clone.
+    /// A consumer was notified that a trigger requests a clone.
     ///
     /// # Errors
-    /// It should not.
+    /// No trigger did.
     pub(super) fn hit(
         &mut self,
         sessions: &Sessions,
@@ -153,9 +153,9 @@ impl TriggerPrediction {
         takes(session, &trigger)?;
         let at_ns = hit.boot_time_ns.unwrap_or(0);
         if !history.has_fired(at_ns, &trigger) {
-            return Err(format!("nobody fired {hit:?}"));
+            return Err(format!("no producer fired {hit:?}"));
         }
-        marks.event("a trigger asked for a clone");
+        marks.event("a trigger requested a clone");
         self.hits.push(hit);
         Ok(())
     }
