@@ -1,30 +1,32 @@
-//! What a trace itself says about what it lacks.
+//! Counts the packets of a trace, and those that follow a gap.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 
-use flate2::read::ZlibDecoder;
 use protozero::decode::FrameReader;
 use protozero::{Reader, Value};
-use structured_zstd::decoding::StreamingDecoder;
 
-/// Bytes of a file, or of what was compressed, looked at in one go.
+use crate::compressed;
+
+/// Bytes of a file, or of unpacked packets, that are scanned at once.
 const BLOCK_BYTES: usize = 128 * 1024;
 
-/// Finds packets that follow a gap in their sequence, by `TracePacket.previous_packet_dropped`. The
-/// service sets it for what it lost, and a producer for what it could not write at all, which no
-/// counter knows of.
+/// Finds packets that follow a gap in their sequence, by `TracePacket.previous_packet_dropped`. The service
+/// sets it for packets that it lost, and a producer for packets that it could not write at all, which no
+/// counter knows of. Compressed packets are unpacked, and their packets count.
 #[derive(Default, Debug)]
 pub struct LossScanner {
-    /// How many.
-    pub found: u64,
+    /// Number of packets.
+    pub packets: u64,
+    /// Number of packets that follow a gap.
+    pub gaps: u64,
     sequences: BTreeSet<u64>,
     /// The fields at the end of the last packet, from the service's first one on.
     suffix: Vec<u8>,
-    /// Compressed packets are opened. It takes its time.
-    thorough: bool,
+    /// It is within compressed packets.
+    is_inside: bool,
 }
 
 impl LossScanner {
@@ -33,26 +35,18 @@ impl LossScanner {
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
     /// First byte of the tag of that.
     const DROPPED_TAG: u8 = 0xd0;
-    /// Lost, for a reason that is not told. A service of today says so of every first packet of a
-    /// sequence, where nothing need be missing.
+    /// Packets are missing, for a reason that is not told. A service of today sets it in the first packet of
+    /// every sequence, where nothing need be missing.
     const PRESENT: u64 = 1;
-    /// Number of `Trace.packet`, also of what is compressed.
+    /// Number of `Trace.packet`, also in unpacked packets.
     const PACKET: u32 = 1;
-    const COMPRESSED_PACKETS: u32 = 50;
-    const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 
-    /// With `thorough` also in packets that are compressed.
-    #[must_use]
-    pub fn new(thorough: bool) -> Self {
-        Self { thorough, ..Self::default() }
-    }
-
-    /// Looks at all packets of a trace file, from its beginning.
+    /// Scans all packets of a trace file, from its beginning.
     ///
     /// # Errors
     /// When it cannot be read, or is no trace.
-    pub fn look_through(&mut self, file: &File) -> io::Result<()> {
-        self.scan(Whole { file, at: 0 })
+    pub fn scan_file(&mut self, file: &File) -> io::Result<()> {
+        self.scan(FileFromStart { file, at: 0 })
     }
 
     fn scan(&mut self, mut input: impl Read) -> io::Result<()> {
@@ -69,42 +63,30 @@ impl LossScanner {
             let mut frames = stream.read_block(block.get(..len).unwrap_or_default());
             while let Some(frame) = frames.next_frame().map_err(no_trace)? {
                 if frame.number == Self::PACKET {
-                    self.look(frame.body);
+                    self.scan_packet(frame.body);
                 }
             }
         }
     }
 
-    /// Looks into compressed packets. One that cannot be opened is a gap.
-    fn look_inside(&mut self, number: u32, stream: &[u8]) {
-        // Packets that are compressed twice are nothing a service writes.
-        self.thorough = false;
-        let looked = match number {
-            Self::COMPRESSED_PACKETS => self.scan(ZlibDecoder::new(stream)),
-            _ => self.scan(StreamingDecoder::new(stream)),
-        };
-        self.thorough = true;
-        self.found += u64::from(looked.is_err());
-        self.suffix.clear();
-    }
-
-    /// Looks at one packet.
+    /// Scans one packet.
     #[inline]
-    pub fn look(&mut self, packet: &[u8]) {
-        // The service says the same behind each packet of a sequence, and packets of one sequence come one
-        // after the other: what ends as the last one did belongs to its sequence, and nothing was lost
-        // before it unless its own fields say so.
+    pub fn scan_packet(&mut self, packet: &[u8]) {
+        // The service appends the same fields to each packet of a sequence, and the packets of a sequence come
+        // together. So a packet with the suffix of the last one is of its sequence, and follows no gap unless
+        // the producer's own fields say so.
         if !self.suffix.is_empty()
             && let Some(own) = packet.strip_suffix(&self.suffix[..])
             && !own.contains(&Self::DROPPED_TAG)
         {
+            self.packets += 1;
             return;
         }
-        self.look_closely(packet);
+        self.scan_fields(packet);
     }
 
     #[cold]
-    fn look_closely(&mut self, packet: &[u8]) {
+    fn scan_fields(&mut self, packet: &[u8]) {
         let (mut sequence, mut dropped) = (0, 0);
         let mut reader = Reader::new(packet);
         let (mut at, mut trusted_at) = (0, None);
@@ -112,18 +94,21 @@ impl LossScanner {
             match (field.number, field.value) {
                 (Self::TRUSTED_UID, Value::Varint(_)) => trusted_at = Some(at),
                 (Self::SEQUENCE_ID, Value::Varint(id)) => sequence = id,
-                // The producer's word and the service's may both be there.
+                // A packet may have both the producer's field and the service's.
                 (Self::PREVIOUS_PACKET_DROPPED, Value::Varint(reasons)) => dropped |= reasons,
-                (
-                    number @ (Self::COMPRESSED_PACKETS | Self::ZSTD_COMPRESSED_PACKETS),
-                    Value::Len(stream),
-                ) if self.thorough => return self.look_inside(number, stream),
+                // A service does not compress packets twice.
+                (number, Value::Len(stream)) if !self.is_inside => {
+                    if let Some(compressed) = compressed::open(number, stream) {
+                        return self.scan_compressed(compressed.unpacked);
+                    }
+                }
                 _ => {}
             }
             at = reader.position();
         }
+        self.packets += 1;
         let first = self.sequences.insert(sequence);
-        self.found += u64::from(dropped > Self::PRESENT || (dropped == Self::PRESENT && !first));
+        self.gaps += u64::from(dropped > Self::PRESENT || (dropped == Self::PRESENT && !first));
         self.suffix.clear();
         if dropped == 0
             && let Some(suffix) = trusted_at.and_then(|at| packet.get(at..))
@@ -131,15 +116,24 @@ impl LossScanner {
             self.suffix.extend_from_slice(suffix);
         }
     }
+
+    /// Packets that cannot be unpacked are a gap.
+    fn scan_compressed(&mut self, unpacked: Box<dyn Read + '_>) {
+        self.is_inside = true;
+        let scanned = self.scan(unpacked);
+        self.is_inside = false;
+        self.gaps += u64::from(scanned.is_err());
+        self.suffix.clear();
+    }
 }
 
-/// A file from its beginning, whoever else has its offset.
-struct Whole<'f> {
+/// Reads a file from its beginning. Its offset stays as it is: it is shared with other descriptors.
+struct FileFromStart<'f> {
     file: &'f File,
     at: u64,
 }
 
-impl Read for Whole<'_> {
+impl Read for FileFromStart<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let len = self.file.read_at(buf, self.at)?;
         self.at += len as u64;

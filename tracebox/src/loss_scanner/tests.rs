@@ -24,35 +24,34 @@ fn compressed_packets_and_files() {
         let codec = Codec::choose(&config(compression)).unwrap();
         let compressed = codec.compress(packets).unwrap();
         let mut packet: Vec<u8> = compressed.slices().flatten().copied().collect();
-        for (thorough, found) in [(false, 0), (true, 1)] {
-            let mut gaps = LossScanner::new(thorough);
-            gaps.look(&packet);
-            assert_eq!(gaps.found, found, "{codec:?}");
-            let mut file = tempfile::tempfile().unwrap();
-            let len = u8::try_from(packet.len()).unwrap();
-            file.write_all(&[&[0x0a, len][..], &packet].concat()).unwrap();
-            let mut gaps = LossScanner::new(thorough);
-            gaps.look_through(&file).unwrap();
-            assert_eq!(gaps.found, found, "{codec:?}");
-        }
+        let mut scanner = LossScanner::default();
+        scanner.scan_packet(&packet);
+        assert_eq!((scanner.packets, scanner.gaps), (2, 1), "{codec:?}");
+        assert!(compressed::begins_with_compressed(&packet), "{codec:?}");
+        let mut file = tempfile::tempfile().unwrap();
+        let len = u8::try_from(packet.len()).unwrap();
+        file.write_all(&[&[0x0a, len][..], &packet].concat()).unwrap();
+        let mut scanner = LossScanner::default();
+        scanner.scan_file(&file).unwrap();
+        assert_eq!((scanner.packets, scanner.gaps), (2, 1), "{codec:?}");
         // Behind the tag and the length.
         packet[3..7].fill(0xff);
-        let mut gaps = LossScanner::new(true);
-        gaps.look(&packet);
-        assert_ne!(gaps.found, 0, "{codec:?}: what cannot be read");
+        let mut scanner = LossScanner::default();
+        scanner.scan_packet(&packet);
+        assert_ne!(scanner.gaps, 0, "{codec:?}: what cannot be read");
     }
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"\x0a\x05cut").unwrap();
-    assert!(LossScanner::new(true).look_through(&file).is_err());
+    assert!(LossScanner::default().scan_file(&file).is_err());
 }
 
 #[test]
 fn gaps() {
-    let mut gaps = LossScanner::default();
+    let mut scanner = LossScanner::default();
     let mut check = |packet: &[u8]| {
-        let before = gaps.found;
-        gaps.look(packet);
-        gaps.found != before
+        let before = scanner.gaps;
+        scanner.scan_packet(packet);
+        scanner.gaps != before
     };
     assert!(!check(b""));
     assert!(!check(b"\x50\x01"));
@@ -68,10 +67,10 @@ fn gaps() {
 /// The short way gives what the long one gives.
 #[test]
 fn packets_that_end_alike() {
-    let mut gaps = LossScanner::default();
+    let mut scanner = LossScanner::default();
     let mut found = |packet: &[u8]| {
-        gaps.look(packet);
-        gaps.found
+        scanner.scan_packet(packet);
+        scanner.gaps
     };
     assert_eq!(found(b"\x08\x01\x18\x00\x50\x02\xf8\x04\x07\xd0\x02\x01"), 0);
     for _ in 0..3 {

@@ -2,26 +2,25 @@
 //! what was begun and not filled goes away again.
 
 mod fifo;
+mod file_packets;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use self::fifo::Fifo;
+use self::file_packets::{count_packets, whole_packets};
 use crate::failure::{Context, Failure};
 use crate::loss_scanner::LossScanner;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
-
-/// Tag of `Trace.packet`: field 1, length-delimited.
-const PACKET_TAG: u8 = 0x0a;
 
 /// An open destination.
 #[derive(Debug)]
@@ -300,16 +299,16 @@ impl Output {
         }
     }
 
-    /// Packets of what the service wrote that follow a gap in their sequence, if it can be read.
+    /// Scans what the service wrote, if it can be read.
     #[must_use]
-    pub fn gaps(&self) -> Option<u64> {
-        let mut gaps = LossScanner::new(true);
+    pub fn scan(&self) -> Option<LossScanner> {
+        let mut scanner = LossScanner::default();
         match &self.to {
             To::Stdout(_) | To::Fifo(..) => return None,
-            To::File { writer, .. } => gaps.look_through(writer.get_ref()).ok()?,
-            To::Service(path) => gaps.look_through(&File::open(path).ok()?).ok()?,
+            To::File { writer, .. } => scanner.scan_file(writer.get_ref()).ok()?,
+            To::Service(path) => scanner.scan_file(&File::open(path).ok()?).ok()?,
         }
-        Some(gaps.found)
+        Some(scanner)
     }
 
     /// Something failed. Keeps the whole packets that were written; a file without any goes away if
@@ -398,49 +397,6 @@ pub struct Written {
     pub bytes: u64,
     /// Packets, if they could be counted.
     pub packets: Option<u64>,
-}
-
-/// Number of packets if all of `file` is whole packets.
-fn count_packets(file: &File, bytes: u64) -> Option<u64> {
-    let (packets, end) = walk(file);
-    (end == bytes).then_some(packets)
-}
-
-fn whole_packets(file: &File) -> u64 {
-    walk(file).1
-}
-
-/// Packets at the beginning of `file`, and where the last one ends. Reads lengths only.
-fn walk(file: &File) -> (u64, u64) {
-    let len = file.metadata().map_or(0, |metadata| metadata.len());
-    let mut block = vec![0; 64 * 1024];
-    let (mut block_at, mut block_len) = (0, 0);
-    let (mut packets, mut at) = (0, 0);
-    loop {
-        // A tag and a length have six bytes at most.
-        if at < block_at || at + 6 > block_at + block_len as u64 {
-            block_at = at;
-            block_len = file.read_at(&mut block, at).unwrap_or(0);
-        }
-        let start = usize::try_from(at - block_at).unwrap_or(usize::MAX);
-        let head = block[..block_len].get(start..).unwrap_or_default();
-        let [PACKET_TAG, rest @ ..] = head else { return (packets, at) };
-        let Some((length, width)) = short_varint(rest) else { return (packets, at) };
-        let next = (at + 1 + width).checked_add(length);
-        match next.filter(|&next| next <= len) {
-            Some(next) => at = next,
-            None => return (packets, at),
-        }
-        packets += 1;
-    }
-}
-
-/// A length of up to five bytes and their number: packets are below 2^28.
-fn short_varint(bytes: &[u8]) -> Option<(u64, u64)> {
-    let width = 1 + bytes.iter().take(5).position(|byte| byte & 0x80 == 0)?;
-    let digits = bytes[..width].iter().rev();
-    let value = digits.fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f));
-    Some((value, width as u64))
 }
 
 /// Appends one packet, so that a write to the system always ends with a whole packet: whoever kills us

@@ -9,7 +9,7 @@ use super::consumer_error::session_failure;
 use crate::console::{self, Progress};
 use crate::failure::Failure;
 use crate::loss_scanner::LossScanner;
-use crate::output::Output;
+use crate::output::{Output, Written};
 use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceReport};
 
 /// Longest pause of a service while it is read (`perfetto_cmd.cc`).
@@ -23,7 +23,7 @@ const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
 
 /// How to read a trace.
 pub struct ReadOptions<'i> {
-    /// All of the trace is searched for gaps, also what the service wrote or compressed.
+    /// All of the trace is searched for gaps, also a file that the service wrote.
     pub strict: bool,
     /// Asked now and then: the failure to give up with.
     pub interrupted: &'i mut dyn FnMut() -> Option<Failure>,
@@ -78,16 +78,17 @@ impl EndedSession {
         if output.is_unread() {
             console::say(&format!("Nobody reads {name} yet: the trace waits for a reader"));
         }
-        let mut gaps = None;
+        let gaps;
         let written = if self.into_file {
             output.put_in_place().map_err(failed)?;
-            if options.strict {
-                gaps = output.gaps();
-            }
+            // Without `strict` only lengths are read, and compressed packets.
+            gaps = options.strict.then(|| output.scan()).flatten().map(|scanner| scanner.gaps);
             output.measure()
         } else {
-            gaps = Some(read_buffers(consumer, output, options)?);
-            Some(output.finish().map_err(failed)?)
+            let scanner = read_buffers(consumer, output, options)?;
+            gaps = Some(scanner.gaps);
+            let Written { bytes, .. } = output.finish().map_err(failed)?;
+            Some(Written { bytes, packets: Some(scanner.packets) })
         };
         // Some losses are found, and counted, only while the buffers are read.
         let stats = consumer.get_trace_stats().ok();
@@ -134,20 +135,20 @@ pub fn clone_session(
     EndedSession::of_another_consumer(into_file).read(consumer, output, options)
 }
 
-/// Reads all buffers. Returns the number of packets that follow a gap.
+/// Reads all buffers.
 fn read_buffers(
     consumer: &mut Consumer,
     output: &mut Output,
     options: ReadOptions<'_>,
-) -> Result<u64, Failure> {
+) -> Result<LossScanner, Failure> {
     let name = output.name();
-    let mut scanner = LossScanner::new(options.strict);
+    let mut scanner = LossScanner::default();
     let mut given_up = None;
     let mut progress = Progress::new();
     let mut next_progress = Instant::now() + PROGRESS_PERIOD;
     let (mut bytes, mut checked_at) = (0, 0);
     let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
-        scanner.look(packet.bytes());
+        scanner.scan_packet(packet.bytes());
         bytes += packet.framed().len() as u64;
         if bytes - checked_at > CHECK_BYTES {
             checked_at = bytes;
@@ -163,7 +164,7 @@ fn read_buffers(
         output.write_packet(packet.framed())
     });
     match (read, given_up) {
-        (Ok(_), _) => Ok(scanner.found),
+        (Ok(_), _) => Ok(scanner),
         (Err(_), Some(failure)) => Err(failure),
         (Err(ConsumerError::Output(error)), None) => {
             Err(Failure::new(format_args!("cannot write {name}: {error}")))

@@ -10,7 +10,6 @@
 //! However long the trace, there is one packet in memory, also of compressed ones. The output is the text of a
 //! `Trace` with a comment in front of each packet. It can be read again as long as the schema knows all of it.
 
-mod compressed;
 mod print;
 #[cfg(test)]
 mod tests;

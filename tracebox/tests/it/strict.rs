@@ -1,13 +1,16 @@
 //! `--strict`: a loss is an exit code.
 
-use protos::DataSourceDescriptor;
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use protos::{DataSourceDescriptor, TracePacket, TracePacketData};
 use rustix::process::Signal;
 use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::BufferExhaustedPolicy;
 use tracing_core::os::socket::Address;
 
-use crate::world::World;
+use crate::world::{World, packets};
 
 /// Writes packets of 1 KiB, so many.
 struct Flood(usize);
@@ -103,6 +106,30 @@ fn said_by_the_trace_alone() {
             let ran = world.run("perfetto -c c --txt -o trace --strict");
             ran.failed(3, "data was lost, and --strict was asked for");
         }
+    }
+}
+
+/// The report counts packets, however they are packed.
+#[test]
+fn compressed_packets_count() {
+    let world = World::new();
+    let _traced = world.traced();
+    let _producer = producer(&world, Flood(8));
+    for output in ["", "write_into_file: true file_write_period_ms: 100"] {
+        world.write("c", &format!("{CONFIG} {output} compression_type: COMPRESSION_TYPE_DEFLATE"));
+        let ran = world.run("perfetto -c c --txt -o trace").good();
+        let inside = |packet: &TracePacket| match &packet.data {
+            Some(TracePacketData::CompressedPackets(bytes)) => {
+                let mut trace = Vec::new();
+                ZlibDecoder::new(&bytes[..]).read_to_end(&mut trace).unwrap();
+                packets(&trace).len()
+            }
+            _ => 1,
+        };
+        let written = world.packets("trace");
+        let count: usize = written.iter().map(inside).sum();
+        assert!(count > written.len(), "some are compressed");
+        assert!(ran.stderr.contains(&format!("into trace, {count} packets\n")), "{ran:?}");
     }
 }
 
