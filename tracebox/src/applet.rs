@@ -9,7 +9,7 @@ use crate::console;
 use crate::failure::{Ending, Failure};
 use crate::recorder::command as record;
 use crate::version::VERSION;
-use crate::{manual, perfetto, probes, trace, traced, trigger};
+use crate::{manual, perfetto, probes, trace, traced, trigger, units};
 
 /// A program: the name to use in messages, and the words behind it.
 pub type Program = fn(&str, &[OsString]) -> Ending;
@@ -22,6 +22,7 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("record", record::main, "records while a command runs"),
     ("trace", trace::main, "looks into a trace: `trace print FILE`"),
     ("completions", manual::completions, "prints completions for a shell: `completions bash`"),
+    ("install-units", units::main, "installs systemd units of traced and traced_probes"),
     ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
 ];
 
@@ -69,7 +70,7 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
     // These alone are too common to be anybody's link to us.
-    let common = ["record", "trace", "completions", "man"];
+    let common = ["record", "trace", "completions", "install-units", "man"];
     if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
         return (name.to_owned(), program(name, words));
     }

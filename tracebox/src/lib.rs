@@ -11,7 +11,7 @@
 //! | [`config`] | configs from files, from light-mode options, and the built-in ones |
 //! | [`recorder`] | records one trace, for all programs that do |
 //! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, what became of it, which packets it lacks |
-//! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`] | the other programs |
+//! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`], [`units`] | the other programs |
 //! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |
 //!
@@ -38,4 +38,5 @@ pub mod schema;
 pub mod trace;
 pub mod traced;
 pub mod trigger;
+pub mod units;
 pub mod version;

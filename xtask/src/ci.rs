@@ -10,7 +10,7 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, differential, fuzz, interop, load, loom, machine, manual,
-    miri, msrv, no_panic, no_std, parity, pool, sim, size, tidy, toolchain, tsan,
+    miri, msrv, no_panic, no_std, parity, pool, sim, size, tidy, toolchain, tsan, units,
 };
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -31,6 +31,7 @@ const STEPS: &[Step] = &[
     ("doc", "debug", doc),
     ("test", "debug", test),
     ("man", "debug", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
+    ("units", "debug", |ctx| units::run(ctx, &[])),
     ("sim", "debug", |ctx| {
         let arguments = ["--seeds", "200", "--fresh", "20", "--fail-each", "3"];
         sim::run(ctx, &arguments.map(str::to_owned))

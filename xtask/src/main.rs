@@ -32,6 +32,7 @@ mod tidy;
 mod times;
 mod toolchain;
 mod tsan;
+mod units;
 
 use ctx::Ctx;
 use std::process::ExitCode;
@@ -167,6 +168,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[DIRECTORY]",
         about: "completions for bash, elvish, fish, powershell and zsh (default target/completions)",
         run: manual::completions,
+    },
+    Command {
+        name: "units",
+        arguments: "",
+        about: "install the systemd units into target/units and let systemd-analyze check them",
+        run: units::run,
     },
     Command {
         name: "times",

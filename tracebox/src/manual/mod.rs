@@ -16,7 +16,7 @@ use crate::cli::{self, Perfetto};
 use crate::failure::Ending;
 use crate::failure::{Context, Failure};
 use crate::recorder::command as record;
-use crate::{probes, trace, traced, trigger};
+use crate::{probes, trace, traced, trigger, units};
 
 /// Prints completions of all programs for a shell.
 #[derive(Parser, Debug)]
@@ -112,6 +112,7 @@ fn tracebox() -> Command {
         traced::command(),
         probes::command(),
         Completions::command(),
+        units::command(),
         Man::command(),
     ];
     Perfetto::command()

@@ -116,7 +116,7 @@ fn listen(
 }
 
 /// Which port a passed socket is for, by its name, else by its place.
-fn is_consumer(name: &str, index: usize) -> Option<bool> {
+pub(crate) fn is_consumer(name: &str, index: usize) -> Option<bool> {
     match (name.contains("consumer"), name.contains("producer")) {
         (true, false) => Some(true),
         (false, true) => Some(false),

@@ -201,6 +201,18 @@ fn manual_pages_and_completions() {
 }
 
 #[test]
+fn systemd_units() {
+    let world = World::new();
+    let ran = world.run("tracebox install-units --root root --program /opt/tracebox").good();
+    assert!(ran.stderr.contains("systemctl enable --now traced-producer.socket"), "{ran:?}");
+    let unit = std::fs::read_to_string(world.path("root/etc/systemd/system/traced.service"));
+    assert!(unit.unwrap().contains("\nExecStart=/opt/tracebox traced\n"));
+    assert!(world.path("root/etc/sysusers.d/perfetto.conf").exists());
+    let ran = world.run("tracebox install-units --root root --program /home/me/tracebox");
+    ran.failed(1, "units do not see this directory");
+}
+
+#[test]
 fn notify_fd_tells_of_failures() {
     let world = World::new();
     world.write("bad", &SHORT.replace("name: 'none'", "target_buffer: 9"));

@@ -1,0 +1,165 @@
+//! `tracebox install-units`: the systemd units of `traced` and `traced_probes`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli;
+use crate::console;
+use crate::failure::{Context, Ending, Failure};
+
+/// The program in the units as they are in the repository.
+const PROGRAM: &str = "/usr/bin/tracebox";
+
+/// Where each file belongs, and its text.
+const FILES: &[(&str, &str)] = &[
+    ("etc/systemd/system/traced.service", include_str!("../systemd/traced.service")),
+    (
+        "etc/systemd/system/traced-producer.socket",
+        include_str!("../systemd/traced-producer.socket"),
+    ),
+    (
+        "etc/systemd/system/traced-consumer.socket",
+        include_str!("../systemd/traced-consumer.socket"),
+    ),
+    ("etc/systemd/system/traced-probes.service", include_str!("../systemd/traced-probes.service")),
+    ("etc/sysusers.d/perfetto.conf", include_str!("../systemd/perfetto.conf")),
+];
+
+/// What root does next, and what each command is for.
+const NEXT: &str = "\
+Next, as root:
+  systemd-sysusers                                  # makes the group perfetto
+  systemctl daemon-reload
+  systemctl enable --now traced-producer.socket traced-consumer.socket traced-probes.service
+  usermod --append --groups perfetto USER           # USER may record, after the next login";
+
+/// Directories that the units cannot see into: ProtectHome and PrivateTmp hide them.
+const HIDDEN: &[&str] = &["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
+
+/// Installs systemd units that run the tracing service and the data sources of this machine.
+#[derive(Parser, Debug)]
+#[command(name = "install-units", disable_help_subcommand = true)]
+#[command(
+    after_help = "Every program of the machine can be traced then, and members of the group perfetto can \
+    record.\n\
+    It only writes the files, and prints the commands that come next."
+)]
+struct InstallUnits {
+    /// Write the files below this directory
+    #[arg(long, value_name = "DIRECTORY", default_value = "/")]
+    root: PathBuf,
+    /// The tracebox that the units start [default: this one]
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+/// The command line, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    InstallUnits::command()
+}
+
+/// Writes the units.
+///
+/// # Errors
+/// When a unit cannot start the program, or a file cannot be written.
+pub fn main(name: &str, words: &[OsString]) -> Ending {
+    let Some(args) = cli::parse::<InstallUnits>(name, words)? else { return Ok(0) };
+    let program = match args.program {
+        Some(program) => std::path::absolute(program).context("no working directory")?,
+        None => std::env::current_exe().context("cannot find this program")?,
+    };
+    let program = unit_path(&program)?;
+    for (file, text) in FILES {
+        let path = args.root.join(file);
+        let folder = path.parent().unwrap_or(&args.root);
+        std::fs::create_dir_all(folder)
+            .context(format_args!("cannot create {}", folder.display()))?;
+        std::fs::write(&path, text.replace(PROGRAM, program))
+            .context(format_args!("cannot write {}", path.display()))?;
+        console::say(&format!("Wrote {}", path.display()));
+    }
+    console::say(NEXT);
+    Ok(0)
+}
+
+/// The path as it stands in a unit.
+fn unit_path(program: &Path) -> Result<&str, Failure> {
+    let refused = |why: &str| {
+        let program = program.display();
+        Err(Failure::new(format_args!(
+            "a unit cannot start {program}: {why} (copy tracebox to /usr/local/bin, or name one with --program)"
+        )))
+    };
+    if HIDDEN.iter().any(|hidden| program.starts_with(hidden)) {
+        return refused("units do not see this directory");
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
+    match program.to_str().filter(|path| path.chars().all(plain)) {
+        Some(path) => Ok(path),
+        None => refused("its path has characters that units quote"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traced::is_consumer;
+
+    fn text(name: &str) -> &'static str {
+        FILES.iter().find(|file| file.0.ends_with(name)).unwrap().1
+    }
+
+    /// The value of `key` in a unit.
+    fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+        text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    #[test]
+    fn paths_of_programs() {
+        for good in ["/usr/bin/tracebox", "/opt/x-1.2/trace_box+"] {
+            assert_eq!(unit_path(Path::new(good)), Ok(good));
+        }
+        for (bad, why) in [
+            ("/home/me/tracebox", "units do not see"),
+            ("/tmp/tracebox", "units do not see"),
+            ("/opt/my tools/tracebox", "characters"),
+            ("/opt/100%/tracebox", "characters"),
+        ] {
+            assert!(unit_path(Path::new(bad)).unwrap_err().text.contains(why), "{bad}");
+        }
+    }
+
+    #[test]
+    fn services_start_the_program() {
+        for (unit, applet) in
+            [("traced.service", "traced"), ("traced-probes.service", "traced_probes")]
+        {
+            assert_eq!(value(text(unit), "ExecStart"), Some(&*format!("{PROGRAM} {applet}")));
+        }
+    }
+
+    /// `traced` tells the two sockets apart by their names, whatever their order.
+    #[test]
+    fn sockets_are_told_apart() {
+        for (unit, consumer) in
+            [("traced-producer.socket", false), ("traced-consumer.socket", true)]
+        {
+            let name = value(text(unit), "FileDescriptorName").unwrap();
+            assert_eq!(is_consumer(name, usize::MAX), Some(consumer), "{name}");
+            assert_eq!(value(text(unit), "Service"), Some("traced.service"));
+        }
+    }
+
+    /// Clients look where systemd listens.
+    #[test]
+    fn sockets_are_where_clients_look() {
+        let socket = |unit| value(text(unit), "ListenStream").unwrap();
+        assert_eq!(socket("traced-producer.socket"), "/run/perfetto/traced-producer.sock");
+        assert_eq!(socket("traced-consumer.socket"), "/run/perfetto/traced-consumer.sock");
+        let environment = value(text("traced-probes.service"), "Environment").unwrap();
+        assert!(environment.ends_with(socket("traced-producer.socket")), "{environment}");
+    }
+}
