@@ -79,7 +79,9 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
         return (own, help(1));
     };
     if let Some((name, program)) = find(first) {
-        return (name.to_owned(), program(name, &words[1..]));
+        let name = format!("{own} {name}");
+        let ending = program(&name, &words[1..]);
+        return (name, ending);
     }
     if let Some(name) = ABSENT.iter().find(|name| first == *name) {
         let failure = Failure::new(format_args!("{name} is not part of this version"));

@@ -44,14 +44,14 @@ pub enum Started {
 }
 
 /// Starts this program again in the background and waits for its status, `timeout` at most. Returns
-/// its process id, too.
+/// its process id, too. `name` is the program's, or `tracebox` and the program's.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn start(words: &[OsString], name: &str, timeout: Duration) -> Result<(u32, Started), Failure> {
     let program = std::env::current_exe().context("cannot find this program again")?;
     let mut child = Command::new(program)
-        .arg0(name)
+        .arg0(name.rsplit(' ').next().unwrap_or(name))
         .args(words)
         .env(VARIABLE, "1")
         .stdout(Stdio::piped())

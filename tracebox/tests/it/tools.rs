@@ -145,6 +145,8 @@ fn in_the_background() {
     world.write("c", SHORT);
     let pid = world.run("perfetto -D -c c --txt -o waited").good();
     assert!(pid.text().trim().parse::<u32>().is_ok(), "{pid:?}");
+    let pid = world.run("tracebox perfetto -D -c c --txt -o by-tracebox").good();
+    assert!(pid.text().trim().parse::<u32>().is_ok(), "{pid:?}");
     // Errors before the terminal is left are told there.
     world.run("perfetto -d -c nowhere --txt -o trace").failed(1, "cannot read the config nowhere");
 
@@ -176,6 +178,12 @@ fn versions_and_help() {
         assert!(ran.text().contains("--help"), "{ran:?}");
         assert!(ran.stderr.is_empty(), "{ran:?}");
     }
+    // Usage lines and errors can be typed as they are.
+    for line in ["tracebox record", "tracebox trace print", "tracebox man", "tracebox perfetto"] {
+        let ran = world.run(&format!("{line} --help")).good();
+        assert!(ran.text().contains(&format!("Usage: {line} ")), "{ran:?}");
+    }
+    world.run("tracebox traced --nope").failed(1, "tracebox traced: unexpected argument");
     world.run("perfetto").failed(1, "say what to do");
     assert_eq!(world.run("tracebox").code, Some(1));
 }
