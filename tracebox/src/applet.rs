@@ -1,4 +1,4 @@
-//! Which program was meant.
+//! Chooses the program: by the name it was called, or by its first argument.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -11,25 +11,25 @@ use crate::recorder::command as record;
 use crate::version::VERSION;
 use crate::{manual, perfetto, probes, trace, traced, trigger, units};
 
-/// A program: the name to use in messages, and the words behind it.
+/// A program: takes its name, for messages, and its arguments.
 pub type Program = fn(&str, &[OsString]) -> Ending;
 
 const APPLETS: &[(&str, Program, &str)] = &[
-    ("traced", traced::main, "the service: producers and consumers meet there"),
-    ("traced_probes", probes::main, "the data sources of this machine, for a running traced"),
-    ("perfetto", perfetto::main, "records through a running traced"),
+    ("traced", traced::main, "the tracing service"),
+    ("traced_probes", probes::main, "offers the data sources of this machine to a running traced"),
+    ("perfetto", perfetto::main, "records with a running traced"),
     ("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
     ("record", record::main, "records while a command runs"),
-    ("trace", trace::main, "looks into a trace: `trace print FILE`"),
+    ("trace", trace::main, "prints a trace as text: `trace print FILE`"),
     ("completions", manual::completions, "prints completions for a shell: `completions bash`"),
     ("install-units", units::main, "installs systemd units of traced and traced_probes"),
     ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
 ];
 
-/// Names of other programs of the family, which this version does not have.
+/// Programs of the C++ tracebox that this version does not have.
 const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
 
-/// Runs the program that `args` (its own name first) asks for. Never panics on bad words.
+/// Runs the program that `args` ask for; the first of them is the name it was called by.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
     survive();
@@ -37,16 +37,14 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
     end(&name, result)
 }
 
-/// The same for a binary that is one program only, whatever its file is called. Nothing of the others gets into
-/// it: the service stays as small as it is.
+/// Runs `program`, whatever its file is called. For binaries of one program: the others are not linked into them.
 #[must_use]
 pub fn run_alone(name: &str, program: Program, args: &[OsString]) -> ExitCode {
     survive();
     end(name, program(name, args.get(1..).unwrap_or_default()))
 }
 
-/// A limit of file sizes is an error as others are, and does not kill us in the middle of a packet. Nothing else
-/// depends on it.
+/// Makes a limit of file sizes an error of `write`, instead of a signal that ends the process within a packet.
 fn survive() {
     let _ = tracing_core::daemon::system::signal::survive_file_limits();
 }
@@ -55,7 +53,7 @@ fn end(name: &str, result: Ending) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            // Nobody to tell if that fails.
+            // Without stderr there is no way to report that.
             let _ = writeln!(std::io::stderr(), "{name}: {failure}");
             ExitCode::from(failure.code)
         }
@@ -69,7 +67,7 @@ fn find(name: &OsStr) -> Option<(&'static str, Program)> {
 fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
-    // These alone are too common to be anybody's link to us.
+    // Links with these names would be too common: they are found as the first argument only.
     let common = ["record", "trace", "completions", "install-units", "man"];
     if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
         return (name.to_owned(), program(name, words));
@@ -98,14 +96,15 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
 fn help(code: u8) -> Ending {
     let mut text = format!(
         "{VERSION}: records what programs and the kernel do, for https://ui.perfetto.dev\n\n\
-         tracebox -o FILE [-t 5s] [-b 32mb]             record this machine, nothing to start first\n\
-         tracebox -o FILE -c CONFIG --txt               the same, with a config of yours\n\
+         tracebox -o FILE [-t 5s] [-b 32mb]             record this machine\n\
+         tracebox -o FILE -c CONFIG --txt               record with a config\n\
          tracebox record -o FILE [...] -- COMMAND ...   record while COMMAND runs\n\
-         tracebox PROGRAM ...                           one of the programs:\n\n"
+         tracebox PROGRAM ...                           run one of the programs:\n\n"
     );
     for (name, _, what) in APPLETS {
         text.push_str(&format!("  {name:<16} {what}\n"));
     }
-    text.push_str("\nEvery program explains itself with --help; `tracebox perfetto --help` has all options.\n");
+    text.push_str("\nThe first two start a service of their own, and take the options of `tracebox perfetto --help`.\n");
+    text.push_str("Every program has --help.\n");
     console::answer(text.trim_end()).map(|()| code)
 }

@@ -1,4 +1,4 @@
-//! The words of perfetto's command line, as they are. Which go together is for [`plan`](crate::plan).
+//! The options of perfetto's command line. [`plan`](crate::plan) checks which of them go together.
 
 use std::ffi::OsString;
 
@@ -6,16 +6,19 @@ use clap::{Args, Parser};
 
 use crate::failure::Failure;
 
-/// Below the options of perfetto; [`manual`](crate::manual) says more.
+/// Printed below the options of perfetto; the manual page says more.
 const PERFETTO_HELP: &str = "\
-Light mode: words are ftrace events (sched/sched_switch) or categories (sched, freq, disk).
-Durations end in ms, s, m or h, sizes in kb, mb or gb.
-With CLONE_SNAPSHOT triggers in the config each trigger writes FILE.0, FILE.1 and so on.
-A config with activate_triggers records nothing: it fires those triggers.
-The service is looked for at PERFETTO_CONSUMER_SOCK_NAME, in /run/perfetto, in /tmp.
+Light mode takes options instead of a config (-c):
+  -t 10s -b 32mb -s 100mb   durations end in ms, s, m or h, sizes in kb, mb or gb
+                            (default: -t 10s, for tracebox -t 5s)
+  sched/sched_switch        a word with a slash is an ftrace event
+  sched freq disk           other words are categories of events
+A config with CLONE_SNAPSHOT triggers writes FILE.0, FILE.1 and so on, one for each trigger.
+A config with activate_triggers fires those triggers, and records nothing.
+The service is looked for at PERFETTO_CONSUMER_SOCK_NAME, in /run/perfetto, then in /tmp.
 
-Exit code: 0 it worked, 1 it did not, 2 no such session (--attach, --is_detached) or not all
-data sources started (-D), 3 data was lost (--strict), 130 interrupted before the trace was whole.";
+Exit code: 0 success; 1 failure; 2 no such session (--attach, --is_detached), or not all data
+sources started (-D); 3 data was lost (--strict); 130 interrupted before the trace was whole.";
 
 /// Records a trace through the tracing service.
 #[derive(Parser, Clone, Default, PartialEq, Eq, Debug)]
@@ -26,116 +29,116 @@ pub struct Perfetto {
     #[command(flatten)]
     pub what: What,
 
-    /// Go to the background once tracing runs; prints the process id
+    /// Go to the background when the service has accepted the session, and print the process id
     #[arg(short = 'd', long)]
     pub background: bool,
-    /// The same, once all data sources have started: 0 they have, 1 error, 2 they did not in 30 s
+    /// Go to the background when all data sources have started. Exit code 2: they have not after 30 s
     #[arg(short = 'D', long)]
     pub background_wait: bool,
-    /// Write the status of --background-wait to this open descriptor as one byte, without leaving
+    /// Stay in the foreground, and write the exit code of --background-wait to this descriptor as one byte
     #[arg(long, value_name = "FD")]
     pub notify_fd: Option<u32>,
 
-    /// Leave the session running in the service under this name
+    /// Start the session, leave it running in the service under this key, and exit
     #[arg(long, value_name = "KEY")]
     pub detach: Option<String>,
-    /// Take over the session left under this name and wait for its end
+    /// Take over the session with this key, and wait for its end
     #[arg(long, value_name = "KEY")]
     pub attach: Option<String>,
-    /// Is there a session under this name? Exit code 0: yes, 2: no
+    /// Say whether there is a session with this key. Exit code 0: yes, 2: no
     #[arg(long = "is_detached", value_name = "KEY")]
     pub is_detached: Option<String>,
-    /// With --attach: stop it now
+    /// With --attach: stop the session now
     #[arg(long)]
     pub stop: bool,
 
-    /// Write a copy of the running session with this id; -1: the one with the highest bugreport_score
+    /// Write a copy of the running session with this id. -1: the one with the highest bugreport_score
     #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = session_id)]
     pub clone: Option<u64>,
     /// Write a copy of the running session with this unique name
     #[arg(long, value_name = "NAME")]
     pub clone_by_name: Option<String>,
-    /// The copy is for a bug report: not filtered
+    /// With --clone or --clone-by-name: without the trace filter of the session
     #[arg(long)]
     pub clone_for_bugreport: bool,
-    /// Copy the running session with the highest bugreport_score to $TMPDIR/systrace.pftrace
+    /// Write a copy of the running session with the highest bugreport_score to $TMPDIR/systrace.pftrace
     #[arg(long)]
     pub save_for_bugreport: bool,
-    /// The same for every running session with a bugreport_score, under its bugreport_filename
+    /// Write a copy of each running session with a bugreport_score to $TMPDIR, as its bugreport_filename
     #[arg(long)]
     pub save_all_for_bugreport: bool,
 
-    /// Print what the service knows: sessions, producers, data sources
+    /// Print the sessions, producers and data sources of the service
     #[arg(long)]
     pub query: bool,
     /// With --query: do not cut lines
     #[arg(long)]
     pub long: bool,
-    /// With --query: as JSON, for scripts
+    /// With --query: print JSON, for scripts
     #[arg(long)]
     pub json: bool,
-    /// Print it as a serialized TracingServiceState
+    /// Print the state of the service as a serialized TracingServiceState
     #[arg(long)]
     pub query_raw: bool,
     /// Print the version
     #[arg(long)]
     pub version: bool,
 
-    /// tracebox only: use the running daemons instead of an own service
+    /// tracebox only: let its service listen where traced would, for producers outside of it
     #[arg(long)]
     pub system_sockets: bool,
 
-    /// Accepted and without effect
+    /// Accepted, without effect
     #[arg(long)]
     pub no_guardrails: bool,
-    /// Accepted and without effect
+    /// Accepted, prints that there are none
     #[arg(long)]
     pub reset_guardrails: bool,
-    /// Android only
+    /// Refused: for Android only
     #[arg(long)]
     pub upload: bool,
-    /// Android only
+    /// Refused: for Android only
     #[arg(long, value_name = "TAG")]
     pub dropbox: Option<String>,
 }
 
-/// What to record and where to put it: what perfetto, tracebox and `tracebox record` share.
+/// What to record and where the trace goes: the options that perfetto, tracebox and `tracebox record` share.
 #[derive(Args, Clone, Default, PartialEq, Eq, Debug)]
 pub struct What {
-    /// Config: a binary TraceConfig unless --txt; - for stdin; :test for a built-in one. Several are joined
+    /// File with a binary TraceConfig, or with text (--txt). -: stdin, :test: a built-in one. Several are joined
     #[arg(short = 'c', long, value_name = "FILE")]
     pub config: Vec<OsString>,
     /// The config is text
     #[arg(long)]
     pub txt: bool,
-    /// The same, without what this version does not know
+    /// The config is text, and fields that this version does not know are ignored
     #[arg(long)]
     pub txt_lossy: bool,
-    /// Where to write the trace; - for stdout
+    /// Where the trace goes. -: stdout
     #[arg(short = 'o', long, value_name = "FILE")]
     pub out: Option<OsString>,
-    /// Do not write over an existing file
+    /// Fail if the file exists
     #[arg(long)]
     pub no_clobber: bool,
-    /// Light mode: how long, 0 for ever
+    /// Light mode: how long to record. 0: without a limit
     #[arg(short = 't', long, value_name = "TIME")]
     pub time: Option<String>,
-    /// Light mode: size of the buffer
+    /// Light mode: size of the buffer in memory [default: 32mb]
     #[arg(short = 'b', long, value_name = "SIZE")]
     pub buffer: Option<String>,
-    /// Light mode: let the service write the file, up to this size
+    /// Light mode: write the file while recording, up to this size
     #[arg(short = 's', long, value_name = "SIZE")]
     pub size: Option<String>,
     /// Light mode: trace this Android app
     #[arg(short = 'a', long, value_name = "APP")]
     pub app: Vec<String>,
-    /// Exit with code 3 if anything was lost on the way into the trace
+    /// Exit with code 3 if any data was lost
     #[arg(long)]
     pub strict: bool,
-    /// Put an attribute into the trace
+    /// Add an attribute to the trace
     #[arg(long, value_name = "KEY[=VALUE]")]
     pub add_attribute: Vec<String>,
-    /// Put a note into the config that the trace holds
+    /// Add a note to the trace, as versions before 58 do
     #[arg(long, value_name = "KEY[=VALUE]")]
     pub add_note: Vec<String>,
 
@@ -152,13 +155,13 @@ pub struct What {
     #[arg(long, value_name = "ID", allow_negative_numbers = true, hide = true)]
     pub subscription_id: Option<i64>,
 
-    /// Light mode: ftrace events and categories
+    /// Light mode: ftrace events, and categories of them
     #[arg(value_name = "EVENT")]
     pub words: Vec<String>,
 }
 
 impl What {
-    /// Is any word or flag of light mode there?
+    /// Whether an option or a word of light mode is there.
     #[must_use]
     pub fn is_light(&self) -> bool {
         !self.words.is_empty()
@@ -177,7 +180,7 @@ fn session_id(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a session has a number as its id, see --query".into())
 }
 
-/// Reads `words` as the arguments of `name`. `None`: it was a call for help, which is answered.
+/// Reads `words` as the arguments of the program `name`. `None` if they ask for help, which is printed.
 ///
 /// # Errors
 /// One line about the first word that is wrong.
@@ -188,12 +191,12 @@ pub fn parse<P: Parser>(name: &str, words: &[OsString]) -> Result<Option<P>, Fai
     let matches = match command.try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) if !error.use_stderr() => {
-            // A closed pipe is no reason to complain.
+            // A closed pipe is no error: its reader has read enough.
             let _ = error.print();
             return Ok(None);
         }
         Err(error) => {
-            // The lines below the first are usage and tips; the user can ask for them.
+            // The lines below the first are usage and tips, which --help prints, too.
             let text = error.to_string();
             let mut lines = text.lines();
             let mut line = lines.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The data sources that are built in, in this process or for a running `traced`.
+//! The built-in data sources: `traced_probes` offers them to a running service, `tracebox` to its own.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use crate::interrupt::InterruptQueue;
 use crate::traced::START_WAIT;
 use crate::version::VERSION;
 
-/// How long a service of this process may take to hear of its data sources.
+/// How long a service of this process may take to register the data sources.
 pub(crate) const REGISTER_WAIT: Duration = Duration::from_secs(10);
 
-/// The built-in data sources, registered with a service of this process. They go with this value.
+/// The built-in data sources, registered with a service of this process until this value is dropped.
 pub struct Sources(#[expect(dead_code, reason = "held for its life")] Producer);
 
 impl Sources {
     /// Registers them over `connection`.
     ///
     /// # Errors
-    /// When there are no threads for it.
+    /// When the system has no threads left.
     pub fn attach(connection: Box<dyn Connection<ProducerPort>>) -> Result<Self, Failure> {
         let what = "cannot start the built-in data sources";
         let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
@@ -45,26 +45,26 @@ impl Sources {
 #[command(name = "traced_probes")]
 #[command(
     after_help = "It connects to PERFETTO_PRODUCER_SOCK_NAME, else in /run/perfetto, else in \
-    /tmp, again whenever the service went away.\n\
-    When all data sources are registered it writes 1 to the descriptor TRACED_PROBES_NOTIFY_FD,\n\
-    if that is set."
+    /tmp.\n\
+    It waits for the service if there is none, and connects again when the service comes back.\n\
+    When all data sources are registered, it writes 1 to the descriptor TRACED_PROBES_NOTIFY_FD, if that is set."
 )]
 struct Probes {
-    /// Go to the background when all data sources are registered; prints the process id
+    /// Go to the background when all data sources are registered, and print the process id
     #[arg(long)]
     background: bool,
     /// Print the version
     #[arg(long)]
     version: bool,
-    /// Accepted and without effect: this version has no ftrace
+    /// Accepted, without effect: this version has no ftrace
     #[arg(long)]
     reset_ftrace: bool,
-    /// Accepted and without effect: this version has no ftrace
+    /// Accepted, without effect: this version has no ftrace
     #[arg(long)]
     cleanup_after_crash: bool,
 }
 
-/// Its words, for manual pages and completions.
+/// The command line, for manual pages and completions.
 #[must_use]
 pub fn command() -> clap::Command {
     Probes::command()
@@ -112,7 +112,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
             notified = background::notify(fd, b"1").context("TRACED_PROBES_NOTIFY_FD");
         }
         if args.background {
-            // Its terminal is nothing it needs.
+            // It needs no terminal: a failure to leave it does not matter.
             let _ = background::leave();
             background::tell(true);
         }

@@ -12,7 +12,7 @@ use crate::failure::Ending;
 use crate::failure::Failure;
 use crate::version::VERSION;
 
-/// Who fires the triggers; configs can ask for that name (`trigger_perfetto.cc`).
+/// The producer that fires the triggers; configs can name it (`trigger_perfetto.cc`).
 const PRODUCER_NAME: &str = "perfetto_cmd_producer";
 
 /// How long a service may take to answer.
@@ -33,7 +33,7 @@ pub struct Trigger {
     /// Names of the triggers
     #[arg(value_name = "TRIGGER")]
     triggers: Vec<String>,
-    /// Wait until a service runs, for scripts that start with the machine; without it that is an error
+    /// If no service runs, wait for one: for scripts that run while the machine starts
     #[arg(long)]
     wait: bool,
     /// Print the version
@@ -41,16 +41,16 @@ pub struct Trigger {
     version: bool,
 }
 
-/// Its words, for manual pages and completions.
+/// The command line, for manual pages and completions.
 #[must_use]
 pub fn command() -> clap::Command {
     Trigger::command()
 }
 
-/// Fires what `words` name.
+/// Fires the triggers that `words` name.
 ///
 /// # Errors
-/// One line: no words, no service.
+/// When no trigger is named, or there is no service.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Trigger>(name, words)? else { return Ok(0) };
     if args.version {

@@ -1,4 +1,4 @@
-//! `traced`: the service, listening.
+//! `traced`: the tracing service, at its sockets.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -20,29 +20,32 @@ use crate::version::VERSION;
 /// How long the first of two processes waits for the second to listen.
 pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
 
-/// The tracing service: producers and consumers meet there.
+/// The tracing service, which producers and consumers connect to.
 #[derive(Parser, Debug)]
 #[command(name = "traced")]
-#[command(after_help = "It listens at PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and \
+#[command(
+    after_help = "It listens at PERFETTO_PRODUCER_SOCK_NAME (several are separated by commas) and \
     PERFETTO_CONSUMER_SOCK_NAME, else in /run/perfetto, else in /tmp.\n\
-    A service manager may pass sockets that listen already (LISTEN_FDS): those that LISTEN_FDNAMES calls \
-    something with \"consumer\" or \"producer\", else the first for producers and the second for consumers.\n\
-    When it listens it tells NOTIFY_SOCKET (READY=1) and writes 1 to the descriptor TRACED_NOTIFY_FD, if \
-    those are set.")]
+    Without --set-socket-permissions the umask decides who can connect: with that of root, only root.\n\
+    A service manager can pass open sockets (LISTEN_FDS). Their names (LISTEN_FDNAMES) contain \"producer\" \
+    or \"consumer\"; without names the first is for producers and the second for consumers.\n\
+    When it listens, it sends READY=1 to NOTIFY_SOCKET and writes 1 to the descriptor TRACED_NOTIFY_FD, if \
+    they are set."
+)]
 struct Traced {
-    /// Go to the background when it listens; prints the process id
+    /// Go to the background when it listens, and print the process id
     #[arg(long)]
     background: bool,
     /// Print the version
     #[arg(long)]
     version: bool,
-    /// Groups and modes of the socket files, such as traced-p:0660:traced-c:0660
+    /// Groups and modes of the socket files for producers and for consumers, such as perfetto:0666:perfetto:0660
     #[arg(long, value_name = "PGROUP:PMODE:CGROUP:CMODE")]
     set_socket_permissions: Option<String>,
-    /// Not in this version
+    /// Refused: relays are not in this version
     #[arg(long)]
     enable_relay_endpoint: bool,
-    /// Not in this version
+    /// Refused: relays are not in this version
     #[arg(long, value_name = "SOCKET")]
     enable_relay_endpoint_on: Vec<String>,
 }
@@ -50,7 +53,7 @@ struct Traced {
 /// A group and a mode for socket files.
 type Permissions = (u32, u32);
 
-/// Its words, for manual pages and completions.
+/// The command line, for manual pages and completions.
 #[must_use]
 pub fn command() -> clap::Command {
     Traced::command()
@@ -59,7 +62,7 @@ pub fn command() -> clap::Command {
 /// Runs the service until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// One line: bad words, somebody who listens there already.
+/// When an option is not valid, or another service listens there already.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Traced>(name, words)? else { return Ok(0) };
     if args.version {
@@ -92,7 +95,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     systemd::notify("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
     let ended = server.run();
-    // Whoever does not hear it sees us go.
+    // A service manager that misses it sees the process end.
     let _ = systemd::notify("STOPPING=1");
     ended.context("the service ended")?;
     Ok(0)
@@ -110,12 +113,12 @@ fn listen(
     let (mut server, listening) =
         if passed.is_empty() { bind(permissions)? } else { inherit(passed)? };
     server.stop_on_signals().context("cannot catch signals")?;
-    // Whoever reads this may well send the first signal.
+    // A script that reads this line may send a signal at once: signals are caught by now.
     say(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));
     Ok(server)
 }
 
-/// Which port a passed socket is for, by its name, else by its place.
+/// Whether a passed socket is for consumers, by its name, else by its index; `None` if neither tells.
 pub(crate) fn is_consumer(name: &str, index: usize) -> Option<bool> {
     match (name.contains("consumer"), name.contains("producer")) {
         (true, false) => Some(true),
@@ -171,7 +174,7 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, Stri
     }
     if !consumer.is_unix() {
         say(format_args!(
-            "whoever can connect to {consumer} counts as root: others' traces are theirs"
+            "every program that can connect to {consumer} counts as root, and can read all traces"
         ));
     }
     let mut options = ServerOptions::new(
@@ -218,7 +221,7 @@ fn group(name: &str) -> Result<u32, Failure> {
     if let Ok(id) = name.parse() {
         return Ok(id);
     }
-    // NAME:PASSWORD:ID:MEMBERS; directories of other kinds (LDAP) are asked by number.
+    // NAME:PASSWORD:ID:MEMBERS. Groups that are not in this file, such as those of LDAP, are given as a number.
     let groups = std::fs::read_to_string("/etc/group").context("cannot read /etc/group")?;
     groups
         .lines()
