@@ -104,7 +104,7 @@ fn help(code: u8) -> Ending {
     for (name, _, what) in APPLETS {
         text.push_str(&format!("  {name:<16} {what}\n"));
     }
-    text.push_str("\nThe first two start a service of their own, and take the options of `tracebox perfetto --help`.\n");
+    text.push_str("\nThe first two start a service of their own. `tracebox perfetto --help` has all options.\n");
     text.push_str("Every program has --help.\n");
     console::answer(text.trim_end()).map(|()| code)
 }
