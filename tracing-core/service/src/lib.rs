@@ -57,8 +57,14 @@
 //!
 //! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
 //! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 pub mod buffer;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "compresses bytes that the service itself put together"
+)]
 pub mod compress;
 pub mod filter;
 #[doc(hidden)]

@@ -194,8 +194,9 @@ pub(crate) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
     let smb = if smb_bytes == 0 { limits::SMB_BYTES_DEFAULT as u64 } else { smb_bytes };
     let page = page.min(limits::SMB_PAGE_BYTES_MAX as u64);
     let smb = smb.min(limits::SMB_BYTES_MAX as u64);
-    let unit = limits::SMB_PAGE_BYTES_MIN as u64;
-    let page_legal = page.is_multiple_of(unit) && (page / unit).is_power_of_two();
+    // A multiple of the smallest page by a power of two, which that one is as well.
+    const UNIT: u64 = limits::SMB_PAGE_BYTES_MIN as u64;
+    let page_legal = page.is_power_of_two() && page.is_multiple_of(UNIT);
     if page_legal && smb >= page && smb.is_multiple_of(page) {
         (smb as usize, page as usize)
     } else {

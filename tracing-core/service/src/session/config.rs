@@ -248,9 +248,9 @@ impl Regexes {
             reason: e.to_string(),
         })?;
         self.bytes = self.bytes.saturating_add(made.bytes());
-        let max = limits::REGEX_BYTES_PER_SESSION_MAX;
-        if self.bytes > max / 1024 * 1024 {
-            return Err(ConfigError::RegexesTooLarge { max_kib: max / 1024 });
+        const MAX_KIB: usize = limits::REGEX_BYTES_PER_SESSION_MAX / 1024;
+        if self.bytes > MAX_KIB * 1024 {
+            return Err(ConfigError::RegexesTooLarge { max_kib: MAX_KIB });
         }
         Ok(made)
     }

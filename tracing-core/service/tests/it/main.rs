@@ -22,6 +22,7 @@ mod lifecycle;
 mod matching;
 mod metadata;
 mod named_buffers;
+mod query;
 mod reading;
 mod registry;
 mod triggers;
