@@ -1,9 +1,9 @@
-//! Lives simulated lives of the tracing service: `cargo xtask sim` builds and runs this.
+//! Simulated runs of the tracing service: `cargo xtask sim` builds and runs this.
 //!
-//! `--seeds N` lives 0..N, `--fresh M` adds M that nobody has seen, `--seed S` lives one, twice, and says
-//! what happened in it. A run of 200 lives and more also fails if something that can happen to a service
-//! happened in none of them. `--fail-each K` takes K of the lives with few effects on files and priorities, and
-//! lives each once more for every such effect, which fails.
+//! `--seeds N` runs the seeds 0..N, `--fresh M` adds M random ones. `--seed S` runs one seed twice and prints what
+//! happened. 200 runs or more must together produce every event, effect and request that a service knows.
+//! `--fail-each K` takes K of the runs with few effects on files and priorities, and repeats each of them once for
+//! every such effect, letting that effect fail.
 
 use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing_core_testing::{Report, simulate, simulate_with};
 
-/// This many lives together meet every event, effect and method there is.
-const LIVES_THAT_MEET_ALL: u64 = 200;
+/// So many runs together produce every event, effect and request.
+const RUNS_FOR_ALL_MARKS: u64 = 200;
 
-/// Effects of lives that are lived again for each.
+/// How many effects a run may have to be repeated for each of them.
 const EFFECTS_TO_FAIL: std::ops::RangeInclusive<u64> = 12..=40;
 
 fn main() -> ExitCode {
@@ -51,13 +51,13 @@ fn run(arguments: &[String]) -> Result<String, String> {
     println!("seeds 0..{seeds} and {invented:?}");
     let mut few_effects = Vec::new();
     let mut sum = Report::default();
-    let (mut lives, mut failed) = (0, Vec::new());
+    let (mut runs, mut failed) = (0, Vec::new());
     let all: Vec<u64> = (0..seeds).chain(invented).collect();
-    // At once, as a run may be long.
-    let tell = |seed| move |e| eprintln!("{e}\n  replay: cargo xtask sim --seed {seed}");
-    for (seed, lived) in at_a_time(&all, |seed| live(seed).map_err(tell(seed))) {
-        lives += 1;
-        match lived {
+    // Printed at once, as the whole may take long.
+    let print = |seed| move |e| eprintln!("{e}\n  replay: cargo xtask sim --seed {seed}");
+    for (seed, outcome) in in_parallel(&all, |seed| run_seed(seed).map_err(print(seed))) {
+        runs += 1;
+        match outcome {
             Ok(report) => {
                 sum.inputs += report.inputs;
                 sum.sessions += report.sessions;
@@ -75,21 +75,21 @@ fn run(arguments: &[String]) -> Result<String, String> {
         }
     }
     if !failed.is_empty() {
-        return Err(format!("{} of {lives} lives broke a rule: seeds {failed:?}", failed.len()));
+        return Err(format!("{} of {runs} runs broke a rule: seeds {failed:?}", failed.len()));
     }
     few_effects.truncate(fail_each as usize);
     let mut failures = 0;
-    for (_, failed) in at_a_time(&few_effects, fail_each_effect) {
+    for (_, failed) in in_parallel(&few_effects, fail_each_effect) {
         failures += failed?;
     }
     let missing = sum.marks.missing();
-    if lives >= LIVES_THAT_MEET_ALL && !missing.is_empty() {
-        return Err(format!("no life met these: {missing:?}"));
+    if runs >= RUNS_FOR_ALL_MARKS && !missing.is_empty() {
+        return Err(format!("these happened in no run: {missing:?}"));
     }
     Ok(format!(
-        "{lives} lives: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} \
-         reads proven complete, {} packets as the models of buffers say, {} kinds of things met, {failures} \
-         effects failed one by one",
+        "{runs} runs: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} complete \
+         reads, {} packets as the reference buffers emitted them, {} kinds of events, {failures} effects \
+         failed one by one",
         sum.inputs,
         sum.sessions,
         sum.packets_read,
@@ -101,8 +101,8 @@ fn run(arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// Does something with each seed, on every processor one at a time; what came of it in the order of the seeds.
-fn at_a_time<T: Send>(seeds: &[u64], work: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
+/// Calls `work` for each seed, one per processor at a time. Returns the results in the order of the seeds.
+fn in_parallel<T: Send>(seeds: &[u64], work: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
     let left = AtomicUsize::new(0);
     let worker = || {
         let next = || Some(left.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < seeds.len());
@@ -111,27 +111,27 @@ fn at_a_time<T: Send>(seeds: &[u64], work: impl Fn(u64) -> T + Sync) -> Vec<(u64
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let mut done: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        // What panics in a life is caught there.
+        // Panics of a run are caught in `run_seed`, so no worker panics.
         workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
     });
     done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(at, came)| (seeds[at], came)).collect()
+    done.into_iter().map(|(at, result)| (seeds[at], result)).collect()
 }
 
 fn one(seed: u64) -> Result<String, String> {
-    let first = live(seed)?;
-    if live(seed)? != first {
+    let first = run_seed(seed)?;
+    if run_seed(seed)? != first {
         return Err(format!("seed {seed}: two runs differ"));
     }
     Ok(format!("seed {seed}: {first:#?}"))
 }
 
-/// Lets each effect of a life that can fail do so, until a life ends before it comes to the next. How many.
+/// Repeats a run for each of its effects, which fails. Returns how many effects there were.
 fn fail_each_effect(seed: u64) -> Result<u64, String> {
     for failing in 0.. {
-        let lived = catch_unwind(|| simulate_with(seed, Some(failing)))
+        let outcome = catch_unwind(|| simulate_with(seed, Some(failing)))
             .unwrap_or_else(|_| Err(format!("seed {seed}: panicked")));
-        let report = lived.map_err(|error| format!("{error}, when effect {failing} fails"))?;
+        let report = outcome.map_err(|error| format!("{error}, when effect {failing} fails"))?;
         if report.effects <= failing {
             return Ok(failing);
         }
@@ -139,8 +139,8 @@ fn fail_each_effect(seed: u64) -> Result<u64, String> {
     Ok(0)
 }
 
-fn live(seed: u64) -> Result<Report, String> {
-    // A panic of the service is a finding like any other; its message was printed already.
+fn run_seed(seed: u64) -> Result<Report, String> {
+    // A panic of the service is a failure like any other; its message is already printed.
     catch_unwind(AssertUnwindSafe(|| simulate(seed)))
         .unwrap_or_else(|_| Err(format!("seed {seed}: panicked")))
 }

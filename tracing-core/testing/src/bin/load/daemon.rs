@@ -1,4 +1,4 @@
-//! `traced` as a process, looked at from outside.
+//! `traced` as a process, observed from outside.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,8 +11,8 @@ use os::socket::Address;
 
 use crate::Outcome;
 
-/// How long anything may take before it is called hung.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest time that a call may take.
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub struct Daemon {
     child: Child,
@@ -21,19 +21,19 @@ pub struct Daemon {
     pub consumers: Address,
 }
 
-/// What a process has.
+/// What a process uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Holdings {
     pub rss_kb: u64,
     pub descriptors: usize,
 }
 
-/// Looks again and again until `done`, but not for ever.
+/// Asks again until `done`, or fails after [`TIMEOUT`].
 pub fn wait_until(what: &str, mut done: impl FnMut() -> Outcome<bool>) -> Outcome {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !done()? {
         if Instant::now() > until {
-            return Err(format!("waited in vain until {what}"));
+            return Err(format!("timed out waiting until {what}"));
         }
         std::thread::park_timeout(Duration::from_millis(10));
     }
@@ -41,7 +41,7 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> Outcome<bool>) -> Outcom
 }
 
 impl Daemon {
-    /// Under names that no other run has, which need no file and no rights.
+    /// Starts it with unique abstract socket names, which need no file and no permissions.
     pub fn start(program: &Path) -> Outcome<Self> {
         let name = |port: &str| format!("@load-{}-{port}", std::process::id());
         let (producers, consumers) = (name("producer"), name("consumer"));
@@ -74,8 +74,8 @@ impl Daemon {
         Consumer::connect(&self.consumers).map_err(|error| error.to_string())
     }
 
-    /// How often its log has these words.
-    pub fn said(&self, words: &str) -> usize {
+    /// How many lines of its log contain `words`.
+    pub fn log_count(&self, words: &str) -> usize {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.iter().filter(|line| line.contains(words)).count()
     }
@@ -99,7 +99,7 @@ impl Daemon {
         Ok((state.producers.len(), state.data_sources.len()))
     }
 
-    /// Tells it to end, and sees that it does.
+    /// Sends SIGTERM and waits for its end.
     pub fn stop(mut self) -> Outcome {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)

@@ -1,4 +1,4 @@
-//! Producers that connect, lie and vanish.
+//! Producers that connect, send invalid data and disconnect.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -19,24 +19,24 @@ use crate::daemon::{Daemon, wait_until};
 use crate::producers::{config, descriptor};
 use crate::{Outcome, Plan};
 
-const SOURCE: &str = "load.liar";
-/// What an allocator may keep, KiB.
+const SOURCE: &str = "load.hostile";
+/// Memory that an allocator may hold back, KiB.
 const SLACK_KB: u64 = 16 * 1024;
 
-/// xorshift64: any dice will do.
-struct Dice(u64);
+/// xorshift64: good enough.
+struct Random(u64);
 
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % below
+        self.0 % limit
     }
 
     fn small(&mut self) -> Option<u32> {
-        let any = self.roll(u64::from(u32::MAX) * 2) as u32;
-        let value = match self.roll(6) {
+        let any = self.below(u64::from(u32::MAX) * 2) as u32;
+        let value = match self.below(6) {
             0 => return None,
             1 => any,
             _ => any % 70,
@@ -45,46 +45,46 @@ impl Dice {
     }
 
     fn bytes(&mut self, below: u64) -> Vec<u8> {
-        (0..self.roll(below)).map(|_| self.roll(256) as u8).collect()
+        (0..self.below(below)).map(|_| self.below(256) as u8).collect()
     }
 }
 
-fn commit(dice: &mut Dice) -> CommitDataRequest {
-    let moves = (0..dice.roll(20)).map(|_| CommitDataRequestChunksToMove {
-        page: dice.small(),
-        chunk: dice.small().map(|chunk| chunk % 16),
-        target_buffer: dice.small(),
-        data: (dice.roll(3) == 0).then(|| dice.bytes(5000)),
-        chunk_incomplete: Some(dice.roll(2) == 0),
+fn commit(random: &mut Random) -> CommitDataRequest {
+    let moves = (0..random.below(20)).map(|_| CommitDataRequestChunksToMove {
+        page: random.small(),
+        chunk: random.small().map(|chunk| chunk % 16),
+        target_buffer: random.small(),
+        data: (random.below(3) == 0).then(|| random.bytes(5000)),
+        chunk_incomplete: Some(random.below(2) == 0),
         ..Default::default()
     });
     let chunks_to_move = moves.collect();
-    let patches = |dice: &mut Dice| {
-        let patches = (0..dice.roll(30)).map(|_| CommitDataRequestChunkToPatchPatch {
-            offset: dice.small(),
-            data: Some(dice.bytes(6)),
+    let patches = |random: &mut Random| {
+        let patches = (0..random.below(30)).map(|_| CommitDataRequestChunkToPatchPatch {
+            offset: random.small(),
+            data: Some(random.bytes(6)),
             ..Default::default()
         });
         patches.collect()
     };
-    let chunks_to_patch = (0..dice.roll(4)).map(|_| CommitDataRequestChunkToPatch {
-        target_buffer: dice.small(),
-        writer_id: dice.small(),
-        chunk_id: dice.small(),
-        patches: patches(dice),
-        has_more_patches: Some(dice.roll(2) == 0),
+    let chunks_to_patch = (0..random.below(4)).map(|_| CommitDataRequestChunkToPatch {
+        target_buffer: random.small(),
+        writer_id: random.small(),
+        chunk_id: random.small(),
+        patches: patches(random),
+        has_more_patches: Some(random.below(2) == 0),
         ..Default::default()
     });
     let chunks_to_patch = chunks_to_patch.collect();
-    let flush_request_id = (dice.roll(2) == 0).then(|| dice.roll(1000));
+    let flush_request_id = (random.below(2) == 0).then(|| random.below(1000));
     CommitDataRequest { chunks_to_move, chunks_to_patch, flush_request_id, ..Default::default() }
 }
 
-fn lie(dice: &mut Dice) -> Request {
-    match dice.roll(10) {
+fn invalid_request(random: &mut Random) -> Request {
+    match random.below(10) {
         0 => Request::RegisterDataSource(RegisterDataSourceRequest {
             data_source_descriptor: Some(protos::DataSourceDescriptor {
-                id: Some(dice.roll(3)),
+                id: Some(random.below(3)),
                 will_notify_on_start: Some(true),
                 will_notify_on_stop: Some(true),
                 ..descriptor(SOURCE)
@@ -96,36 +96,37 @@ fn lie(dice: &mut Dice) -> Request {
             ..Default::default()
         }),
         2 => Request::RegisterTraceWriter(RegisterTraceWriterRequest {
-            trace_writer_id: dice.small(),
-            target_buffer: dice.small(),
+            trace_writer_id: random.small(),
+            target_buffer: random.small(),
             ..Default::default()
         }),
         3 => Request::NotifyDataSourceStarted(NotifyDataSourceStartedRequest {
-            data_source_id: Some(dice.roll(10_000)),
+            data_source_id: Some(random.below(10_000)),
             ..Default::default()
         }),
         4 => Request::NotifyDataSourceStopped(NotifyDataSourceStoppedRequest {
-            data_source_id: Some(dice.roll(10_000)),
+            data_source_id: Some(random.below(10_000)),
             ..Default::default()
         }),
         5 => Request::ActivateTriggers(ActivateTriggersRequest {
-            trigger_names: (0..dice.roll(50)).map(|n| format!("{n}")).collect(),
+            trigger_names: (0..random.below(50)).map(|n| format!("{n}")).collect(),
             ..Default::default()
         }),
         6 => Request::GetAsyncCommand(GetAsyncCommandRequest::default()),
         7 => Request::InitializeConnection(InitializeConnectionRequest::default()),
-        _ => Request::CommitData(commit(dice)),
+        _ => Request::CommitData(commit(random)),
     }
 }
 
-/// One life, from connecting to vanishing in the middle of something.
-fn live(daemon: &Daemon, dice: &mut Dice) -> Outcome {
+/// Connects a producer, sends invalid requests, and disconnects at any moment.
+fn run_producer(daemon: &Daemon, random: &mut Random) -> Outcome {
     let connected = SocketConnection::<ProducerPort>::connect(&daemon.producers);
-    let mut link = connected.map_err(|error| format!("the daemon takes nobody: {error}"))?;
-    let own = (dice.roll(3) == 0).then(|| shm::create(1 << 18).ok()).flatten();
-    let page = if dice.roll(4) == 0 { 5000 } else { 4096 };
+    let mut link =
+        connected.map_err(|error| format!("the daemon accepts no connection: {error}"))?;
+    let own = (random.below(3) == 0).then(|| shm::create(1 << 18).ok()).flatten();
+    let page = if random.below(4) == 0 { 5000 } else { 4096 };
     let hello = InitializeConnectionRequest {
-        producer_name: Some("liar".into()),
+        producer_name: Some("hostile".into()),
         smb_scraping_mode: Some(Mode::SMB_SCRAPING_ENABLED),
         shared_memory_page_size_hint_bytes: Some(page),
         producer_provided_shmem: Some(own.is_some()),
@@ -133,16 +134,16 @@ fn live(daemon: &Daemon, dice: &mut Dice) -> Outcome {
     };
     let attachment = own.map_or(Attachment::None, Attachment::Region);
     let _ = link.send(Request::InitializeConnection(hello), true, attachment);
-    if dice.roll(10) > 0 {
+    if random.below(10) > 0 {
         let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
         let _ = link.send(commands, true, Attachment::None);
     }
-    for _ in 0..dice.roll(40) {
-        let want_reply = dice.roll(2) == 0;
-        if link.send(lie(dice), want_reply, Attachment::None).is_err() {
+    for _ in 0..random.below(40) {
+        let want_reply = random.below(2) == 0;
+        if link.send(invalid_request(random), want_reply, Attachment::None).is_err() {
             break;
         }
-        while dice.roll(3) == 0 {
+        while random.below(3) == 0 {
             match link.receive(Some(Duration::ZERO)) {
                 Received::Reply { .. } => drop(link.take_region()),
                 _ => break,
@@ -152,51 +153,54 @@ fn live(daemon: &Daemon, dice: &mut Dice) -> Outcome {
     Ok(())
 }
 
-/// Runs the act.
+/// Runs this part.
 pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
-    // A session that wants them, so that they get memory.
+    // A session with their data source, so that they get shared memory.
     let mut consumer = daemon.consumer()?;
     consumer.enable_tracing(&config(SOURCE, 1024), None).map_err(|error| error.to_string())?;
-    let lives = AtomicU64::new(0);
+    let count = AtomicU64::new(0);
     let descriptors = daemon.holdings()?.descriptors;
-    // Whatever memory the first ones made it keep is no leak.
-    crowd(daemon, plan, plan.time / 10, &lives, descriptors)?;
+    // The memory after a first round is the baseline, as allocators hold some back.
+    attack(daemon, plan, plan.time / 10, &count, descriptors)?;
     let before = daemon.holdings()?;
-    crowd(daemon, plan, plan.time, &lives, descriptors)?;
+    attack(daemon, plan, plan.time, &count, descriptors)?;
     let after = daemon.holdings()?;
-    println!("{} liars: {before:?} before, {after:?} after", lives.load(Ordering::Relaxed));
+    println!(
+        "{} hostile producers: {before:?} before, {after:?} after",
+        count.load(Ordering::Relaxed)
+    );
     if after.rss_kb > before.rss_kb + SLACK_KB {
-        return Err("memory is left behind".into());
+        return Err("the daemon keeps memory of hostile producers".into());
     }
-    // The session that all of them lied to is well, and nothing of theirs is known.
+    // The session still works, and nothing of the producers is left.
     let stats = consumer.get_trace_stats().map_err(|error| error.to_string())?;
     let known = (stats.producers_connected, stats.tracing_sessions, stats.total_buffers);
     if known != (Some(0), Some(1), Some(1)) || stats.data_sources_registered != Some(0) {
-        return Err(format!("somebody is left behind: {stats:?}"));
+        return Err(format!("the daemon keeps producers or data sources: {stats:?}"));
     }
     consumer.disable_tracing().map_err(|error| error.to_string())?;
     let mut trace = Vec::new();
-    consumer.read_into(&mut trace, crate::daemon::PATIENCE).map_err(|error| error.to_string())?;
+    consumer.read_into(&mut trace, crate::daemon::TIMEOUT).map_err(|error| error.to_string())?;
     Ok(())
 }
 
-/// Liars for some time, and then the wait until the daemon has no more than `descriptors`.
-fn crowd(
+/// Runs hostile producers for some time, then waits until the daemon has no more than `descriptors`.
+fn attack(
     daemon: &Daemon,
     plan: &Plan,
     time: Duration,
-    lives: &AtomicU64,
+    count: &AtomicU64,
     descriptors: usize,
 ) -> Outcome {
     let end = Instant::now() + time;
     let outcome = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..plan.liars)
+        let threads: Vec<_> = (0..plan.hostile)
             .map(|index| {
                 scope.spawn(move || {
-                    let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (index as u64 + 1) << 20);
+                    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (index as u64 + 1) << 20);
                     while Instant::now() < end {
-                        live(daemon, &mut dice)?;
-                        lives.fetch_add(1, Ordering::Relaxed);
+                        run_producer(daemon, &mut random)?;
+                        count.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(())
                 })
@@ -204,8 +208,8 @@ fn crowd(
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err("panicked".into())))
     });
-    wait_until("the liars are forgotten", || Ok(daemon.known()? == (0, 0)))?;
-    // Some may still wait to be accepted, and to be found gone.
+    wait_until("the producers are forgotten", || Ok(daemon.known()? == (0, 0)))?;
+    // Some connections may not have been accepted yet.
     wait_until("all descriptors are closed", || Ok(daemon.holdings()?.descriptors <= descriptors))?;
     outcome
 }

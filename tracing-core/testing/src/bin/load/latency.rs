@@ -1,4 +1,4 @@
-//! How long answers take while all the others are busy.
+//! Measures response times while all other clients are busy.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use os::socket::Address;
 use protos::producer_port::Request;
 use protos::{CommitDataRequest, InitializeConnectionRequest, SyncRequest};
 
-use crate::daemon::{Daemon, PATIENCE};
+use crate::daemon::{Daemon, TIMEOUT};
 use crate::producers::{SIDE, SIDE_KB, config, descriptor};
 use crate::{Outcome, Plan};
 
-/// By question: how often, and the slowest answer.
+/// By request: how often, and the slowest reply.
 pub type Slowest = BTreeMap<&'static str, (u64, Duration)>;
 
-/// A connection that is there and says nothing.
+/// A producer that registers a data source and then stays idle.
 pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnection<ProducerPort>> {
     let mut connection = SocketConnection::connect(address).map_err(|error| error.to_string())?;
     let hello = InitializeConnectionRequest {
@@ -33,13 +33,13 @@ pub fn idle_producer(address: &Address, index: usize) -> Outcome<SocketConnectio
     Ok(connection)
 }
 
-/// Calls, and how long the answer took.
+/// Makes a call. Returns how long the reply took.
 fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> Outcome<Duration> {
     let since = Instant::now();
     let sent = connection.send(request, true, Attachment::None);
     let call = sent.map_err(|error| error.to_string())?;
     loop {
-        match connection.receive(Some(PATIENCE)) {
+        match connection.receive(Some(TIMEOUT)) {
             Received::Reply { call: of, .. } if of == call => return Ok(since.elapsed()),
             Received::Reply { .. } | Received::Woken => {}
             other => return Err(format!("no answer: {other:?}")),
@@ -47,7 +47,7 @@ fn answer(connection: &mut SocketConnection<ProducerPort>, request: Request) -> 
     }
 }
 
-/// Asks questions on both ports and looks at the memory until the time is over: the most memory, KiB.
+/// Makes requests on both ports until the time is over. Returns the highest memory use, KiB.
 pub fn ask(
     daemon: &Daemon,
     plan: &Plan,
@@ -70,8 +70,8 @@ pub fn ask(
         note("QueryCapabilities", timed(&mut || consumer.query_capabilities().map(drop))?);
         note("QueryServiceState", timed(&mut || consumer.query_service_state(false).map(drop))?);
         note("GetTraceStats", timed(&mut || side.get_trace_stats().map(drop))?);
-        note("ReadBuffers", timed(&mut || side.read_into(&mut Vec::new(), PATIENCE).map(drop))?);
-        note("Flush", timed(&mut || side.flush(PATIENCE))?);
+        note("ReadBuffers", timed(&mut || side.read_into(&mut Vec::new(), TIMEOUT).map(drop))?);
+        note("Flush", timed(&mut || side.flush(TIMEOUT))?);
         note("Sync", answer(&mut producer, Request::Sync(SyncRequest::default()))?);
         let nothing = Request::CommitData(CommitDataRequest::default());
         note("CommitData", answer(&mut producer, nothing)?);
@@ -79,9 +79,9 @@ pub fn ask(
         let since = Instant::now();
         drop(idle_producer(&daemon.producers, usize::MAX)?);
         note("a new producer", since.elapsed());
-        // It stops nobody, but each of the writers answers.
+        // A flush of all writers, now and then: each of them has to answer.
         if round.is_multiple_of(16) {
-            note("Flush of all writers", timed(&mut || main.flush(PATIENCE))?);
+            note("Flush of all writers", timed(&mut || main.flush(TIMEOUT))?);
         }
         round += 1;
         peak = peak.max(daemon.holdings()?.rss_kb);
@@ -90,19 +90,19 @@ pub fn ask(
     Ok(peak)
 }
 
-/// Starts a session, waits until it is over, and lets go of it.
+/// Starts a session, stops it, and frees it.
 fn short_session(consumer: &mut Consumer) -> Result<(), ConsumerError> {
     consumer.enable_tracing(&config(SIDE, SIDE_KB), None)?;
     consumer.disable_tracing()?;
-    while consumer.wait(Some(PATIENCE))? != Waited::Ended {}
+    while consumer.wait(Some(TIMEOUT))? != Waited::Ended {}
     consumer.free_buffers()
 }
 
-/// Says how long answers took.
+/// Prints response times.
 ///
 /// # Errors
-/// One took longer than `limit`.
-pub fn judge(slowest: &Slowest, limit: Option<Duration>) -> Outcome {
+/// One is longer than `limit`.
+pub fn check(slowest: &Slowest, limit: Option<Duration>) -> Outcome {
     for (name, (count, most)) in slowest {
         println!("{name}: {count} times, the slowest answer after {most:?}");
     }

@@ -1,16 +1,17 @@
-//! A daemon under load, and among liars: `cargo xtask load` builds and runs this.
+//! A daemon under load, then among hostile producers: `cargo xtask load` builds and runs this.
 //!
-//! Two acts against one `traced`, whose memory and descriptors are watched from outside:
+//! Two parts with one `traced`, whose memory and descriptors are read from `/proc`:
 //!
-//! 1. [`crowd`]: 1,000 producers, 100 of them writing as fast as they can, 10 sessions of three users, and a
-//!    consumer that asks and never reads ([`unread`]). Nothing may be lost that the trace does not tell, nobody else
-//!    may have to wait ([`questions`]), and memory has its bound.
-//! 2. [`liars`]: 256 producers at a time that connect, lie and vanish. Nothing of them may stay.
+//! 1. [`producers`]: 1,000 producers, 100 of them writing as fast as they can, 10 sessions of three users, and a
+//!    consumer that asks and never reads ([`unread`]). Every lost packet must be marked in the trace, no other
+//!    client may have to wait ([`latency`]), and memory stays within its bound.
+//! 2. [`hostile`]: 256 producers at a time that connect, send invalid data and disconnect. The daemon must not keep
+//!    anything of them.
 //!
-//! `--traced FILE` is the daemon; `--seconds N` how long each act goes on (60); `--short` is for machines that do
-//! other things meanwhile: fewer of everybody, and nobody looks at the clock.
+//! `--traced FILE` is the daemon, `--seconds N` the duration of each part (60). `--short` is for busy machines: fewer
+//! clients, and no limit on response times.
 
-#![allow(clippy::disallowed_methods, reason = "a clock on the wall is what this is about")]
+#![allow(clippy::disallowed_methods, reason = "this measures time")]
 
 mod daemon;
 mod hostile;
@@ -26,23 +27,23 @@ use daemon::Daemon;
 
 type Outcome<T = ()> = Result<T, String>;
 
-/// How much of everything.
+/// Sizes of the test.
 pub struct Plan {
-    /// Of each act.
+    /// Duration of each part.
     pub time: Duration,
-    /// Connected in the first act.
+    /// Connected in the first part.
     pub producers: usize,
     /// Those of them that write.
     pub writers: usize,
-    /// At a time, in the second act.
-    pub liars: usize,
-    /// The longest that an answer may take; `None` if time is not looked at.
+    /// At a time, in the second part.
+    pub hostile: usize,
+    /// The longest time that an answer may take; `None` for any.
     pub answer_within: Option<Duration>,
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // A second process, of another user: a user has five sessions at most.
+    // A second process, of another user: a user may have five sessions.
     if let [word, address, count] = &arguments[..]
         && word == "--sessions"
     {
@@ -80,7 +81,7 @@ fn run(arguments: &[String]) -> Outcome {
         time: Duration::from_secs(seconds),
         producers: if short { 200 } else { 1000 },
         writers: if short { 10 } else { 100 },
-        liars: if short { 32 } else { 256 },
+        hostile: if short { 32 } else { 256 },
         answer_within: (!short).then_some(Duration::from_secs(1)),
     };
     let daemon = Daemon::start(&traced)?;

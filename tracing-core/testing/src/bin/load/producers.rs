@@ -1,4 +1,4 @@
-//! Many producers, some that write, some sessions, and one consumer that never reads.
+//! Many producers, some of which write, several sessions, and one consumer that never reads.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -19,7 +19,7 @@ use protos::{
     TraceConfigDataSource, TraceField, TracePacketField, TraceReader, TraceStats,
 };
 
-use crate::daemon::{Daemon, PATIENCE, wait_until};
+use crate::daemon::{Daemon, TIMEOUT, wait_until};
 use crate::latency::{self, idle_producer};
 use crate::unread::Unread;
 use crate::{Outcome, Plan};
@@ -30,9 +30,9 @@ const UNREAD: &str = "load.unread";
 const MAIN_KB: u32 = 64 * 1024;
 const UNREAD_KB: u32 = 8 * 1024;
 pub const SIDE_KB: u32 = 1024;
-/// Users that nobody is, and their sessions.
+/// Unused user ids, and how many sessions each gets.
 const OTHERS: [(u32, usize); 2] = [(65_534, 5), (65_533, 1)];
-/// What the daemon may use beside buffers and producers' memory, KiB.
+/// Memory that the daemon may use apart from buffers and shared memory, KiB.
 const EXTRA_KB: u64 = 64 * 1024;
 
 /// Writes numbered packets while it runs.
@@ -92,7 +92,7 @@ pub fn config(source: &str, kb: u32) -> TraceConfig {
 fn session(address: &Address, source: &str, kb: u32) -> Outcome<Consumer> {
     let mut consumer = Consumer::connect(address).map_err(|error| error.to_string())?;
     consumer.enable_tracing(&config(source, kb), None).map_err(|error| error.to_string())?;
-    // Answers come in order: by then a refusal would be here.
+    // Answers come in order: a refusal would have come by now.
     consumer.query_capabilities().map_err(|error| error.to_string())?;
     match consumer.wait(Some(Duration::ZERO)) {
         Ok(Waited::TimedOut) => Ok(consumer),
@@ -101,7 +101,7 @@ fn session(address: &Address, source: &str, kb: u32) -> Outcome<Consumer> {
     }
 }
 
-/// What `--sessions ADDRESS COUNT` does: holds sessions until its input ends.
+/// `--sessions ADDRESS COUNT`: keeps sessions until its standard input ends.
 pub fn side_sessions_process(address: &str, count: &str) -> Outcome {
     let address = Address::parse(address).map_err(|error| error.to_string())?;
     let count = count.parse().map_err(|_| "COUNT")?;
@@ -111,7 +111,7 @@ pub fn side_sessions_process(address: &str, count: &str) -> Outcome {
     Ok(())
 }
 
-/// Sessions of other users, in processes of their own, for a user has five at most. How many.
+/// Starts sessions of other users, in processes of their own, as a user may have five. Returns how many.
 fn other_users_sessions(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Child>, usize)> {
     if os::process::effective_uid() != 0 {
         if plan.answer_within.is_some() {
@@ -139,7 +139,7 @@ fn other_users_sessions(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Child>, us
     Ok((children, OTHERS.iter().map(|(_, count)| count).sum()))
 }
 
-/// Producers that write, and what each has written.
+/// Connects producers that write. Returns the count of packets that each has written.
 fn connect_writers(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Producer>, Vec<Arc<AtomicU64>>)> {
     let (mut written, mut writers) = (Vec::new(), Vec::new());
     for index in 0..plan.writers {
@@ -157,7 +157,7 @@ fn connect_writers(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Producer>, Vec<
             let unread = numbers(Arc::default());
             producer.register(descriptor(UNREAD), unread).map_err(|error| error.to_string())?;
         }
-        if !producer.sync(PATIENCE) {
+        if !producer.sync(TIMEOUT) {
             return Err("a producer is not answered".into());
         }
         writers.push(producer);
@@ -165,7 +165,7 @@ fn connect_writers(daemon: &Daemon, plan: &Plan) -> Outcome<(Vec<Producer>, Vec<
     Ok((writers, written))
 }
 
-/// Runs the act.
+/// Runs this part.
 pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let idle = (0..plan.producers - plan.writers)
         .map(|index| idle_producer(&daemon.producers, index))
@@ -177,7 +177,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
         (0..2).map(|_| session(&daemon.consumers, SIDE, SIDE_KB)).collect::<Outcome<Vec<_>>>()?;
     let mut main = session(&daemon.consumers, MAIN, MAIN_KB)?;
     let sessions = side.len() + 2 + other_count;
-    // That of who never reads comes when it comes.
+    // The session of the consumer that never reads starts at any time.
     let mut asking = daemon.consumer()?;
     wait_until("all sessions run", || {
         let known = asking.query_service_state(true).map_err(|error| error.to_string())?;
@@ -192,10 +192,10 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let mut slowest = BTreeMap::new();
     let peak_kb = latency::ask(daemon, plan, (&mut side[0], &mut main), &mut slowest)?;
     main.disable_tracing().map_err(|error| error.to_string())?;
-    while main.wait(Some(PATIENCE)).map_err(|error| error.to_string())? != Waited::Ended {}
+    while main.wait(Some(TIMEOUT)).map_err(|error| error.to_string())? != Waited::Ended {}
     let mut trace = Vec::new();
-    main.read_into(&mut trace, PATIENCE).map_err(|error| error.to_string())?;
-    // Before the session of who never reads ends: what its writer has on the way then is for a buffer that is gone.
+    main.read_into(&mut trace, TIMEOUT).map_err(|error| error.to_string())?;
+    // Read before the session of the consumer that never reads ends: commits for its freed buffer would be counted.
     let stats = main.get_trace_stats().map_err(|error| error.to_string())?;
     unread.finish(daemon)?;
     account(&stats)?;
@@ -203,7 +203,7 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
     let lost = check(&trace, &counts)?;
     let total: u64 = counts.iter().sum();
     println!("{total} packets written, {lost} overwritten, {} MB read", trace.len() >> 20);
-    latency::judge(&slowest, plan.answer_within)?;
+    latency::check(&slowest, plan.answer_within)?;
     // 256 KiB for each producer that writes, and 2 MiB for the session that comes and goes.
     let allowed = u64::from(MAIN_KB + UNREAD_KB)
         + u64::from(SIDE_KB) * (sessions as u64 - 2)
@@ -218,12 +218,11 @@ pub fn run(daemon: &Daemon, plan: &Plan) -> Outcome {
         let _ = child.wait();
     }
     drop((idle, writers, side, main));
-    wait_until("everybody is forgotten", || Ok(daemon.known()? == (0, 0)))
+    wait_until("all clients are gone", || Ok(daemon.known()? == (0, 0)))
 }
 
-/// What went into the buffer must have come out of it or be counted as overwritten, and nothing have been lost
-/// in any other way. A patch may come for a chunk that was overwritten meanwhile; if the chunk were still there, it
-/// would be neither read nor overwritten.
+/// Checks that all chunks were read or overwritten, and that nothing was lost in another way. A patch may come for a
+/// chunk that was overwritten meanwhile, which is no loss of another kind.
 fn account(stats: &TraceStats) -> Outcome {
     let [buffer] = &stats.buffer_stats[..] else { return Err(format!("{stats:?}")) };
     let of = |counter: Option<u64>| counter.unwrap_or(0);
@@ -238,7 +237,7 @@ fn account(stats: &TraceStats) -> Outcome {
     ];
     println!("{written} chunks written, {read} read, {overwritten} overwritten");
     if written == 0 || written != read + overwritten || of(buffer.bytes_written) != bytes {
-        return Err(format!("chunks or bytes that nobody counted: {buffer:?}"));
+        return Err(format!("chunks or bytes that are not counted: {buffer:?}"));
     }
     if other_losses != [0; 4] {
         return Err(format!("losses of another kind: {stats:?}"));
@@ -246,7 +245,7 @@ fn account(stats: &TraceStats) -> Outcome {
     Ok(())
 }
 
-/// Each writer's packets must be there up to its last one, and each hole be told of. How many are missing.
+/// Checks that each writer's last packet is there and that each gap is marked. Returns how many packets are missing.
 fn check(trace: &[u8], written: &[u64]) -> Outcome<u64> {
     let mut next: BTreeMap<u32, u64> = BTreeMap::new();
     let mut missing = 0;

@@ -1,8 +1,7 @@
-//! A consumer that asks and never reads.
+//! A consumer that sends requests and never reads the replies.
 //!
-//! Its session records what a writer writes without end, so that what it is owed is more than all that may be kept
-//! for it. It must not be served for that, nor cost anybody anything: either it stays connected, its questions left
-//! unread from some moment on, or it is cut off and counted.
+//! Its session has a producer that writes all the time, so the replies exceed every limit. The daemon must either
+//! stop reading its requests or disconnect it and log that; other clients must not be affected.
 
 use std::io::IoSlice;
 use std::os::fd::AsFd as _;
@@ -26,13 +25,13 @@ fn frame(method: u8, arguments: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes(), &body[..]].concat()
 }
 
-/// What became of it.
+/// What happened to its requests.
 #[derive(Debug)]
 struct Sent {
     bytes: usize,
-    /// How often in a row there was no room for a question, at the end.
+    /// How often the socket was full, in a row, at the end.
     refused: usize,
-    /// The daemon hung up.
+    /// The daemon closed the connection.
     cut: bool,
 }
 
@@ -42,7 +41,7 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// Starts a session and asks for all there is, over and over.
+    /// Starts a session and requests its packets again and again.
     pub fn start(daemon: &Daemon, config: &TraceConfig) -> Outcome<Self> {
         let stream = Stream::connect(&daemon.consumers).map_err(|error| error.to_string())?;
         let bind = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cConsumerPort";
@@ -59,17 +58,20 @@ impl Unread {
         Ok(Self { stop, thread })
     }
 
-    /// Ends it, and sees that it was left alone, or cut and counted.
+    /// Ends it, and checks that the daemon stopped reading from it or disconnected it and logged that.
     pub fn finish(self, daemon: &Daemon) -> Outcome {
         self.stop.store(true, Ordering::Relaxed);
         let sent = self.thread.join().map_err(|_| "the reader that does not read panicked")?;
-        let counted = daemon.said("does not read");
-        println!("{sent:?} by who never reads; {counted} cut for it");
+        let counted = daemon.log_count("does not read");
+        println!("{sent:?} by the consumer that never reads; {counted} disconnected");
         match (sent.cut, counted) {
             (true, 1) => Ok(()),
             (false, 0) if sent.refused > 10 => Ok(()),
-            (false, 0) => Err("who never reads is still listened to".into()),
-            _ => Err("who never reads was cut and not counted, or others were".into()),
+            (false, 0) => Err("the daemon still reads from the consumer that never reads".into()),
+            _ => Err(
+                "the consumer that never reads was disconnected without a log line, or others were"
+                    .into(),
+            ),
         }
     }
 }
@@ -99,7 +101,7 @@ fn ask(stream: &Stream, first: Vec<u8>, stop: &AtomicBool) -> Sent {
     sent
 }
 
-/// Whether the other side is gone, without reading.
+/// Whether the other side has closed the connection.
 fn hung_up(stream: &Stream) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let fd = stream.as_fd();
