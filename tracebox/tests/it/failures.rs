@@ -27,6 +27,10 @@ fn nobody_listens() {
     ] {
         world.run(line).failed(1, "(is traced running?)");
     }
+    let ran = world.run("trigger_perfetto a");
+    let address = world.path("producer");
+    let expected = format!("cannot connect to {0}: No such file", address.display());
+    assert!(ran.stderr.contains(&expected), "the address is there once: {ran:?}");
     world.write("c", "activate_triggers: 'a'");
     world.run("perfetto -c c --txt").failed(1, "(is traced running?)");
     assert!(!world.path("new").exists() && !world.path("systrace.pftrace").exists());

@@ -20,6 +20,8 @@ fn config_in(world: &World, name: &str) -> TraceConfig {
 fn the_best_session_is_cloned_by_minus_one() {
     let world = World::new();
     let _traced = world.traced();
+    let ran = world.run("perfetto --clone -1 -o copy");
+    ran.failed(1, "the session with the highest bugreport_score: service error: ");
     world.write(
         "c",
         "buffers { size_kb: 64 } data_sources { config { name: 'none' } }

@@ -33,6 +33,9 @@ pub(super) fn one(plan: CloneRequest) -> Ending {
     };
     let wanted = match &request.selector {
         Some(CloneSessionRequestSelector::UniqueSessionName(name)) => format!("session {name:?}"),
+        Some(CloneSessionRequestSelector::SessionId(BEST_FOR_BUGREPORT)) => {
+            "the session with the highest bugreport_score".to_owned()
+        }
         _ => format!("session {}", plan.id.unwrap_or_default()),
     };
     write(request, output, &interrupts, plan.strict).map_err(|failure| {

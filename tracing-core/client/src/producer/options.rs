@@ -125,9 +125,9 @@ pub enum ProducerError {
 impl fmt::Display for ProducerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(error) => write!(f, "bad address of the tracing service: {error}"),
+            Self::Address(error) => error.fmt(f),
             Self::Connect { address, error } => {
-                write!(f, "cannot connect to {address}: {error} (is traced running?)")
+                write!(f, "cannot connect to {address}: {} (is traced running?)", error.reason())
             }
             Self::Thread => f.write_str("cannot start a thread"),
             Self::Name { name } => {
