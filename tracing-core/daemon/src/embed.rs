@@ -1,21 +1,21 @@
-//! The whole service inside a program, without a thread, a socket or a sleep that the program did not ask for.
+//! The whole service inside a program, without a thread, a socket or a sleep of its own.
 //!
 //! ```text
 //!   LocalConnection ──┐                            a client that waits makes the service run
 //!                     ├──> EmbeddedService::poll ──> Service
 //!   bytes of your IPC ┘      │         ^
-//!                            └─ replies └─ poll_timeout, as_fd: when to come again
+//!                            └─ replies └─ poll_timeout, as_fd: when to poll again
 //! ```
 //!
-//! Two ways to be a client, which can be mixed:
+//! Clients connect in two ways, which can be mixed:
 //!
 //! * in this process: [`producer`](EmbeddedService::producer) and [`consumer`](EmbeddedService::consumer)
-//!   give connections whose waiting drives the service, so that one thread is enough for all of it. A
-//!   [`PolledProducer`](super::producer::PolledProducer) needs none of its own either;
-//! * over an IPC of yours: [`accept`](EmbeddedService::accept) a connection, feed it
-//!   [`received`](EmbeddedService::received) bytes, and [`transmit`](EmbeddedService::transmit) what it wants
-//!   to send. Its other end is a [`TransportConnection`](super::connection::TransportConnection) over a
-//!   [`Transport`](super::connection::Transport) of yours, or anything that speaks the protocol.
+//!   give connections that run the service while they wait, so that one thread is enough for everything. A
+//!   [`PolledProducer`](client::producer::PolledProducer) needs no thread either;
+//! * over a transport of yours: [`accept`](EmbeddedService::accept) a connection, pass the bytes that arrive to
+//!   [`received`](EmbeddedService::received), and send the bytes that [`transmit`](EmbeddedService::transmit)
+//!   gives. The other end is a [`TransportConnection`](client::connection::TransportConnection) over a
+//!   [`Transport`](client::connection::Transport) of yours, or any program that speaks the protocol.
 //!
 //! Complete programs: `examples/embedded.rs`, `examples/custom_transport.rs`.
 
@@ -37,7 +37,7 @@ use os::clock;
 use os::poll::Wake;
 use service::{Peer, ServiceConfig};
 
-/// Which port somebody connects to.
+/// The port that a client connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
     /// Data sources, commits, commands.
@@ -46,7 +46,7 @@ pub enum PortKind {
     Consumer,
 }
 
-/// The connection is over; what happened to it is in the log and the statistics.
+/// The connection is closed. The log and the statistics say why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionClosed;
 
@@ -76,20 +76,19 @@ impl Drive for Inner {
     }
 }
 
-/// A service that runs when it is polled. See the [module](self). Any thread may use it; the log is called
-/// on whichever that is, and must not call back.
+/// A service that runs when it is polled. See the [module](self). Any thread may use it. The log function runs on
+/// the thread that polls, and must not call the service.
 ///
-/// Dropping it ends the service: sessions end, their files get all that reached it, and everybody is
-/// disconnected.
+/// Dropping it ends the service: sessions end, their files get all data that reached the service, and all clients
+/// are disconnected.
 pub struct EmbeddedService(Arc<Inner>);
 
 impl EmbeddedService {
-    /// A service without clients. `config` is best made by
-    /// [`service_config`](super::serve::service_config); with
+    /// A service without clients. [`service_config`](super::serve::service_config) makes a `config`; with
     /// [`HeapRegions`](super::serve::HeapRegions) in it no memory needs a descriptor.
     ///
     /// # Errors
-    /// When the system has no descriptor left: it uses one, to be waited for.
+    /// When the system has no descriptor left. The service needs one, for [`as_fd`](AsFd::as_fd).
     pub fn new(config: ServiceConfig, log: Log) -> Result<Self, OsError> {
         let wake = Wake::new()?;
         let engine = Engine::new(config, log, wake.clone(), false);
@@ -97,18 +96,18 @@ impl EmbeddedService {
         Ok(Self(Arc::new(Inner { engine: Mutex::new(engine), inbox, counters, wake })))
     }
 
-    /// Does everything there is to do now: requests of clients of this process, timers that are due.
+    /// Handles everything that waits: requests of clients of this process, and timers that are due.
     pub fn poll(&self) {
         self.0.drive();
     }
 
-    /// When to poll at the latest, if nothing happens before.
+    /// The time until the next timer is due: poll again then at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
         lock(&self.0.engine).due_ns().map(BootTime)
     }
 
-    /// What became of connections so far.
+    /// Counts of connections and of their ends so far.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.0.counters.read()
@@ -116,14 +115,14 @@ impl EmbeddedService {
 
     // ------------------------------------------------------------ clients of this process
 
-    /// A producer's connection: for a [`PolledProducer`](super::producer::PolledProducer), or a
+    /// A connection for a producer: a [`PolledProducer`](super::producer::PolledProducer), or a
     /// [`Producer`](super::producer::Producer) with its threads.
     #[must_use]
     pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
         Box::new(self.local())
     }
 
-    /// A consumer. While one of its calls waits for an answer, the service runs in it.
+    /// A consumer. While one of its calls waits for an answer, the service runs inside that call.
     #[must_use]
     pub fn consumer(&self) -> Consumer {
         Consumer::with_connection(Box::new(self.local()))
@@ -136,9 +135,9 @@ impl EmbeddedService {
 
     // ------------------------------------------------------------ a transport of yours
 
-    /// A connection of a transport of yours. `peer` is who is there, which is for you to know; without it the
-    /// connection is taken for one from another machine, which may say who it is in its first frame. A
-    /// transport that carries no descriptors has to say so with [`Peer::by_value`].
+    /// A connection of a transport of yours. `peer` is the identity of the client, which the transport must know.
+    /// Without it the connection counts as one from another machine, which may give its identity in the first
+    /// frame. A transport that carries no descriptors has to say so with [`Peer::by_value`].
     pub fn accept(&self, port: PortKind, peer: Option<Peer>) -> ClientId {
         let side = match port {
             PortKind::Producer => Side::Producer,
@@ -150,10 +149,10 @@ impl EmbeddedService {
         client
     }
 
-    /// Takes bytes that came over a connection, cut anywhere, and the descriptor that came with them.
+    /// Takes bytes that arrived on a connection, and the descriptor that came with them. They may be cut anywhere.
     ///
     /// # Errors
-    /// When the connection is over, by this or before.
+    /// When the connection is closed, by these bytes or earlier.
     pub fn received(
         &self,
         client: ClientId,
@@ -167,25 +166,24 @@ impl EmbeddedService {
         self.checked(&mut engine, client, taken)
     }
 
-    /// Whether [`received`](Self::received) should wait: the peer has too many replies to read first. What it
-    /// says meanwhile is kept, so this is about memory only.
+    /// Whether [`received`](Self::received) should wait, because the peer has too many unread replies. Bytes that are
+    /// passed anyway are kept, so this only saves memory.
     #[must_use]
     pub fn is_paused(&self, client: ClientId) -> bool {
         lock(&self.0.engine).host(client).is_some_and(|host| host.is_paused())
     }
 
-    /// A connection that may have something to send; each is named once, until it has more.
+    /// A connection that may have bytes to send. Each is returned once, until it has more.
     #[must_use]
     pub fn poll_transmit(&self) -> Option<ClientId> {
         lock(&self.0.engine).dirty.pop_first()
     }
 
-    /// Gives what waits to `send`, which takes as many bytes as it can and says how many; 0 ends the round.
-    /// A descriptor goes with the first byte. Come again when there is room.
+    /// Passes the bytes that wait to `send`, which takes as many as it can and returns their number; 0 ends the
+    /// call. A descriptor belongs to the first byte. Call again when the transport has room.
     ///
     /// # Errors
-    /// When `send` failed, or the connection is over: also because too much waits for a peer that does not
-    /// read.
+    /// When `send` failed, or the connection is closed, for example because the peer does not read its replies.
     pub fn transmit(
         &self,
         client: ClientId,
@@ -199,21 +197,21 @@ impl EmbeddedService {
         if drained {
             engine.drained(client);
         }
-        // What was left unread for want of room.
+        // Requests that had to wait for room in the queue of replies.
         if engine.host(client).is_some_and(|host| host.has_events() && !host.is_paused()) {
             engine.process_events(client);
         }
         Ok(())
     }
 
-    /// A connection that the service closed by itself: its peer misbehaved, or does not read. Those that an
-    /// error told of are not named again.
+    /// A connection that the service closed, because its peer broke the protocol or does not read. Connections whose
+    /// end another method reported as an error are not returned.
     #[must_use]
     pub fn poll_closed(&self) -> Option<ClientId> {
         lock(&self.0.engine).closed.pop_front()
     }
 
-    /// The peer is gone.
+    /// The peer has closed the connection.
     pub fn disconnected(&self, client: ClientId) {
         lock(&self.0.engine).end_connection(client, &Disconnect::PeerLeft);
     }
@@ -237,13 +235,13 @@ impl EmbeddedService {
 
 impl Drop for EmbeddedService {
     fn drop(&mut self) {
-        // Files are written at once, so there is nothing to wait for.
+        // Files are written at once, so nothing has to be waited for.
         lock(&self.0.engine).finish(|| false);
     }
 }
 
 impl AsFd for EmbeddedService {
-    /// Readable when somebody, on whatever thread, has something for [`poll`](Self::poll).
+    /// Readable when another thread has an event for [`poll`](Self::poll).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.wake.as_fd()
     }

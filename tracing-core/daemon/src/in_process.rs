@@ -1,7 +1,7 @@
-//! The whole service on a thread of this process: nothing to start first, no socket, no file.
+//! The whole service on a thread of this process: nothing has to run first, and there is no socket and no file.
 //!
-//! It is the daemon's loop with nobody listening: same core, same order of things, so what works
-//! against it works against `traced`.
+//! It is the daemon's loop without listening sockets. The same code handles the same events in the same order, so a
+//! client that works against it works against `traced`.
 
 use std::thread::JoinHandle;
 
@@ -20,10 +20,10 @@ pub struct InProcessService {
 }
 
 impl InProcessService {
-    /// Starts the service. `log` takes what the daemon would print.
+    /// Starts the service. `log` takes the lines that the daemon would print.
     ///
-    /// Chunks that writers still hold are scraped, unless a producer does not want that: upstream does so
-    /// inside a process, too.
+    /// The service scrapes the chunks that writers still hold, unless their producer refuses. Upstream does the same
+    /// inside a process.
     ///
     /// # Errors
     /// When the system has no thread or descriptor left.
@@ -34,7 +34,7 @@ impl InProcessService {
         Self::run(Server::bind(options)?).map_err(BindError::Os)
     }
 
-    /// Runs `server`, which may also listen, on a thread.
+    /// Runs `server` on a thread. It may listen on sockets, too.
     ///
     /// # Errors
     /// When the system has no thread left.
@@ -47,13 +47,13 @@ impl InProcessService {
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    /// A way to reach it from anywhere in this process.
+    /// A handle of the service, for any thread of this process.
     #[must_use]
     pub fn handle(&self) -> &ServerHandle {
         &self.handle
     }
 
-    /// A producer's connection.
+    /// A connection for a producer.
     #[must_use]
     pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
         self.handle.producer()
@@ -65,10 +65,10 @@ impl InProcessService {
         self.handle.consumer()
     }
 
-    /// Ends the service and waits for its thread, and for what is still being written to files.
+    /// Ends the service. Waits for its thread, and for the bytes that are still being written to files.
     ///
     /// # Errors
-    /// What ended the service before, if it was not us.
+    /// The error that ended the service earlier, if one did.
     pub fn stop(mut self) -> Result<(), OsError> {
         self.join().unwrap_or(Ok(()))
     }

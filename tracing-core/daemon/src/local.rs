@@ -1,6 +1,5 @@
-//! The connection inside this process: requests go into the service's inbox as they are, replies
-//! into the client's mailbox. Nothing is encoded but the response messages, and no descriptor is
-//! needed.
+//! The connection inside this process. Requests go into the inbox of the service as values; replies go into the
+//! mailbox of the client. Only response messages are encoded, and no descriptor is needed.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -21,10 +20,10 @@ use os::clock::Deadline;
 use os::poll::Wake;
 use os::shm::MapError;
 
-/// What clients of this process tell the service.
+/// An event that a client of this process sends to the service.
 #[derive(Debug)]
 pub(crate) enum LocalEvent<R> {
-    /// One more client; replies go to the mailbox.
+    /// A client connected; its replies go to the mailbox.
     Connected(Arc<Mailbox>),
     /// A request.
     Request {
@@ -34,21 +33,21 @@ pub(crate) enum LocalEvent<R> {
         region: Option<Region>,
         file: Option<OwnedFd>,
     },
-    /// All replies were taken.
+    /// The client has taken all replies.
     Drained,
-    /// The client went.
+    /// The client disconnected.
     Disconnected,
 }
 
-/// The same, of whichever port. One queue for both keeps the order of what happened: a consumer that
-/// asks after a producer has committed finds what was committed.
+/// An event of either port. One queue for both ports keeps the order of events: a consumer that reads after a
+/// producer has committed finds the committed data.
 #[derive(Debug)]
 pub(crate) enum AnyLocalEvent {
     Producer(LocalEvent<<ProducerPort as Port>::Request>),
     Consumer(LocalEvent<<ConsumerPort as Port>::Request>),
 }
 
-/// A port that can be connected to inside this process.
+/// A port that clients of this process can connect to.
 pub(crate) trait LocalPort: Port {
     fn any(event: LocalEvent<Self::Request>) -> AnyLocalEvent;
 }
@@ -65,13 +64,13 @@ impl LocalPort for ConsumerPort {
     }
 }
 
-/// Where the events of clients wait for the service's thread.
+/// The queue of events that wait for the thread of the service.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     state: Mutex<InboxState>,
-    /// The service sleeps on this.
+    /// Wakes the thread of the service.
     wake: Wake,
-    /// Shared with every other source of clients of the same service.
+    /// The last client id given out, shared with the sockets of the same service.
     last_client: Arc<AtomicU64>,
 }
 
@@ -79,7 +78,7 @@ pub(crate) struct Inbox {
 struct InboxState {
     events: VecDeque<(ClientId, AnyLocalEvent)>,
     closed: bool,
-    /// Somebody wants the service to end.
+    /// The service was asked to end.
     stopped: bool,
 }
 
@@ -89,7 +88,7 @@ impl Inbox {
         Self { state: Mutex::new(state), wake, last_client }
     }
 
-    /// Everything that waits.
+    /// Takes all events that wait.
     pub(crate) fn take(&self) -> VecDeque<(ClientId, AnyLocalEvent)> {
         std::mem::take(&mut lock(&self.state).events)
     }
@@ -100,12 +99,12 @@ impl Inbox {
         self.wake.wake();
     }
 
-    /// Whether somebody did.
+    /// Whether the service was asked to end.
     pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.state).stopped
     }
 
-    /// The service ends: nothing is taken any more, and who was just connecting is hung up on.
+    /// The service ends. It takes no event any more, and clients that were connecting are disconnected.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
@@ -128,7 +127,7 @@ impl Inbox {
         let first = state.events.is_empty();
         state.events.push_back((client, event));
         drop(state);
-        // Only the first needs to wake: the service takes all there is.
+        // Only the first event needs a wake-up, because the service takes all events at once.
         if first {
             self.wake.wake();
         }
@@ -145,7 +144,7 @@ pub(crate) struct LocalReply {
     pub(crate) region: Option<Region>,
 }
 
-/// Where replies wait for a client.
+/// The queue of replies that wait for a client.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     state: Mutex<MailboxState>,
@@ -155,7 +154,7 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 struct MailboxState {
     replies: VecDeque<LocalReply>,
-    /// The service has hung up.
+    /// The service has closed the connection.
     closed: bool,
 }
 
@@ -170,7 +169,7 @@ impl Mailbox {
         self.notify();
     }
 
-    /// Hangs up. What was delivered can still be taken.
+    /// Closes the connection. The client can still take the replies that were delivered.
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
         self.notify();
@@ -182,13 +181,13 @@ impl Mailbox {
     }
 }
 
-/// A service that runs only when it is called.
+/// A service without a thread, which runs only when it is called.
 pub(crate) trait Drive: Send + Sync {
-    /// Does what there is to do; when there will be more, if nothing else happens.
+    /// Handles all events that wait. Returns the time until the next timer is due, if there is one.
     fn drive(&self) -> Option<Duration>;
 }
 
-/// A client's end.
+/// The end of a connection that a client holds.
 pub(crate) struct LocalConnection<P: LocalPort> {
     client: ClientId,
     inbox: Arc<Inbox>,
@@ -197,20 +196,20 @@ pub(crate) struct LocalConnection<P: LocalPort> {
     last_call: u64,
     pending: BTreeSet<CallId>,
     region: Option<Region>,
-    /// For a service without a thread: whoever waits for it makes it run.
+    /// Set for a service without a thread: a client that waits for a reply makes it run.
     driver: Option<Weak<dyn Drive>>,
-    /// Replies were taken since the service was last told that there are none.
+    /// The client has taken replies since the service was last told that the mailbox is empty.
     drained: bool,
     port: PhantomData<fn() -> P>,
 }
 
 impl<P: LocalPort> LocalConnection<P> {
-    /// Connects. On a service that has ended the connection is closed from the start.
+    /// Connects. If the service has ended, the connection is closed from the start.
     pub(crate) fn connect(inbox: &Arc<Inbox>) -> Self {
         Self::connect_driven(inbox, None)
     }
 
-    /// The same, to a service that `driver` makes run.
+    /// Connects to a service that runs only when `driver` is called.
     pub(crate) fn connect_driven(inbox: &Arc<Inbox>, driver: Option<Weak<dyn Drive>>) -> Self {
         let client = ClientId(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
         let mailbox = Arc::new(Mailbox::new());
@@ -231,12 +230,12 @@ impl<P: LocalPort> LocalConnection<P> {
         }
     }
 
-    /// Lets a service without a thread do its work.
+    /// Makes a service without a thread run once.
     fn drive(&self) -> Option<Duration> {
         self.driver.as_ref()?.upgrade()?.drive()
     }
 
-    /// The next reply that somebody waits for, and whether it was the last there is.
+    /// The next reply to a call that waits, or the end of the connection.
     fn take(&mut self) -> Option<Received> {
         loop {
             let mut state = lock(&self.mailbox.state);
@@ -271,8 +270,8 @@ impl<P: LocalPort> LocalConnection<P> {
         }
     }
 
-    /// Tells the service that its replies were taken, when the client comes back for more: only
-    /// then has it dealt with the last one.
+    /// Tells the service that the mailbox is empty. Called when the client asks for more, because only then it has
+    /// handled the last reply.
     fn tell_drained(&mut self) {
         if std::mem::take(&mut self.drained) {
             self.inbox.push(self.client, P::any(LocalEvent::Drained));
@@ -324,7 +323,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
             let due = self.drive();
             let condition = Arc::clone(&self.mailbox.condition);
             let sleep = lock(&condition.0);
-            // Looked at under the lock that whoever brings something takes: nothing is missed.
+            // Each delivery takes this lock, so none is missed between this look and the sleep.
             let state = lock(&self.mailbox.state);
             if !state.replies.is_empty() || state.closed || self.waker.is_raised() {
                 continue;
@@ -354,7 +353,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
     }
 }
 
-/// Ends the sleep of the client that waits for replies in `mailbox`. The lock is taken first, so that the client
+/// Ends the sleep of the client that waits for replies in `mailbox`. It takes the lock first, so that the client
 /// cannot be between its look at the flag and its sleep.
 fn waker(mailbox: &Mailbox) -> ConnectionWaker {
     let condition = Arc::clone(&mailbox.condition);

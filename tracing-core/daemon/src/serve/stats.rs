@@ -1,28 +1,28 @@
-//! What became of connections: counted, because a fault of a peer is no more than a line of the log, and
-//! not even that when it is made often.
+//! Counts of connections and of their ends. The log alone would not do: it has only some of the faults of a peer
+//! that makes many.
 
 use core::fmt;
 
 use super::peer::Disconnect;
 use abi::sync::{AtomicU64, Ordering};
 
-/// What became of the connections of a service so far.
+/// Counts of the connections of a service so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStats {
-    /// Connections that there were, those of today included.
+    /// Connections ever made, the open ones included.
     pub connections: u64,
-    /// Connections that there are.
+    /// Connections that are open.
     pub connected: u64,
     /// Connections closed because their peer did not read what was sent to it.
     pub cut_slow: u64,
     /// Connections closed because their peer broke the protocol: a frame too long, too many descriptors.
     pub cut_broken: u64,
-    /// Everything that peers did wrong, being cut included.
+    /// Faults of peers, those that closed a connection included.
     pub faults: u64,
-    /// Times that the loop woke.
+    /// Times that the loop woke up.
     pub wakes: u64,
-    /// Sockets and the like that were ready in all of them. Divided by the wakes: how many at a time.
+    /// Descriptors that were ready, summed over all wake-ups. Divided by `wakes`: how many at a time.
     pub events: u64,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for ServerStats {
     }
 }
 
-/// The same, being counted.
+/// [`ServerStats`] as counters.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     connections: AtomicU64,
@@ -70,7 +70,7 @@ impl Counters {
         }
     }
 
-    /// One more; how many there are.
+    /// Counts a fault and returns how many there are.
     pub(super) fn fault(&self) -> u64 {
         add(&self.faults, 1)
     }
