@@ -1,13 +1,13 @@
 //! The tracing service among its connections: a daemon, or a part of another program.
 //!
-//! The state machine of the crate `service` meets sockets, files and timers here, in loops that contain no
-//! decision of their own:
+//! This crate connects the state machine of the crate `service` to sockets, files and timers. Its loops make no
+//! decision about tracing:
 //!
 //! | module | what |
 //! |---|---|
 //! | [`serve`] | the daemon: sockets, files and timers around the service |
 //! | [`in_process`] | the same service on a thread of this process, without sockets |
-//! | [`embed`] | the same service without a thread, and over an IPC that is not ours |
+//! | [`embed`] | the same service without a thread, also over a transport of the program |
 //! | [`system`] | the system calls that only a daemon makes |
 
 #![allow(clippy::disallowed_methods, reason = "waiting with a deadline needs the process's clock")]

@@ -1,13 +1,13 @@
 //! Every bound of the daemon, with its unit and the reason for its value.
 
-/// Bytes of commands that may wait for one producer. Upstream cuts a producer that does not read for
-/// 10 ms; we cut it once this much waits.
+/// Bytes of commands that may wait for one producer before it is disconnected. Upstream disconnects a producer
+/// that does not read for 10 ms.
 pub const PRODUCER_QUEUE_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes of replies waiting for one consumer from which on its further requests are left unread.
+/// Bytes of replies that wait for one consumer before its further requests are left unread.
 pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * 1024 * 1024;
-/// Bytes of replies that may wait for one consumer before it is cut. One request already read can add
+/// Bytes of replies that may wait for one consumer before it is disconnected. One request that was read can add
 /// many replies, so this is far above the pause. Packets do not count: [`READ_WINDOW_BYTES`] bounds them.
 pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Connections accepted in one turn of the daemon's loop, so that a flood of them delays the others
-/// by that much only.
+/// Connections accepted in one turn of the loop of the daemon, which bounds how long a flood of them delays other
+/// peers.
 pub const ACCEPTS_PER_TURN: usize = 64;

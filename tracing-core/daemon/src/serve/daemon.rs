@@ -1,4 +1,4 @@
-//! The daemon's loop: sleeps, accepts, reads, lets the [`Engine`] do its turn, writes.
+//! The loop of the daemon: it sleeps, accepts, reads, lets the [`Engine`] do a turn, and writes.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -31,10 +31,10 @@ const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 pub(super) struct Daemon {
     pub(super) engine: Engine,
     poller: Poller,
-    /// Rings when the next thing is due.
+    /// Wakes the loop when the next timer is due.
     alarm: Alarm,
     listeners: Vec<(Side, Listener)>,
-    /// Boot time until which nobody is accepted.
+    /// Boot time until which no connection is accepted, ns.
     accept_paused_until: Option<u64>,
     signals: Option<StopSignals>,
     buf: Box<[u8]>,
@@ -86,7 +86,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Runs until a signal or [`Inbox::stop`](client::connection::Inbox::stop).
+    /// Runs until a signal or [`Inbox::stop`](crate::local::Inbox::stop).
     pub(super) fn run(&mut self) -> Result<(), OsError> {
         let mut ready = Vec::new();
         loop {
@@ -113,7 +113,7 @@ impl Daemon {
         }
     }
 
-    /// Completes the files of sessions and tells consumers; a second signal ends the wait for that.
+    /// Ends sessions, completes their files and tells their consumers. A second signal ends the wait for files.
     fn finish(&mut self) -> Result<(), OsError> {
         let deadline = Deadline::after(Some(LAST_WRITES));
         let (wake, signals) = (self.engine.wake.clone(), &mut self.signals);
@@ -131,7 +131,7 @@ impl Daemon {
         failed.map_or(Ok(()), Err)
     }
 
-    /// When the next thing is due, boot time.
+    /// When the next timer is due, boot time in ns.
     fn due_ns(&self) -> Option<u64> {
         [self.engine.due_ns(), self.accept_paused_until].into_iter().flatten().min()
     }
@@ -187,7 +187,7 @@ impl Daemon {
                 Ok(Some(stream)) => self.connected(side, stream),
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    // Out of descriptors, most likely. Trying again at once would only spin.
+                    // Most likely no descriptor is left. An immediate retry would fail again.
                     self.engine.fault(&format!("cannot accept: {error}"));
                     self.watch_listeners(false)?;
                 }
@@ -216,18 +216,18 @@ impl Daemon {
             return;
         };
         let read = link.read(&mut self.buf);
-        // What was said before the end still counts.
+        // Requests that came before the end are handled.
         link.host.write_closed = read.is_err();
         self.engine.process_events(client);
-        if let Err(over) = read {
-            self.engine.end_connection(client, &over);
+        if let Err(reason) = read {
+            self.engine.end_connection(client, &reason);
         }
     }
 
-    /// Sends what waits, and waits for room where there was none.
+    /// Sends queued replies, and makes the poller wait for room where a socket was full.
     fn flush(&mut self) {
-        // Telling that a queue is empty fills it again; the rest is for the next turn, or one
-        // reader would keep the loop to itself.
+        // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
+        // the loop busy.
         for client in std::mem::take(&mut self.engine.dirty) {
             let Some(Peer { link: Link::Socket(link), side, .. }) =
                 self.engine.peers.get_mut(&client)
@@ -235,8 +235,8 @@ impl Daemon {
                 continue;
             };
             let service = &mut self.engine.service;
-            if let Err(over) = link.write(|memory| service.give_back(memory)) {
-                self.engine.end_connection(client, &over);
+            if let Err(reason) = link.write(|memory| service.give_back(memory)) {
+                self.engine.end_connection(client, &reason);
                 continue;
             }
             if link.host.has_events() && !link.host.is_paused() {

@@ -1,5 +1,5 @@
-//! The service among its connections: what peers say goes in, what it asks for is done. No polling, no
-//! listening: [`daemon`](super::daemon) does that, or a program that embeds us.
+//! The service among its connections: requests of peers go in, and its effects are carried out. Polling and
+//! listening are left to [`daemon`](super::daemon), or to a program that embeds the service.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,10 +16,10 @@ use os::poll::Wake;
 use os::{clock, process, shm};
 use service::{self, Boost, Input, LogLevel, Output, Service, ServiceConfig};
 
-/// Faults of peers after which the log has only some of them.
+/// Faults of peers that are all logged. Later ones are logged only in part.
 const FAULTS_LOGGED: u64 = 16;
 
-/// Connections are numbered from above this, so that a poller has keys for other things.
+/// Connections have ids above this number. A poller uses smaller keys for other descriptors.
 pub(crate) const FIRST_CLIENT: u64 = 1 << 16;
 
 /// See the [module](self).
@@ -29,13 +29,13 @@ pub(crate) struct Engine {
     pub(super) inbox: Arc<Inbox>,
     last_client: Arc<AtomicU64>,
     pub(super) peers: BTreeMap<ClientId, Peer>,
-    /// Who has new bytes in the queue.
+    /// Connections whose queue of replies has new bytes.
     pub(crate) dirty: BTreeSet<ClientId>,
-    /// Who said something that had to wait, and need not any more.
+    /// Connections with requests that had to wait and can be handled now.
     pub(super) backlog: BTreeSet<ClientId>,
-    /// Connections of custom transports that we closed.
+    /// Connections of custom transports that the engine has closed.
     pub(crate) closed: VecDeque<ClientId>,
-    /// What happened while effects were carried out.
+    /// Inputs that came up while effects were carried out.
     follow_ups: VecDeque<Input>,
     files: Files,
     /// The nice value of this thread before it was boosted for the first time.
@@ -52,8 +52,8 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// `wake` is used when somebody else than the caller has something for us; without `threads` files are
-    /// written at once.
+    /// `wake` is called when another thread has an event for the engine. Without `threads`, files are written by
+    /// the caller of [`turn`](Self::turn).
     pub(crate) fn new(config: ServiceConfig, log: Log, wake: Wake, threads: bool) -> Self {
         let last_client = Arc::new(AtomicU64::new(FIRST_CLIENT));
         Self {
@@ -78,12 +78,12 @@ impl Engine {
         &self.inbox
     }
 
-    /// When [`turn`](Self::turn) has something to do at the latest, boot time in ns.
+    /// When [`turn`](Self::turn) must be called at the latest, boot time in ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         self.service.poll_timeout().map(|due| due.0)
     }
 
-    /// Cuts those that somebody else carries bytes for, and takes none of.
+    /// Closes connections of custom transports whose peer does not read its replies.
     pub(crate) fn check_queues(&mut self) {
         for client in self.dirty.clone() {
             let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
@@ -94,21 +94,21 @@ impl Engine {
         }
     }
 
-    /// Does what waits for no socket: clients of this process, files, timers.
+    /// Handles everything but sockets: clients of this process, answers of files, timers.
     pub(crate) fn turn(&mut self) {
         for client in std::mem::take(&mut self.backlog) {
             self.process_events(client);
         }
         self.take_local();
-        // Files with threads wake us for what comes meanwhile: others want to be heard in between.
-        while self.process_file_answers() && self.files.are_here() {}
+        // Files with threads wake the loop for later answers, so that peers are handled in between.
+        while self.process_file_answers() && self.files.have_no_threads() {}
         if self.service.poll_timeout().is_some_and(|due| due.0 <= clock::boot_ns()) {
             self.service.handle_timeout(&clock::now());
             self.carry_out();
         }
     }
 
-    /// Tells the service what became of its files; false if there is nothing new.
+    /// Passes the answers of files to the service; false if there are none.
     fn process_file_answers(&mut self) -> bool {
         let done = self.files.take_done();
         done.spent.into_iter().for_each(|memory| self.service.give_back(memory));
@@ -117,8 +117,8 @@ impl Engine {
         something_new
     }
 
-    /// Ends all sessions, and waits until their files are complete: `wait` sleeps until the files may have
-    /// something to tell, or says that it has waited enough.
+    /// Ends all sessions and waits until their files are complete. `wait` sleeps until files may have an answer,
+    /// and returns false when it has waited long enough.
     pub(crate) fn finish(&mut self, mut wait: impl FnMut() -> bool) {
         self.service.end_sessions(&clock::now(), "the tracing service was told to end");
         self.carry_out();
@@ -135,12 +135,12 @@ impl Engine {
 
     // ------------------------------------------------------------ connections
 
-    /// A number for a connection that is new.
+    /// An id for a new connection.
     pub(crate) fn next_client(&self) -> ClientId {
         ClientId(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// A connection; `who` if that is known by now, else its first word tells.
+    /// Adds a connection. Without `who`, its first request tells its identity.
     pub(crate) fn connected(
         &mut self,
         client: ClientId,
@@ -155,12 +155,12 @@ impl Engine {
         }
     }
 
-    /// The protocol's end of a connection that has one.
+    /// The protocol state of a connection that is not local.
     pub(crate) fn host(&mut self, client: ClientId) -> Option<&mut HostLink> {
         self.peers.get_mut(&client)?.link.host()
     }
 
-    /// All replies have left.
+    /// The queue of replies of `client` is empty.
     pub(crate) fn drained(&mut self, client: ClientId) {
         if self.peers.get(&client).is_some_and(|peer| peer.side == Side::Consumer) {
             self.handle_input(Input::ConsumerDrained { client });
@@ -180,7 +180,7 @@ impl Engine {
         });
     }
 
-    /// A connection that did not tell by itself who it is says its first word.
+    /// Announces a connection whose transport did not tell its identity.
     fn announce_late(&mut self, client: ClientId, identity: Option<&PeerIdentity>) {
         let Some(peer) = self.peers.get_mut(&client).filter(|peer| !peer.announced) else {
             return;
@@ -202,7 +202,7 @@ impl Engine {
         self.announce(client, side, who, false);
     }
 
-    /// Passes on what a peer said, until it has too many replies to read first.
+    /// Passes the requests of a peer to the service, until it has too many unread replies.
     pub(crate) fn process_events(&mut self, client: ClientId) {
         while let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
             && (host.write_closed || !host.is_paused())
@@ -215,7 +215,7 @@ impl Engine {
 
     fn handle_event(&mut self, client: ClientId, event: Event) {
         match event {
-            // On AF_UNIX everybody is announced by now, so that a forged identity changes nothing.
+            // An AF_UNIX peer is announced already, so a forged identity changes nothing.
             Event::Identity(identity) => self.announce_late(client, Some(&identity)),
             Event::Producer { call, request, fd } => {
                 self.announce_late(client, None);
@@ -239,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a connection and tells the service.
+    /// Removes a connection and tells the service.
     pub(crate) fn end_connection(&mut self, client: ClientId, reason: &Disconnect) {
         let Some(peer) = self.peers.remove(&client) else {
             return;
@@ -266,7 +266,7 @@ impl Engine {
     }
 
     fn hang_up(link: &Link) {
-        // Closing the descriptor says it to a socket.
+        // Closing its descriptor tells the peer of a socket.
         if let Link::Local(mailbox) = link {
             mailbox.close();
         }
@@ -276,7 +276,7 @@ impl Engine {
 
     fn take_local(&mut self) {
         for (client, event) in self.inbox.take() {
-            // The service hung up on it meanwhile: it must not hear of it again.
+            // The service has closed this connection already, and must get no more of its events.
             let connecting = matches!(
                 event,
                 AnyLocalEvent::Producer(LocalEvent::Connected(_))
@@ -305,7 +305,7 @@ impl Engine {
         }
     }
 
-    /// What is the same for both ports.
+    /// Handles the events that both ports have.
     fn local<R>(&mut self, client: ClientId, side: Side, event: LocalEvent<R>) {
         match event {
             LocalEvent::Connected(mailbox) => {
@@ -325,9 +325,9 @@ impl Engine {
 
     // ------------------------------------------------------------ the service
 
-    /// Tells the service one thing and does what it asks for.
+    /// Passes one input to the service and carries out its effects.
     pub(super) fn handle_input(&mut self, input: Input) {
-        // Peers that were cut meanwhile have no business with the service any more.
+        // The service must get nothing from peers whose connection was closed meanwhile.
         self.service.handle(&clock::now(), input);
         self.carry_out();
     }
@@ -395,8 +395,8 @@ impl Engine {
         }
     }
 
-    /// Logs trouble that a peer made. One that comes back to make it again must not fill the log, so
-    /// the lines become rare as they become many.
+    /// Counts and logs a fault of a peer. A peer that connects again and again must not fill the log, so the more
+    /// faults there are, the fewer of them are logged.
     pub(super) fn fault(&mut self, text: &str) {
         let faults = self.counters.fault();
         if faults <= FAULTS_LOGGED || faults.is_power_of_two() {

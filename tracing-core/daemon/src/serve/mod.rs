@@ -6,10 +6,10 @@
 //!         timers ──────────────┘                       └──> files, log
 //! ```
 //!
-//! One thread, one loop, no decision about tracing: what happens is told to the
-//! [`Service`](service::Service), and what it asks for is done. The loop never waits for a
-//! peer. Replies queue up per connection, and a peer that does not read is cut when its queue is
-//! full; a consumer that reads a trace slowly just makes the service pause, and packets do not count.
+//! One thread runs one loop that makes no decision about tracing: it passes each event to the
+//! [`Service`](service::Service) and carries out its effects. The loop never waits for a peer. Each connection has a
+//! queue of replies, and a peer that does not read is disconnected when its queue is full. Packets do not count
+//! there: the service pauses for a consumer that reads slowly.
 
 mod daemon;
 mod engine;
@@ -43,7 +43,7 @@ use os::{clock, shm};
 use service::buffer::FaultIn;
 use service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
 
-/// Where the lines of the log go.
+/// Takes the lines of the log.
 pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
 
 /// What a [`Server`] is made of: [`new`](Self::new), then set the fields that differ.
@@ -76,13 +76,13 @@ impl fmt::Debug for ServerOptions {
     }
 }
 
-/// Why there is no server.
+/// Why a server could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BindError {
-    /// A socket could not be had.
+    /// A socket could not be bound.
     Listen(ListenError),
-    /// The system refused something else.
+    /// Another system call failed.
     Os(OsError),
 }
 
@@ -109,7 +109,7 @@ impl From<OsError> for BindError {
     }
 }
 
-/// A service that listens, ready to [run](Self::run).
+/// A service with its listening sockets, ready to [run](Self::run).
 ///
 /// Dropping it closes its sockets and removes their files.
 #[derive(Debug)]
@@ -118,10 +118,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on all sockets, or on none.
+    /// Binds all sockets, or none.
     ///
     /// # Errors
-    /// When another service lives at one of the addresses, or the system refuses.
+    /// When another service listens at one of the addresses, or a system call fails.
     pub fn bind(options: ServerOptions) -> Result<Self, BindError> {
         let listen = |addresses: &[Address]| {
             addresses.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>()
@@ -132,7 +132,7 @@ impl Server {
             .map_err(BindError::Os)
     }
 
-    /// Serves on sockets that listen already, such as [inherited](Listener::inherit) ones.
+    /// A server on sockets that listen already, such as [inherited](Listener::inherit) ones.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -146,7 +146,7 @@ impl Server {
         Ok(Self { daemon: Daemon::new(producers, consumers, engine)? })
     }
 
-    /// A way to reach the server while it runs, from any thread.
+    /// A handle of the server, for any thread while it runs.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
         let engine = &self.daemon.engine;
@@ -156,7 +156,7 @@ impl Server {
     /// Gives the socket files of producers and consumers to groups, with modes such as `0o660`.
     ///
     /// # Errors
-    /// When we may not.
+    /// When this process may not change them.
     pub fn set_permissions(
         &self,
         producers: (u32, u32),
@@ -173,17 +173,17 @@ impl Server {
         self.daemon.stop_on(StopSignals::catch()?)
     }
 
-    /// Serves until it is stopped. Sessions end then: their consumers are told, and their files get all that
-    /// has reached the service, which may take a few seconds. A second signal ends the wait for them.
+    /// Serves until it is stopped. Then all sessions end: their consumers are told, and their files get all data
+    /// that reached the service, which may take a few seconds. A second signal ends the wait for files.
     ///
     /// # Errors
-    /// When the system does not let it wait any more; in practice never.
+    /// When waiting for events fails; in practice never.
     pub fn run(mut self) -> Result<(), OsError> {
         self.daemon.run()
     }
 }
 
-/// Reaches a running [`Server`] from any thread of its process.
+/// Controls a running [`Server`] from any thread of its process.
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     inbox: Arc<Inbox>,
@@ -191,18 +191,18 @@ pub struct ServerHandle {
 }
 
 impl ServerHandle {
-    /// Ends [`Server::run`] soon, after the files of sessions are complete. Everybody is disconnected.
+    /// Ends [`Server::run`] after the files of sessions are complete. All clients are disconnected.
     pub fn stop(&self) {
         self.inbox.stop();
     }
 
-    /// What became of its connections so far.
+    /// Counts of connections and of their ends so far.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.counters.read()
     }
 
-    /// A producer's connection, without a socket. If the server has ended it is closed.
+    /// A connection for a producer, without a socket. If the server has ended, it is closed.
     #[must_use]
     pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
         Box::new(LocalConnection::connect(&self.inbox))
@@ -215,10 +215,10 @@ impl ServerHandle {
     }
 }
 
-/// What a service of this process is told about itself and the machine. `version` goes into traces and
-/// answers of queries.
+/// The configuration of a service in this process, on this machine. `version` goes into traces and into answers to
+/// queries.
 ///
-/// Producers get sealed memfds, which may also be shared with clients of this process.
+/// Producers get sealed memfds as shared memory, also the producers of this process.
 ///
 /// # Errors
 /// When the kernel has no random numbers.
@@ -263,8 +263,7 @@ impl RegionFactory for MemfdRegions {
     }
 }
 
-/// Makes memory of this process's heap, which cannot be passed to another: for producers that live in
-/// it.
+/// Makes memory on the heap, which cannot be passed to another process: for producers of this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapRegions;
 

@@ -1,4 +1,4 @@
-//! One connection, as the daemon sees it.
+//! One connection, on the side of the daemon.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,13 +28,13 @@ pub(crate) enum Side {
 /// Where replies go.
 pub(crate) enum Link {
     Socket(Box<SocketLink>),
-    /// Bytes that somebody else carries.
+    /// A transport of the program carries the bytes.
     Custom(Box<HostLink>),
     Local(Arc<Mailbox>),
 }
 
 impl Link {
-    /// What the transport calls the machine at the other end, for want of a better name.
+    /// The name that the transport has for the machine at the other end.
     pub(super) fn machine(&self) -> String {
         match self {
             Self::Socket(link) => link.stream.peer_machine(),
@@ -42,7 +42,7 @@ impl Link {
         }
     }
 
-    /// The protocol's end, where there is one.
+    /// The protocol state, unless the connection is local.
     pub(crate) fn host(&mut self) -> Option<&mut HostLink> {
         match self {
             Self::Socket(link) => Some(&mut link.host),
@@ -56,7 +56,7 @@ impl Link {
 pub(crate) struct Peer {
     pub(super) side: Side,
     pub(super) link: Link,
-    /// The service knows it. Connections that do not tell who they are wait for their identity.
+    /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
 }
 
@@ -64,19 +64,19 @@ pub(crate) struct Peer {
 pub(crate) struct SocketLink {
     pub(super) stream: Stream,
     pub(super) host: HostLink,
-    /// What the poller is told to wait for: (data, room).
+    /// What the poller waits for: (data, room).
     pub(super) interest: (bool, bool),
 }
 
-/// The state machine of one port over whatever carries bytes.
+/// The state machine of one port, over any transport of bytes.
 pub(crate) struct HostLink {
     host: AnyHost,
-    /// The queue was not empty, and the service has not been told that it is now.
+    /// The queue was not empty when the service was last told about it.
     undrained: bool,
-    /// Bytes of packets queued since it was last empty. The service gives no more than a window and one packet
-    /// of them until it is told that it is empty again; how long a packet is, is up to the buffers.
+    /// Bytes of packets queued since the queue was last empty. Until the service is told that it is empty again, it
+    /// sends at most a window and one packet of them; the size of the buffer bounds that packet.
     paced: usize,
-    /// The peer is gone: what it said last still counts, but nobody takes the answers.
+    /// The peer has closed the connection: its last requests are handled, but their replies are dropped.
     pub(super) write_closed: bool,
 }
 
@@ -85,7 +85,7 @@ enum AnyHost {
     Consumer(Host<ConsumerPort, OwnedFd>),
 }
 
-/// Something a client said. Made, matched and gone: its size does not matter.
+/// A request or an identity from a client. It is matched at once, so its size does not matter.
 #[expect(clippy::large_enum_variant, reason = "one at a time, never kept")]
 pub(super) enum Event {
     Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<OwnedFd> },
@@ -93,16 +93,16 @@ pub(super) enum Event {
     Identity(PeerIdentity),
 }
 
-/// Why a connection is over.
+/// Why a connection was closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disconnect {
-    /// The peer went.
+    /// The peer closed it.
     PeerLeft,
-    /// It sent a frame that was too long.
+    /// The peer sent a frame that was too long.
     BadFrame(FrameError),
-    /// It sent too many descriptors at once.
+    /// The peer sent too many descriptors at once.
     TooManyDescriptors,
-    /// It does not read its replies.
+    /// The peer does not read its replies.
     SlowReader,
 }
 
@@ -111,7 +111,7 @@ impl SocketLink {
         Self { stream, host: HostLink::new(side), interest: (true, false) }
     }
 
-    /// Reads once. What was said comes out of [`HostLink::poll_event`], also when the connection is over.
+    /// Reads once. The requests come out of [`HostLink::poll_event`], also when the connection is closed.
     pub(super) fn read(&mut self, buf: &mut [u8]) -> Result<(), Disconnect> {
         match self.stream.receive(buf) {
             Ok(Received::Nothing) => Ok(()),
@@ -123,7 +123,7 @@ impl SocketLink {
         }
     }
 
-    /// Sends what can be sent now; `spent` gets the memory of what has left.
+    /// Sends as many bytes as the socket takes; `spent` gets the memory of sent replies.
     pub(super) fn write(&mut self, spent: impl FnMut(Bytes)) -> Result<(), Disconnect> {
         let stream = &self.stream;
         self.host.transmit(|bytes, fd| stream.send(bytes, fd), spent)
@@ -139,7 +139,7 @@ impl HostLink {
         Self { host, undrained: false, paced: 0, write_closed: false }
     }
 
-    /// Takes bytes, and the descriptor that came with them.
+    /// Takes received bytes, and the descriptor that came with them.
     pub(crate) fn receive(&mut self, bytes: &[u8], fd: Option<OwnedFd>) -> Result<(), Disconnect> {
         match &mut self.host {
             AnyHost::Producer(host) => host.receive(bytes, fd),
@@ -169,7 +169,7 @@ impl HostLink {
         }
     }
 
-    /// Gives what waits to `send`, until that takes nothing more; `spent` gets the memory of what has left.
+    /// Passes the queue to `send` until that takes nothing more; `spent` gets the memory of sent replies.
     pub(crate) fn transmit(
         &mut self,
         mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
@@ -192,15 +192,15 @@ impl HostLink {
         self.check_queue()
     }
 
-    /// The next reply has packets, of so many bytes.
+    /// The next reply carries packets of so many bytes.
     pub(super) fn expect_paced(&mut self, bytes: usize) {
         if !self.write_closed {
             self.paced = self.paced.saturating_add(bytes);
         }
     }
 
-    /// Whether the peer still reads its replies. Packets are not counted: of those there are never more than
-    /// the service lets there be.
+    /// Whether the peer still reads its replies. Packets are not counted, because the service bounds them by
+    /// itself.
     pub(crate) fn check_queue(&mut self) -> Result<(), Disconnect> {
         let max = match self.host {
             AnyHost::Producer(_) => PRODUCER_QUEUE_BYTES_MAX,
@@ -210,14 +210,14 @@ impl HostLink {
         if self.outbox().len() > max { Err(Disconnect::SlowReader) } else { Ok(()) }
     }
 
-    /// Whether what the peer said has to wait until it has read some of its replies. Only consumers
-    /// wait: a producer is heard even if it does not read, since its commits free its own memory.
+    /// Whether requests of the peer have to wait until it has read some of its replies. Only consumers wait: the
+    /// commits of a producer are handled even if it does not read, because they free its shared memory.
     pub(crate) fn is_paused(&mut self) -> bool {
         matches!(self.host, AnyHost::Consumer(_))
             && self.outbox().len() > CONSUMER_QUEUE_BYTES_PAUSE
     }
 
-    /// Whether the peer said something that was not looked at yet.
+    /// Whether requests of the peer were not handled yet.
     pub(crate) fn has_events(&self) -> bool {
         match &self.host {
             AnyHost::Producer(host) => host.has_events(),
@@ -225,12 +225,12 @@ impl HostLink {
         }
     }
 
-    /// What to wait for from now on: (data, room).
+    /// What the poller should wait for: (data, room).
     pub(super) fn wanted(&mut self) -> (bool, bool) {
         (!self.is_paused() && !self.has_events(), !self.outbox().is_empty())
     }
 
-    /// Whether all replies have left, and did not when it was last asked.
+    /// Whether the queue became empty since the last call.
     pub(crate) fn take_drained(&mut self) -> bool {
         self.outbox().is_empty() && std::mem::take(&mut self.undrained)
     }
@@ -246,8 +246,8 @@ impl HostLink {
             return Ok(());
         }
         self.undrained = true;
-        // Without a descriptor left the reply goes alone, and the producer cannot map: it will hang up, which is
-        // what running out of descriptors comes to anyway.
+        // If no descriptor is left, the reply goes without the memory. The producer cannot map it then, and closes the
+        // connection.
         let fd = region.and_then(|region| region.fd()?.try_clone_to_owned().ok());
         match &mut self.host {
             AnyHost::Producer(host) => host.reply(call, result, has_more, fd),

@@ -11,21 +11,21 @@ use abi::error::OsError;
 use abi::sync::{Arc, AtomicBool, Ordering};
 use os::failed;
 
-/// A file the service appends to: one it created, or one that came from a consumer.
+/// A file that the service appends to: it created the file, or a consumer sent it.
 #[derive(Debug)]
 pub struct OutputFile {
     fd: OwnedFd,
-    /// It may take nothing for ever, as pipes and sockets do that nobody reads.
+    /// A write may block for ever, as to a pipe or socket that is not read.
     may_block: bool,
-    unwanted: Unwanted,
+    cancel: Cancel,
 }
 
-/// Tells who writes to a pipe that nobody reads that it need not go on. Clones tell the same one.
+/// Cancels writes to one file, for example to a pipe that is not read. Clones cancel the same writes.
 #[derive(Clone, Debug, Default)]
-pub struct Unwanted(Arc<AtomicBool>);
+pub struct Cancel(Arc<AtomicBool>);
 
-impl Unwanted {
-    /// Tells it. What is being written ends with an error within [`LOOK_MS`] milliseconds.
+impl Cancel {
+    /// Cancels. A write that runs ends with an error within [`LOOK_MS`] milliseconds.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -35,63 +35,63 @@ impl Unwanted {
     }
 }
 
-/// How often a write that has to wait looks whether it is still wanted, ms.
+/// How often a write that waits checks whether it was cancelled, ms.
 pub const LOOK_MS: i64 = 200;
 
-/// What a pipe that has room at all has room for, bytes (`PIPE_BUF`).
+/// The smallest room of a pipe that is not full, bytes (`PIPE_BUF`).
 const PIPE_BYTES: usize = 4096;
 
-/// Why less was written than there was.
+/// A write that failed after some of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutShort {
-    /// So many bytes of it are in the file.
+    /// Bytes that are in the file.
     pub written: usize,
-    /// What came then.
+    /// The failure after them.
     pub error: OsError,
 }
 
 impl OutputFile {
-    /// Creates the file, which must not exist yet: a privileged daemon never opens what somebody
-    /// else may have put there. Its owner can write it, everybody can read it.
+    /// Creates the file, which must not exist: a privileged daemon must not open a file that another user may have put
+    /// there. Its owner can write it, all users can read it.
     ///
     /// # Errors
-    /// When it exists (a symbolic link counts), or the directory does not take it.
+    /// When the file exists (a symbolic link counts), or cannot be created in the directory.
     pub fn create(path: &Path) -> Result<Self, OsError> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let fd = retry(|| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR))
             .map_err(|errno| failed("open")(errno).on(path.display()))?;
-        // Not through the mode of `open`, which the umask would cut: the user who asked for the
-        // trace is often not the one the daemon runs as.
+        // The umask would change the mode given to `open`, and the user who asked for the trace is often not the
+        // user of the daemon.
         let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
         rustix::fs::fchmod(&fd, readable)
             .map_err(|errno| failed("fchmod")(errno).on(path.display()))?;
-        Ok(Self { fd, may_block: false, unwanted: Unwanted::default() })
+        Ok(Self { fd, may_block: false, cancel: Cancel::default() })
     }
 
-    /// Takes over a descriptor, at whatever position it is.
+    /// Takes ownership of a descriptor, at its current position.
     #[must_use]
     pub fn from_fd(fd: OwnedFd) -> Self {
         let kind = rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
         let may_block = kind != Ok(FileType::RegularFile);
-        Self { fd, may_block, unwanted: Unwanted::default() }
+        Self { fd, may_block, cancel: Cancel::default() }
     }
 
-    /// A way to make it give up.
+    /// A handle that cancels writes to this file.
     #[must_use]
-    pub fn unwanted(&self) -> Unwanted {
-        self.unwanted.clone()
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 
-    /// Writes all of `data` where the last write ended.
+    /// Writes all of `data` behind the last write.
     ///
     /// # Errors
-    /// The first failure, and how much of `data` was written before.
+    /// The first failure, and the number of bytes of `data` that were written before it.
     pub fn append(&self, data: &[u8]) -> Result<(), CutShort> {
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
             match self.room(rest).and_then(|rest| retry(|| rustix::io::write(&self.fd, rest))) {
                 Ok(count @ 1..) => written += count,
-                // Not a thing files do; a loop that never ends would be worse than an error.
+                // A file never takes nothing without an error, but an endless loop would be worse than an error.
                 Ok(0) => return Err(CutShort { written, error: failed("write")(Errno::IO) }),
                 Err(errno) => return Err(CutShort { written, error: failed("write")(errno) }),
             }
@@ -99,10 +99,10 @@ impl OutputFile {
         Ok(())
     }
 
-    /// As much of `data` as can be written without waiting for ever.
+    /// The part of `data` that one write may take without blocking for ever.
     fn room<'a>(&self, data: &'a [u8]) -> Result<&'a [u8], Errno> {
         loop {
-            if self.unwanted.is_set() {
+            if self.cancel.is_set() {
                 return Err(Errno::CANCELED);
             }
             if !self.may_block {
@@ -116,10 +116,10 @@ impl OutputFile {
         }
     }
 
-    /// Takes back the last `count` bytes that were written, if nothing came behind them.
+    /// Removes the last `count` bytes that were written, if nothing was written behind them.
     ///
     /// # Errors
-    /// When this is no file, but a pipe say.
+    /// When this is not a regular file.
     pub fn take_back(&self, count: u64) -> Result<(), OsError> {
         let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
         let at = rustix::fs::seek(&self.fd, SeekFrom::Current(0)).map_err(failed("lseek"))?;
@@ -131,25 +131,24 @@ impl OutputFile {
         }
     }
 
-    /// A second handle to the file, and its length now.
+    /// A second handle of the file, and its current length.
     ///
     /// # Errors
-    /// When there are no descriptors left, or what went into it cannot be had again, as of a pipe.
+    /// When no descriptor is left, or the file cannot be read back, as a pipe.
     pub fn share(&self) -> Result<(Self, u64), OsError> {
         if self.may_block {
             return Err(failed("pread")(Errno::SPIPE));
         }
         let fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(failed("fcntl"))?;
         let stat = rustix::fs::fstat(&self.fd).map_err(failed("fstat"))?;
-        let share = Self { fd, may_block: self.may_block, unwanted: self.unwanted.clone() };
+        let share = Self { fd, may_block: self.may_block, cancel: self.cancel.clone() };
         Ok((share, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
-    /// Appends the first `len` bytes of another file, whose offset stays where it is.
+    /// Appends the first `len` bytes of another file, whose offset does not change.
     ///
     /// # Errors
-    /// When the other one cannot be read, or not at an offset of our choice, or is shorter; and
-    /// as [`append`](Self::append).
+    /// When the other file cannot be read at any offset, or is shorter; and as [`append`](Self::append).
     pub fn append_from(&self, source: &Self, len: u64) -> Result<(), OsError> {
         let mut buf = vec![0_u8; 128 * 1024];
         let mut at = 0;
@@ -167,18 +166,18 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Asks the system to begin with what [`sync`](Self::sync) will wait for. Waits only for room in the disk's
-    /// queue; where there is no disk, or no such request, nothing happens.
+    /// Asks the system to start writing to the disk, so that [`sync`](Self::sync) waits less. Waits only for room in
+    /// the queue of the disk; does nothing for a file that is not on a disk.
     pub fn begin_sync(&self) {
         if !self.may_block {
             super::writeback::begin(&self.fd);
         }
     }
 
-    /// Waits until all that was written is on the disk. A pipe or terminal has nothing to wait for.
+    /// Waits until all written data is on the disk. For a pipe or terminal it returns at once.
     ///
     /// # Errors
-    /// When the disk failed; what was written before may be lost.
+    /// When the disk failed. Data written before may be lost.
     pub fn sync(&self) -> Result<(), OsError> {
         match retry(|| rustix::fs::fdatasync(&self.fd)) {
             Ok(()) | Err(Errno::INVAL | Errno::ROFS | Errno::NOTSUP) => Ok(()),

@@ -1,7 +1,7 @@
 //! The system calls that only a daemon makes: files, priorities, signals, sockets that were passed.
 //!
-//! Everything is `rustix`, `signal-hook` or the standard library, safe and typed, but for two files: [`memory`],
-//! which asks for memory, and `writeback`, which makes a call that none of them has.
+//! The calls go through `rustix`, `signal-hook` or the standard library, except in two files with unsafe code:
+//! [`memory`], which asks for pages, and `writeback`, whose call none of them has.
 //!
 //! | file | calls | for |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
 //! | `writeback` | `sync_file_range` | ending traces sooner |
-//! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | sockets that were passed, and saying that we are ready |
+//! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | passed sockets, and telling that the daemon is ready |
 
 pub mod file;
 pub mod memory;

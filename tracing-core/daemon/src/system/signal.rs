@@ -1,7 +1,7 @@
-//! Ctrl-C and its kind as something to wait for.
+//! SIGINT and SIGTERM as a descriptor to wait for.
 //!
-//! A signal handler may do next to nothing, so `signal-hook` installs one that writes a byte to a
-//! socket; whoever waits on the other end reads it at leisure.
+//! A signal handler may do very little, so `signal-hook` installs one that writes a byte to a socket. The loop reads
+//! it at the other end.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,16 +14,16 @@ use signal_hook::low_level::{pipe, unregister};
 use abi::error::OsError;
 use os::failed_io;
 
-/// From now on a file that may not grow (`RLIMIT_FSIZE`) is an error of who writes to it, as a full disk is, and
-/// not the end of the process.
+/// Makes a write beyond the allowed size of a file (`RLIMIT_FSIZE`) fail as on a full disk, where by default it would
+/// end the process.
 ///
 /// # Errors
-/// When the system does not let us.
+/// When the system refuses.
 pub fn survive_file_limits() -> Result<(), OsError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(failed_io("sigaction"))
 }
 
-/// Catches SIGINT and SIGTERM while it lives; afterwards they are ignored rather than deadly again.
+/// Catches SIGINT and SIGTERM. After it is dropped they are ignored, and do not end the process.
 #[derive(Debug)]
 pub struct StopSignals {
     receiver: UnixStream,
@@ -46,7 +46,7 @@ impl StopSignals {
         Ok(Self { receiver, handlers })
     }
 
-    /// How many signals came since the last call.
+    /// The number of signals since the last call.
     pub fn take(&mut self) -> usize {
         let mut count = 0;
         let mut buf = [0_u8; 16];

@@ -1,10 +1,10 @@
-//! Having files written to the disk before somebody waits for it.
+//! Writing to the disk in advance, so that a later sync waits less.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// Has the disk begin with all of a file that is not there yet. Waits for room in its queue, but not for the
-/// data; what goes wrong is told to whoever waits for that.
+/// Starts writing the unwritten parts of a file to the disk. Waits for room in the queue of the disk, but not for
+/// the data. An error of the disk is reported by the later sync.
 pub fn begin(file: &OwnedFd) {
     let (from, to_the_end) = (0, 0);
     // SAFETY: plain numbers go in and out; the descriptor is open, because it is borrowed.

@@ -1,13 +1,12 @@
-//! Memory of this process, as the system hands it out.
+//! Memory of this process: how the system provides its pages.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
 
 use rustix::mm::Advice;
 
-/// Makes the system provide the pages that lie within `memory` now, in one call, instead of one by one when
-/// they are written for the first time. What is in them stays as it is. A system that cannot do it does it
-/// later.
+/// Makes the system provide all pages within `memory` in one call, and not one by one at their first write. Their
+/// contents do not change. A system without that call provides them later.
 pub fn fault_in(memory: &mut [MaybeUninit<u8>]) {
     let page = rustix::param::page_size();
     let to_page = memory.as_ptr().addr().wrapping_neg() % page;

@@ -1,14 +1,14 @@
-//! How the kernel schedules the thread that asks.
+//! How the kernel schedules the calling thread.
 
 use abi::error::OsError;
 use os::failed;
 
-/// A way to be scheduled.
+/// A scheduling class with its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// As everybody, with this nice value: -20 to 19, lower runs more.
+    /// The default class, with this nice value: -20 to 19, lower runs more.
     Nice(i32),
-    /// Before everybody who is not real-time, first come first served, with this priority: 1 to 99.
+    /// Real-time, first in first out (`SCHED_FIFO`), with this priority: 1 to 99.
     Fifo(u32),
 }
 
@@ -18,11 +18,11 @@ pub fn nice() -> i32 {
     rustix::process::getpriority_process(None).unwrap_or(0)
 }
 
-/// Schedules this thread otherwise from now on.
+/// Changes the scheduling of this thread.
 ///
 /// # Errors
-/// Without the right to (`CAP_SYS_NICE`, or the limits `RLIMIT_NICE` and `RLIMIT_RTPRIO`). Real-time scheduling
-/// also when it is not built in (feature `realtime`).
+/// When this process lacks the right (`CAP_SYS_NICE`, or the limits `RLIMIT_NICE` and `RLIMIT_RTPRIO`), or real-time
+/// scheduling is asked for and not built in (feature `realtime`).
 pub fn schedule(how: Scheduling) -> Result<(), OsError> {
     match how {
         Scheduling::Nice(value) => {
@@ -60,10 +60,10 @@ mod realtime {
         set(u8::try_from(priority).unwrap_or(u8::MAX), Policy::Realtime(Realtime::Fifo))
     }
 
-    /// Before a nice value means anything.
+    /// Returns to the default class, in which nice values count.
     pub(super) fn leave() -> Result<(), OsError> {
         match thread_schedule_policy() {
-            // The value is that of nice 0; whoever calls sets the right one next.
+            // This sets nice 0; the caller sets the right value next.
             Ok(Policy::Realtime(_)) => set(50, Policy::Normal(Normal::Other)),
             _ => Ok(()),
         }

@@ -1,5 +1,5 @@
-//! What a service manager hands over and wants to hear: bound sockets (`LISTEN_FDS`, sd_listen_fds(3)) and
-//! one datagram when we are ready (`NOTIFY_SOCKET`, sd_notify(3)).
+//! The protocol of a service manager: it passes bound sockets (`LISTEN_FDS`, sd_listen_fds(3)) and gets a datagram
+//! when the daemon is ready (`NOTIFY_SOCKET`, sd_notify(3)).
 
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
@@ -12,7 +12,7 @@ use os::{failed, failed_io};
 
 /// The first descriptor that is passed.
 const LISTEN_FDS_START: i32 = 3;
-/// More sockets than anybody passes.
+/// The most sockets that are taken.
 const LISTEN_FDS_MAX: i32 = 1024;
 
 /// A socket that was passed.
@@ -20,17 +20,17 @@ const LISTEN_FDS_MAX: i32 = 1024;
 pub struct Inherited {
     /// The socket.
     pub fd: OwnedFd,
-    /// What its unit calls it (`FileDescriptorName=`, from `LISTEN_FDNAMES`); empty if it says nothing.
+    /// Its name in its unit (`FileDescriptorName=`, from `LISTEN_FDNAMES`); empty without one.
     pub name: String,
 }
 
-/// The sockets that were passed to this process, in their order; none if the variables mean another one.
+/// The sockets that were passed to this process, in order; none if the variables are for another process.
 ///
-/// They are duplicates, which close on exec; the originals stay open, as a number in a variable is no proof
-/// of ownership.
+/// They are duplicates, which close on exec. The originals stay open, because a number in a variable does not prove
+/// that this process owns the descriptor.
 ///
 /// # Errors
-/// When `LISTEN_FDS` is no number, or a descriptor is not there. Linux before 5.6 cannot do it.
+/// When `LISTEN_FDS` is not a number, or a descriptor is not open, or on Linux before 5.6.
 pub fn listen_fds() -> Result<Vec<Inherited>, OsError> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     listen_fds_from(&variable("LISTEN_PID"), &variable("LISTEN_FDS"), &variable("LISTEN_FDNAMES"))
@@ -49,7 +49,7 @@ pub(super) fn listen_fds_from(
     if !(0..=LISTEN_FDS_MAX).contains(&count) {
         return Err(bad());
     }
-    // Ourselves as a process: the one way to take a descriptor by number that can do no harm.
+    // Through a pidfd of this process: the only safe way to take a descriptor by its number.
     let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
     let mut names = names.split(':');
     let mut inherited = Vec::new();
@@ -61,11 +61,11 @@ pub(super) fn listen_fds_from(
     Ok(inherited)
 }
 
-/// Tells the service manager that started us, if one did and wants to hear. `state` is lines such as
-/// `READY=1`.
+/// Tells the service manager the state of this process, if a manager started it and asked for that. `state` is lines
+/// such as `READY=1`.
 ///
 /// # Errors
-/// When `NOTIFY_SOCKET` is there but nobody takes what we send.
+/// When `NOTIFY_SOCKET` is set but the datagram cannot be sent.
 pub fn notify(state: &str) -> Result<(), OsError> {
     match std::env::var_os("NOTIFY_SOCKET") {
         Some(socket) if !socket.is_empty() => notify_to(&socket, state),
@@ -81,7 +81,7 @@ pub(super) fn notify_to(socket: &std::ffi::OsStr, state: &str) -> Result<(), OsE
         None => SocketAddr::from_pathname(socket),
     };
     let sender = UnixDatagram::unbound().map_err(failed_io("socket"))?;
-    // A manager that does not read must not keep us.
+    // A manager that does not read must not block the daemon.
     sender.set_nonblocking(true).map_err(failed_io("fcntl"))?;
     sender.send_to_addr(state.as_bytes(), &address.map_err(on)?).map_err(on)?;
     Ok(())
