@@ -1,4 +1,4 @@
-//! Linux data sources: what the kernel says in `/proc` and `/sys`, as packets of a trace.
+//! Linux data sources: they read files of the kernel in `/proc` and `/sys`, and write packets.
 //!
 //! | data source | config | reads | writes |
 //! |---|---|---|---|
@@ -6,14 +6,14 @@
 //! | `linux.sys_stats` | `SysStatsConfig` | `/proc`, `/sys` | `SysStats` |
 //! | `linux.system_info` | `SystemInfoConfig` | `/proc/cpuinfo`, `/sys` | `CpuInfo`, `InterruptInfo` |
 //!
-//! Each source is a *probe*: a value that reads files below a [`Root`] and fills packets, knowing
-//! neither threads nor clocks. One thread per running instance owns the probe and its writer, ticks
-//! it at multiples of its period, and listens in between; so a stop or a flush never waits for a
-//! timer, and a slow file holds up nobody else.
+//! Each source is a *probe*: a value that reads files below a [`Root`] and fills packets. It knows no threads
+//! and no clocks. Each running instance has a thread, which owns the probe and its trace writer. The thread
+//! ticks the probe at multiples of its period and waits for messages in between, so a stop or a flush never
+//! waits for a timer, and a slow file delays only its own instance.
 //!
-//! Trust: the kernel is, what it prints is not quite: names come from any process, formats change
-//! with versions. A line that does not parse is skipped, a file that cannot be read is named once in
-//! the log and left alone, a process that vanishes half-way was not there.
+//! Trust: the kernel is trusted, but not the text it prints: any process chooses its name, and formats change
+//! with versions. A line that does not parse is skipped. A file that cannot be read is named once in the log
+//! and not read again. A process that ends while it is read is left out.
 
 mod output;
 mod parse;
@@ -30,19 +30,19 @@ pub use self::root::Root;
 
 use std::time::Duration;
 
-use tracing_core::client::producer::{Producer, ProducerError, ProducerOptions};
+use client::producer::{Producer, ProducerError, ProducerOptions};
 
 use self::process_stats::ProcessStatsProbe;
 use self::source::{Source, descriptor};
 use self::sys_stats::SysStatsProbe;
 use self::system_info::SystemInfoProbe;
 
-/// Name under which these sources register: that of the program which has them upstream, so that
-/// `producer_name_filter`s written for it keep working.
+/// Name of the producer with these sources. It is that of upstream's program, so that the
+/// `producer_name_filter`s of configs keep working.
 pub const PRODUCER_NAME: &str = "perfetto.traced_probes";
 
-/// How a producer with these sources presents itself. A scan of all processes is one packet of
-/// some hundred kilobytes, hence the wish for more memory and larger pages than the default.
+/// Options of a producer with these sources. A scan of all processes is one packet of some hundred
+/// kilobytes, so it asks for more memory and larger pages than the default.
 #[must_use]
 pub fn options() -> ProducerOptions {
     let mut options = ProducerOptions::new(PRODUCER_NAME);
@@ -74,7 +74,7 @@ pub fn register_all_at(producer: &Producer, root: &Root) -> Result<(), ProducerE
 /// knows all sources.
 ///
 /// # Errors
-/// If the service's address makes no sense.
+/// If the service's address is not valid.
 pub fn run(
     options: ProducerOptions,
     waiting: impl FnOnce(),
@@ -93,7 +93,7 @@ pub fn run(
         waiting();
     }
     std::thread::scope(|scope| {
-        let (over, stopped) = std::sync::mpsc::channel::<()>();
+        let (running, stopped) = std::sync::mpsc::channel::<()>();
         let producer = &producer;
         scope.spawn(move || {
             while stopped.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {
@@ -104,9 +104,10 @@ pub fn run(
             }
         });
         stop();
-        drop(over);
+        drop(running);
     });
     Ok(())
 }
 
+/// How long to wait for the service at a time.
 const READY_WAIT: Duration = Duration::from_millis(500);

@@ -1,14 +1,14 @@
-//! Where a probe's packets go.
+//! The destination of a probe's packets.
 
+use client::write::TraceWriter;
 use protos::TracePacketWriter;
-use tracing_core::client::write::TraceWriter;
 
-/// Takes packets and tells the time.
+/// Takes packets, and has a clock.
 pub(crate) trait Output {
     /// Adds a packet, filled by `fill`, which is called once.
     fn packet(&mut self, fill: &mut dyn FnMut(&mut TracePacketWriter<'_>));
 
-    /// The boot clock, ns.
+    /// Reads the boot clock, ns.
     fn clock(&self) -> fn() -> u64;
 }
 
@@ -18,6 +18,6 @@ impl Output for TraceWriter {
     }
 
     fn clock(&self) -> fn() -> u64 {
-        tracing_core::os::clock::boot_ns
+        os::clock::boot_ns
     }
 }

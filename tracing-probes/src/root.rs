@@ -1,4 +1,4 @@
-//! Where the files are: the real root, or a made-up one.
+//! The root of all files that probes read: the real one, or a directory of a test.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -6,67 +6,67 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tracing_core::abi::sync::lock;
+use abi::sync::lock;
 
-/// No file is read beyond this many bytes: the longest of honest ones (`/proc/interrupts`,
-/// `/proc/slabinfo`) have a tenth of it.
+/// Longest part of a file that is read, bytes. The longest files (`/proc/interrupts`, `/proc/slabinfo`) have a
+/// tenth of it.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Complaints that are remembered, and so made only once. Beyond that they are dropped.
-const COMPLAINTS_MAX: usize = 256;
+/// Most different warnings. Further ones are dropped.
+const WARNINGS_MAX: usize = 256;
 
-/// The root directory that all paths are below, and where complaints go.
+/// The directory that all paths are below, and the log for warnings.
 #[derive(Clone)]
 pub struct Root {
     path: PathBuf,
     log: Arc<dyn Fn(&str) + Send + Sync>,
-    complained: Arc<Mutex<BTreeSet<String>>>,
+    warned: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Root {
-    /// `/`, with complaints to standard error.
+    /// `/`, with warnings to stderr.
     #[must_use]
     pub fn system() -> Self {
         Self::at("/", |line| eprintln!("probes: {line}"))
     }
 
-    /// Another directory: `Root::at(dir, log).read("proc/stat")` reads `dir/proc/stat`.
+    /// Another directory, which has `proc` and `sys` in it; for tests. Warnings go to `log`.
     pub fn at(path: impl Into<PathBuf>, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { path: path.into(), log: Arc::new(log), complained: Arc::default() }
+        Self { path: path.into(), log: Arc::new(log), warned: Arc::default() }
     }
 
     fn join(&self, path: &str) -> PathBuf {
         self.path.join(path)
     }
 
-    /// The contents of a file, in a buffer that is used again and again.
+    /// Reads a file into a buffer, in place of its contents.
     pub(crate) fn read(&self, path: &str, into: &mut Vec<u8>) -> io::Result<()> {
         into.clear();
         File::open(self.join(path))?.take(FILE_BYTES_MAX).read_to_end(into).map(|_| ())
     }
 
-    /// The contents of a short file, without the line's end.
+    /// The contents of a short file, without white space at the end.
     pub(crate) fn read_line(&self, path: &str) -> Option<String> {
         let mut bytes = Vec::new();
         self.read(path, &mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
-    /// The number a short file holds.
+    /// The number in a short file.
     pub(crate) fn read_number(&self, path: &str) -> Option<u64> {
         self.read_line(path)?.trim().parse().ok()
     }
 
-    /// Names in a directory, in no order. None if it cannot be read.
+    /// Names in a directory, in no order. `None` if it cannot be read.
     pub(crate) fn names(&self, path: &str) -> Option<Vec<String>> {
         let entries = std::fs::read_dir(self.join(path)).ok()?;
         Some(entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect())
     }
 
-    /// Numbers after `prefix` among the names of a directory, rising.
+    /// The numbers after `prefix` in the names of a directory, sorted.
     pub(crate) fn numbers(&self, path: &str, prefix: &str) -> Option<Vec<u32>> {
         let number = |name: String| {
             let digits = name.strip_prefix(prefix)?;
-            // "+1" parses, but is no name the kernel makes.
+            // "+1" would parse, but the kernel has no such names.
             digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
         };
         let mut numbers: Vec<u32> = self.names(path)?.into_iter().filter_map(number).collect();
@@ -74,21 +74,21 @@ impl Root {
         Some(numbers)
     }
 
-    /// Where a link points.
+    /// The target of a link.
     pub(crate) fn link(&self, path: &str) -> Option<String> {
         let target = std::fs::read_link(self.join(path)).ok()?;
         Some(target.to_string_lossy().into_owned())
     }
 
-    /// Opens a file for reading it again and again.
+    /// Opens a file.
     pub(crate) fn open(&self, path: &str) -> io::Result<File> {
         File::open(self.join(path))
     }
 
-    /// Logs a line, unless it was logged before.
-    pub(crate) fn complain(&self, line: &str) {
-        let mut known = lock(&self.complained);
-        if known.len() < COMPLAINTS_MAX && known.insert(line.to_owned()) {
+    /// Logs `line`, unless it was logged before.
+    pub(crate) fn warn_once(&self, line: &str) {
+        let mut known = lock(&self.warned);
+        if known.len() < WARNINGS_MAX && known.insert(line.to_owned()) {
             (self.log)(line);
         }
     }
@@ -100,23 +100,23 @@ impl std::fmt::Debug for Root {
     }
 }
 
-/// A file that is opened once and read at every tick. One that fails is not read again.
+/// A file that is opened once and read at every tick. After a failure it is not read again.
 #[derive(Debug)]
-pub(crate) struct Reread {
+pub(crate) struct PolledFile {
     path: &'static str,
     file: Option<File>,
 }
 
-impl Reread {
+impl PolledFile {
     pub(crate) fn open(root: &Root, path: &'static str) -> Self {
         let file = root.open(path);
         if let Err(error) = &file {
-            root.complain(&format!("/{path} is left out: {error}"));
+            root.warn_once(&format!("/{path} is left out: {error}"));
         }
         Self { path, file: file.ok() }
     }
 
-    /// The contents now, from the start.
+    /// Reads all of the file.
     pub(crate) fn read<'a>(&mut self, root: &Root, into: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         use std::os::unix::fs::FileExt;
         let file = self.file.as_ref()?;
@@ -129,7 +129,7 @@ impl Reread {
                 Ok(count) => len += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    root.complain(&format!("/{} is left out from now on: {error}", self.path));
+                    root.warn_once(&format!("/{} is left out from now on: {error}", self.path));
                     self.file = None;
                     return None;
                 }

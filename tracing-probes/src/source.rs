@@ -1,4 +1,4 @@
-//! A probe as a data source: one thread per instance, which waits for its tick or for a word.
+//! A probe as a data source: a thread per instance, which waits for its next tick or for a message.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -6,41 +6,41 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use abi::ids::InstanceId;
+use client::data_source::{Ack, DataSource, FlushRequest, Instance};
+use client::write::{BufferExhaustedPolicy, TraceWriter};
+use os::clock;
 use protos::{DataSourceConfig, DataSourceDescriptor};
-use tracing_core::abi::ids::InstanceId;
-use tracing_core::client::data_source::{Ack, DataSource, FlushRequest, Instance};
-use tracing_core::client::write::{BufferExhaustedPolicy, TraceWriter};
-use tracing_core::os::clock;
 
 use crate::Root;
 use crate::output::Output;
 
-/// What reads files and fills packets.
+/// Reads files and fills packets.
 pub(crate) trait Probe: Send + Sized + 'static {
     /// Name of the data source.
     const NAME: &'static str;
-    /// Whether it tells things once that a reader must remember.
+    /// Whether a reader must remember its earlier packets to understand a later one.
     const HAS_INCREMENTAL_STATE: bool;
 
-    /// Made for one instance.
+    /// A probe for one instance.
     fn new(root: &Root, config: &DataSourceConfig) -> Self;
 
-    /// Once, when recording starts.
+    /// Called once, when recording starts.
     fn start(&mut self, out: &mut dyn Output);
 
-    /// Time between ticks; none: never.
+    /// Time between ticks. `None`: there are no ticks.
     fn period(&self) -> Option<Duration>;
 
-    /// Once after the start, then at each multiple of the period.
+    /// Called right after the start, then at each multiple of the period.
     fn tick(&mut self, out: &mut dyn Output);
 
-    /// Everything is to be told again.
+    /// A reader may have lost the packets so far: write again what it must remember.
     fn clear_incremental_state(&mut self, out: &mut dyn Output) {
         let _ = out;
     }
 }
 
-/// How a probe registers.
+/// The descriptor that a probe registers.
 pub(crate) fn descriptor<P: Probe>() -> DataSourceDescriptor {
     DataSourceDescriptor {
         name: Some(P::NAME.to_owned()),
@@ -49,8 +49,8 @@ pub(crate) fn descriptor<P: Probe>() -> DataSourceDescriptor {
     }
 }
 
-/// A word to an instance's thread.
-enum Word {
+/// A message to an instance's thread.
+enum Message {
     Flush(Ack),
     Clear,
     Stop(Ack),
@@ -60,7 +60,7 @@ enum Word {
 #[derive(Debug)]
 pub(crate) struct Source<P> {
     root: Root,
-    threads: BTreeMap<InstanceId, Sender<Word>>,
+    threads: BTreeMap<InstanceId, Sender<Message>>,
     probe: PhantomData<fn() -> P>,
 }
 
@@ -72,49 +72,49 @@ impl<P: Probe> Source<P> {
 
 impl<P: Probe> DataSource for Source<P> {
     fn start(&mut self, instance: &Instance) {
-        // Nothing is lost while the service keeps up at all, and a hung service costs no thread.
+        // Stalling loses nothing while the service keeps up; dropping frees the thread if it hangs.
         let policy = instance.policy_or(BufferExhaustedPolicy::StallThenDrop);
         let writer = instance.trace_writer(policy);
         let probe = P::new(&self.root, instance.config());
-        let (words, inbox) = channel();
+        let (sender, inbox) = channel();
         let name = P::NAME.trim_start_matches("linux.").to_owned();
-        match thread::Builder::new().name(name).spawn(move || work(probe, writer, &inbox)) {
+        match thread::Builder::new().name(name).spawn(move || run(probe, writer, &inbox)) {
             Ok(_) => {
-                self.threads.insert(instance.id(), words);
+                self.threads.insert(instance.id(), sender);
             }
-            Err(error) => self.root.complain(&format!("{}: no thread: {error}", P::NAME)),
+            Err(error) => self.root.warn_once(&format!("{}: no thread: {error}", P::NAME)),
         }
     }
 
-    // An ack that cannot be sent is dropped with the word, and so given.
+    // An ack that cannot be sent is dropped with its message, which acknowledges.
 
     fn flush(&mut self, instance: &Instance, _: &FlushRequest, done: Ack) {
         if let Some(thread) = self.threads.get(&instance.id()) {
-            let _ = thread.send(Word::Flush(done));
+            let _ = thread.send(Message::Flush(done));
         }
     }
 
     fn clear_incremental_state(&mut self, instance: &Instance) {
         if let Some(thread) = self.threads.get(&instance.id()) {
-            let _ = thread.send(Word::Clear);
+            let _ = thread.send(Message::Clear);
         }
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
         if let Some(thread) = self.threads.remove(&instance.id()) {
-            let _ = thread.send(Word::Stop(done));
+            let _ = thread.send(Message::Stop(done));
         }
     }
 }
 
-/// Time until the next multiple of `period`, counted on the monotonic clock: instances of one
-/// period tick together, and wake the machine once.
+/// Time until the next multiple of `period` on the monotonic clock. Instances with the same period tick at the
+/// same time, which wakes the processor once.
 pub(crate) fn until_tick(mono_ns: u64, period: Duration) -> Duration {
     let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
     Duration::from_nanos(period - mono_ns % period)
 }
 
-fn work<P: Probe>(mut probe: P, mut writer: TraceWriter, inbox: &Receiver<Word>) {
+fn run<P: Probe>(mut probe: P, mut writer: TraceWriter, inbox: &Receiver<Message>) {
     probe.start(&mut writer);
     let period = probe.period();
     let mut due_ns = period.map(|_| 0);
@@ -124,24 +124,24 @@ fn work<P: Probe>(mut probe: P, mut writer: TraceWriter, inbox: &Receiver<Word>)
             && now_ns >= due
         {
             probe.tick(&mut writer);
-            // Ticks that were missed because this one took long are gone.
+            // Ticks that were missed because this one took long are skipped.
             let now_ns = clock::now().mono_ns;
             let wait = u64::try_from(until_tick(now_ns, period).as_nanos()).unwrap_or(u64::MAX);
             due_ns = Some(now_ns.saturating_add(wait));
             continue;
         }
-        let word = match due_ns {
+        let message = match due_ns {
             Some(due) => inbox.recv_timeout(Duration::from_nanos(due.saturating_sub(now_ns))),
             None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        match word {
-            Ok(Word::Flush(done)) => {
+        match message {
+            Ok(Message::Flush(done)) => {
                 writer.flush();
                 drop(done);
             }
-            Ok(Word::Clear) => probe.clear_incremental_state(&mut writer),
-            Ok(Word::Stop(done)) => {
-                // What the writer holds must be on its way before the service hears that we are done.
+            Ok(Message::Clear) => probe.clear_incremental_state(&mut writer),
+            Ok(Message::Stop(done)) => {
+                // The writer commits what it holds before the service gets the ack.
                 drop(writer);
                 drop(done);
                 return;

@@ -1,4 +1,4 @@
-//! What the tests of the probes share: a made-up root, and an output that decodes.
+//! Shared by the tests of the probes: a directory in place of `/`, and an output that decodes packets.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::parse::{hex_or_decimal, key_value, number, signed};
 use crate::source::until_tick;
 
-/// A directory to fill with files, and what was complained about.
+/// A directory to fill with files, and the warnings about them.
 pub(crate) struct World {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) root: Root,
@@ -107,10 +107,10 @@ fn ticks_fall_on_multiples_of_the_period() {
 fn complaints_are_made_once_and_are_bounded() {
     let world = World::new();
     for _ in 0..3 {
-        world.root.complain("a");
+        world.root.warn_once("a");
     }
     assert_eq!(world.log(), ["a"]);
-    (0..10_000).for_each(|i| world.root.complain(&i.to_string()));
+    (0..10_000).for_each(|i| world.root.warn_once(&i.to_string()));
     assert!(world.log().len() < 1000);
 }
 

@@ -1,4 +1,4 @@
-//! `linux.process_stats`: which processes and threads there are, and what they use.
+//! `linux.process_stats`: processes and threads, with their memory, times and files.
 //!
 //! ```text
 //!  start: all processes ──> ProcessTree            (scan_all_processes_on_start)
@@ -6,8 +6,8 @@
 //!               counters that changed ──> ProcessStats
 //! ```
 //!
-//! What was written once is remembered and not written again, until its age (`proc_stats_cache_ttl_ms`)
-//! or the service (clear incremental state) says so.
+//! The probe remembers what it wrote and writes changes only. It forgets at the age `proc_stats_cache_ttl_ms`,
+//! and when the service clears the incremental state.
 
 mod counters;
 mod status;
@@ -22,7 +22,7 @@ use protos::{
     DataSourceConfig, ProcessStatsConfig, ProcessStatsConfigQuirks as Quirks, ProcessTreeWriter,
 };
 
-use self::counters::{Changes, From, Known};
+use self::counters::{Changes, CounterFile, LastValues};
 use self::status::{Stat, Status};
 use crate::Root;
 use crate::output::Output;
@@ -34,7 +34,7 @@ use crate::sys_stats::tick_ns;
 const POLL_MS_MIN: u32 = 100;
 /// Arguments of a process are cut after this many bytes: a process may have megabytes of them.
 const CMDLINE_BYTES_MAX: usize = 32 * 1024;
-/// Open files that are remembered of one process; more are not recorded.
+/// Most open files of a process that are recorded.
 const FDS_MAX: usize = 16 * 1024;
 
 /// One instance.
@@ -43,18 +43,18 @@ pub(crate) struct ProcessStatsProbe {
     root: Root,
     config: ProcessStatsConfig,
     poll_ms: u32,
-    /// Counters are forgotten every so many ticks; 0: never.
+    /// Counters are forgotten after this many ticks; 0: never.
     ttl_ticks: u32,
     ticks: u32,
     tick_ns: u64,
-    /// The next packet says that what came before is not needed.
+    /// The next packet says that a reader needs no earlier one.
     cleared: bool,
-    /// Processes that were described.
+    /// Processes that were written into a tree.
     described: BTreeSet<i32>,
-    /// Processes without memory of their own: the kernel's.
+    /// Processes without memory of their own: kernel threads.
     without_memory: BTreeSet<i32>,
-    /// What was written last.
-    known: BTreeMap<i32, Known>,
+    /// The values that were written last.
+    last_values: BTreeMap<i32, LastValues>,
     text: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ impl Probe for ProcessStatsProbe {
         let poll_ms = match config.proc_stats_poll_ms {
             None | Some(0) => 0,
             Some(ms) if ms < POLL_MS_MIN => {
-                root.complain(&format!(
+                root.warn_once(&format!(
                     "process_stats: a poll period of {ms} ms is raised to {POLL_MS_MIN} ms"
                 ));
                 POLL_MS_MIN
@@ -88,7 +88,7 @@ impl Probe for ProcessStatsProbe {
             cleared: true,
             described: BTreeSet::new(),
             without_memory: BTreeSet::new(),
-            known: BTreeMap::new(),
+            last_values: BTreeMap::new(),
             text: Vec::new(),
         }
     }
@@ -110,10 +110,10 @@ impl Probe for ProcessStatsProbe {
         let begin_ns = clock();
         let pids = self.pids();
         let alive: BTreeSet<i32> = pids.iter().copied().collect();
-        // A number that comes again belongs to another process.
+        // The kernel may give the number of a process that ended to another one.
         self.described.retain(|pid| alive.contains(pid));
         self.without_memory.retain(|pid| alive.contains(pid));
-        self.known.retain(|pid, _| alive.contains(pid));
+        self.last_values.retain(|pid, _| alive.contains(pid));
 
         let mut changed = Vec::new();
         let mut new = Vec::new();
@@ -147,24 +147,24 @@ impl Probe for ProcessStatsProbe {
         }
         self.ticks = self.ticks.wrapping_add(1);
         if self.ttl_ticks > 0 && self.ticks.is_multiple_of(self.ttl_ticks) {
-            self.known.clear();
+            self.last_values.clear();
         }
     }
 
     fn clear_incremental_state(&mut self, out: &mut dyn Output) {
         self.described.clear();
         self.without_memory.clear();
-        self.known.clear();
+        self.last_values.clear();
         self.cleared = true;
         self.start(out);
     }
 }
 
 impl ProcessStatsProbe {
-    /// All processes there are, rising.
+    /// All processes, sorted.
     fn pids(&self) -> Vec<i32> {
         let Some(pids) = self.root.numbers("proc", "") else {
-            self.root.complain("/proc cannot be read: no processes are recorded");
+            self.root.warn_once("/proc cannot be read: no processes are recorded");
             return Vec::new();
         };
         pids.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
@@ -192,7 +192,7 @@ impl ProcessStatsProbe {
             }
             let mut tree = packet.process_tree();
             for pid in pids {
-                // None: it ended meanwhile.
+                // `None`: it has ended meanwhile.
                 if self.describe_process(*pid, &mut tree).is_some() {
                     self.described.insert(*pid);
                 }
@@ -259,60 +259,60 @@ impl ProcessStatsProbe {
         Some(())
     }
 
-    /// Reads the counters of a process; what changed since it was last asked.
+    /// Reads the counters of a process. Returns what has changed since the last time.
     fn changes(&mut self, pid: i32) -> Changes {
         let mut changes = Changes::default();
-        let mut known = self.known.remove(&pid).unwrap_or_default();
+        let mut last = self.last_values.remove(&pid).unwrap_or_default();
         if self.config.record_process_runtime == Some(true)
             && let Some(stat) = self.stat(pid)
         {
             let ns = |ticks: u64| Some(ticks.saturating_mul(self.tick_ns));
             let values = [ns(stat.user_ticks), ns(stat.kernel_ticks)];
-            changes.note(&mut known, From::Stat, &values);
+            changes.record(&mut last, CounterFile::Stat, &values);
         }
         if self.config.resolve_process_fds == Some(true) {
-            self.files(pid, &mut known, &mut changes);
+            self.files(pid, &mut last, &mut changes);
         }
         if !self.without_memory.contains(&pid) {
-            self.memory(pid, &mut known, &mut changes);
+            self.memory(pid, &mut last, &mut changes);
         }
-        if !known.is_empty() {
-            self.known.insert(pid, known);
+        if !last.is_empty() {
+            self.last_values.insert(pid, last);
         }
         changes
     }
 
-    fn memory(&mut self, pid: i32, known: &mut Known, changes: &mut Changes) {
+    fn memory(&mut self, pid: i32, last: &mut LastValues, changes: &mut Changes) {
         let Some(status) = self.status(&format!("proc/{pid}/status")) else { return };
         if status.memory.first().is_none_or(Option::is_none) {
-            // A kernel thread: it will not get any, so it is not asked again.
+            // A kernel thread: it never gets memory of its own.
             self.without_memory.insert(pid);
             return;
         }
-        changes.note(known, From::Status, &status.memory);
+        changes.record(last, CounterFile::Status, &status.memory);
         if self.config.scan_smaps_rollup == Some(true)
             && self.root.read(&format!("proc/{pid}/smaps_rollup"), &mut self.text).is_ok()
         {
-            let values = counters::rows(&self.text, From::Smaps);
-            changes.note(known, From::Smaps, &values);
+            let values = counters::rows(&self.text, CounterFile::Smaps);
+            changes.record(last, CounterFile::Smaps, &values);
         }
         if self.config.record_process_dmabuf_rss == Some(true) {
             let bytes = self.root.read_number(&format!("proc/{pid}/dmabuf_rss"));
-            changes.note(known, From::Dmabuf, &[bytes.map(|bytes| bytes / 1024)]);
+            changes.record(last, CounterFile::Dmabuf, &[bytes.map(|bytes| bytes / 1024)]);
         }
         let score = self.root.read_line(&format!("proc/{pid}/oom_score_adj"));
         if let Some(score) = score.and_then(|line| signed(line.trim().as_bytes())) {
-            changes.note_oom_score(known, score);
+            changes.record_oom_score(last, score);
         }
     }
 
-    fn files(&self, pid: i32, known: &mut Known, changes: &mut Changes) {
+    fn files(&self, pid: i32, last: &mut LastValues, changes: &mut Changes) {
         let dir = format!("proc/{pid}/fd");
-        // Those of other users cannot be read without privilege: no complaint.
+        // Files of other users cannot be read without privilege, which is no reason for a warning.
         let fds = self.root.numbers(&dir, "").unwrap_or_default();
         for fd in fds.into_iter().take(FDS_MAX) {
             if let Some(path) = self.root.link(&format!("{dir}/{fd}")) {
-                changes.note_file(known, fd, path);
+                changes.record_file(last, fd, path);
             }
         }
     }

@@ -1,26 +1,27 @@
 //! `/proc/PID/status` and `/proc/PID/stat`.
 
-use super::counters::{self, From};
+use super::counters::{self, CounterFile};
 use crate::parse::{key_value, lines, number, signed, words};
 
-/// What is taken from `status`.
+/// The values of `status` that are used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Status {
-    /// The command's short name: any bytes, with newlines and backslashes escaped by the kernel.
+    /// The name of the process, any bytes. The kernel escapes newlines and backslashes.
     pub(super) name: Vec<u8>,
     pub(super) ppid: i32,
     pub(super) uid: i32,
-    /// Its numbers in nested namespaces, without the outermost.
+    /// Its process ids in nested PID namespaces, without the outermost.
     pub(super) inner_pids: Vec<i32>,
-    /// Newer kernels tell; on older ones kernel threads are not marked.
+    /// It is a kernel thread; false on older kernels, which do not tell.
     pub(super) is_kernel: bool,
-    /// By [`counters::COUNTERS`]: those that come from here.
+    /// The counters of this file, in the order of [`counters::COUNTERS`].
     pub(super) memory: Vec<Option<u64>>,
 }
 
 impl Status {
     pub(super) fn parse(contents: &[u8]) -> Self {
-        let mut status = Self { memory: counters::rows(contents, From::Status), ..Self::default() };
+        let mut status =
+            Self { memory: counters::rows(contents, CounterFile::Status), ..Self::default() };
         let int = |word: &[u8]| signed(word).and_then(|value| i32::try_from(value).ok());
         for (key, value) in lines(contents).filter_map(key_value) {
             match key {
@@ -41,7 +42,7 @@ impl Status {
     }
 }
 
-/// What is taken from `stat`, in ticks.
+/// The values of `stat` that are used, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stat {
     pub(super) user_ticks: u64,
@@ -51,11 +52,11 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    /// `1 (name) S 0 1 ...`; the name may hold parentheses and blanks, so its end is the last `)`.
+    /// `1 (name) S 0 1 ...`; the name may have parentheses and spaces, so it ends at the last `)`.
     pub(super) fn parse(contents: &[u8]) -> Option<Self> {
         let end = contents.iter().rposition(|b| *b == b')')?;
         let mut values = words(contents.get(end + 1..)?);
-        // Behind the name, counted from 0: 11 utime, 12 stime, 19 starttime.
+        // Fields after the name, counted from 0: 11 is utime, 12 stime, 19 starttime.
         let user_ticks = number(values.nth(11)?)?;
         let kernel_ticks = number(values.next()?)?;
         let start_ticks = number(values.nth(6)?)?;

@@ -1,10 +1,10 @@
 //! `linux.sys_stats`: counters of the whole machine.
 //!
-//! Each group of counters has a period of its own. Ticks come with the shortest; a group whose
-//! period is `n` times that is read at every `n`th. All that is due at a tick goes into one packet.
+//! Each group of counters has its own period. The shortest one is the period of the ticks; a group with `n`
+//! times that period is read at every `n`th tick. All groups of a tick go into one packet.
 
-mod files;
-mod keys;
+mod memory_counters;
+mod readers;
 
 #[cfg(test)]
 mod tests;
@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use protos::{DataSourceConfig, SysStatsConfig, SysStatsWriter};
 
-pub(crate) use self::files::tick_ns;
+pub(crate) use self::readers::tick_ns;
 
-use self::files::Stat;
-use self::keys::Keys;
+use self::memory_counters::MemoryCounters;
+use self::readers::StatReader;
 use crate::Root;
 use crate::output::Output;
-use crate::root::Reread;
+use crate::root::PolledFile;
 use crate::source::Probe;
 
 /// Shorter periods are raised to this.
 const PERIOD_MS_MIN: u32 = 10;
 
-/// What is read together. In the order in which it is written.
+/// Counters that are read together, in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
     Meminfo,
@@ -42,7 +42,7 @@ enum Group {
     Slab,
 }
 
-/// The groups to be read, with their periods: in ticks of the shortest.
+/// The groups to read, each with its period in ticks.
 #[derive(Debug, Default, PartialEq)]
 struct Schedule {
     period_ms: u32,
@@ -51,7 +51,7 @@ struct Schedule {
 
 impl Schedule {
     fn new(root: &Root, config: &SysStatsConfig) -> Self {
-        let asked = [
+        let configured = [
             (Group::Meminfo, config.meminfo_period_ms),
             (Group::Vmstat, config.vmstat_period_ms),
             (Group::Stat, config.stat_period_ms),
@@ -66,11 +66,11 @@ impl Schedule {
             (Group::Slab, config.slab_period_ms),
         ];
         let mut groups = Vec::new();
-        for (group, period_ms) in asked {
+        for (group, period_ms) in configured {
             let period_ms = match period_ms {
                 None | Some(0) => continue,
                 Some(ms) if ms < PERIOD_MS_MIN => {
-                    root.complain(&format!(
+                    root.warn_once(&format!(
                         "sys_stats: a period of {ms} ms for {group:?} is raised to {PERIOD_MS_MIN} ms"
                     ));
                     PERIOD_MS_MIN
@@ -83,7 +83,7 @@ impl Schedule {
             return Self::default();
         };
         if let Some((group, ms)) = groups.iter().find(|(_, ms)| ms % shortest != 0) {
-            root.complain(&format!(
+            root.warn_once(&format!(
                 "sys_stats: nothing is recorded, since the period of {group:?}, {ms} ms, is no \
                  multiple of the shortest, {shortest} ms"
             ));
@@ -98,16 +98,16 @@ impl Schedule {
     }
 }
 
-/// The files that are kept open.
+/// Files that stay open.
 #[derive(Debug)]
 struct Files {
-    meminfo: Option<Reread>,
-    vmstat: Option<Reread>,
-    stat: Option<Reread>,
-    buddyinfo: Option<Reread>,
-    diskstat: Option<Reread>,
-    slab: Option<Reread>,
-    psi: Vec<(files::PsiFile, Reread)>,
+    meminfo: Option<PolledFile>,
+    vmstat: Option<PolledFile>,
+    stat: Option<PolledFile>,
+    buddyinfo: Option<PolledFile>,
+    diskstat: Option<PolledFile>,
+    slab: Option<PolledFile>,
+    psi: Vec<(readers::PsiFile, PolledFile)>,
 }
 
 /// One instance.
@@ -115,11 +115,11 @@ struct Files {
 pub(crate) struct SysStatsProbe {
     root: Root,
     schedule: Schedule,
-    keys: Keys,
-    stat: Stat,
+    memory: MemoryCounters,
+    stat: StatReader,
     files: Files,
     tick: u32,
-    /// What was read last; kept for its memory.
+    /// The file that was read last. It is kept for its memory.
     text: Vec<u8>,
 }
 
@@ -130,7 +130,7 @@ impl Probe for SysStatsProbe {
     fn new(root: &Root, config: &DataSourceConfig) -> Self {
         let config = config.sys_stats_config.clone().unwrap_or_default();
         let schedule = Schedule::new(root, &config);
-        let open = |group, path| schedule.has(group).then(|| Reread::open(root, path));
+        let open = |group, path| schedule.has(group).then(|| PolledFile::open(root, path));
         let files = Files {
             meminfo: open(Group::Meminfo, "proc/meminfo"),
             vmstat: open(Group::Vmstat, "proc/vmstat"),
@@ -138,17 +138,17 @@ impl Probe for SysStatsProbe {
             buddyinfo: open(Group::Buddyinfo, "proc/buddyinfo"),
             diskstat: open(Group::Diskstat, "proc/diskstats"),
             slab: open(Group::Slab, "proc/slabinfo"),
-            psi: files::PSI
+            psi: readers::PSI
                 .iter()
                 .filter(|_| schedule.has(Group::Psi))
-                .map(|file| (*file, Reread::open(root, file.path)))
+                .map(|file| (*file, PolledFile::open(root, file.path)))
                 .collect(),
         };
         Self {
             root: root.clone(),
             schedule,
-            keys: Keys::new(&config),
-            stat: Stat::new(&config),
+            memory: MemoryCounters::new(&config),
+            stat: StatReader::new(&config),
             files,
             tick: 0,
             text: Vec::new(),
@@ -186,31 +186,31 @@ impl Probe for SysStatsProbe {
 
 impl SysStatsProbe {
     fn write(&mut self, group: Group, stats: &mut SysStatsWriter<'_>) {
-        let Self { root, keys, files, text, .. } = self;
-        let mut reread = |file: &mut Option<Reread>, write: &mut dyn FnMut(&[u8])| {
+        let Self { root, memory, files, text, .. } = self;
+        let mut reread = |file: &mut Option<PolledFile>, write: &mut dyn FnMut(&[u8])| {
             if let Some(text) = file.as_mut().and_then(|f| f.read(root, text)) {
                 write(text);
             }
         };
         match group {
-            Group::Meminfo => reread(&mut files.meminfo, &mut |t| keys.meminfo(t, stats)),
-            Group::Vmstat => reread(&mut files.vmstat, &mut |t| keys.vmstat(t, stats)),
+            Group::Meminfo => reread(&mut files.meminfo, &mut |t| memory.meminfo(t, stats)),
+            Group::Vmstat => reread(&mut files.vmstat, &mut |t| memory.vmstat(t, stats)),
             Group::Stat => reread(&mut files.stat, &mut |t| self.stat.write(t, stats)),
-            Group::Buddyinfo => reread(&mut files.buddyinfo, &mut |t| files::buddyinfo(t, stats)),
-            Group::Diskstat => reread(&mut files.diskstat, &mut |t| files::diskstat(t, stats)),
-            Group::Slab => reread(&mut files.slab, &mut |t| files::slab(t, stats)),
+            Group::Buddyinfo => reread(&mut files.buddyinfo, &mut |t| readers::buddyinfo(t, stats)),
+            Group::Diskstat => reread(&mut files.diskstat, &mut |t| readers::diskstat(t, stats)),
+            Group::Slab => reread(&mut files.slab, &mut |t| readers::slab(t, stats)),
             Group::Psi => {
                 for (resource, file) in &mut files.psi {
                     if let Some(text) = file.read(root, text) {
-                        files::psi(*resource, text, stats);
+                        readers::psi(*resource, text, stats);
                     }
                 }
             }
-            Group::Devfreq => files::devfreq(root, stats),
-            Group::Cpufreq => files::cpufreq(root, stats),
-            Group::Thermal => files::thermal(root, stats),
-            Group::Cpuidle => files::cpuidle(root, stats),
-            Group::Gpufreq => files::gpufreq(root, stats),
+            Group::Devfreq => readers::devfreq(root, stats),
+            Group::Cpufreq => readers::cpufreq(root, stats),
+            Group::Thermal => readers::thermal(root, stats),
+            Group::Cpuidle => readers::cpuidle(root, stats),
+            Group::Gpufreq => readers::gpufreq(root, stats),
         }
     }
 }

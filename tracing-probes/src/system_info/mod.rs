@@ -1,4 +1,4 @@
-//! `linux.system_info`: what does not change: the processors, and the names of interrupts.
+//! `linux.system_info`: the processors, and the names of interrupts. It writes them once.
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +43,7 @@ impl Probe for SystemInfoProbe {
                     }
                 });
             }
-            Err(error) => self.root.complain(&format!("/proc/cpuinfo is left out: {error}")),
+            Err(error) => self.root.warn_once(&format!("/proc/cpuinfo is left out: {error}")),
         }
         let names = if self.irq_names { self.irq_names() } else { BTreeMap::new() };
         if !names.is_empty() {
@@ -73,10 +73,10 @@ struct Cpu {
     features: u64,
 }
 
-/// Features of ARM cores that a reader can do something with, by their bit.
+/// Features of ARM cores that the schema has a bit for, in the order of the bits.
 const FEATURES: [&[u8]; 2] = [b"mte", b"mte3"];
 
-/// Processors by number. Before ARMv8 one name, of all, stands in a section of its own.
+/// Processors by number. Before ARMv8 the name of all processors stands in a section of its own.
 fn parse_cpus(contents: &[u8]) -> BTreeMap<u32, Cpu> {
     let mut cpus = BTreeMap::new();
     let mut current: Option<u32> = None;
@@ -146,11 +146,11 @@ impl SystemInfoProbe {
         }
     }
 
-    /// Names of interrupts with a handler.
+    /// Names of the interrupts that have a handler.
     fn irq_names(&self) -> BTreeMap<u32, String> {
         const DIR: &str = "sys/kernel/irq";
         let Some(irqs) = self.root.numbers(DIR, "") else {
-            self.root.complain("/sys/kernel/irq is left out: it cannot be read");
+            self.root.warn_once("/sys/kernel/irq is left out: it cannot be read");
             return BTreeMap::new();
         };
         let named = irqs.into_iter().filter_map(|irq| {

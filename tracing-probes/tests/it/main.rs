@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use client::consumer::Waited;
+use client::producer::Producer;
+use daemon::in_process::InProcessService;
+use daemon::serve::service_config;
 use protos::{
     DataSourceConfig, ProcessStatsConfig, SysStatsConfig, SystemInfoConfig, TraceConfig,
     TraceConfigBufferConfig, TraceConfigDataSource, TracePacket, TracePacketData,
 };
 use protozero::Message;
-use tracing_core::client::consumer::Waited;
-use tracing_core::client::producer::Producer;
-use tracing_core::daemon::in_process::InProcessService;
-use tracing_core::daemon::serve::service_config;
 
 /// Far beyond what is needed: only a hang takes this long.
 const HANG: Duration = Duration::from_secs(60);

@@ -47,7 +47,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "tracing-core-daemon",
         ],
     ),
-    ("tracing-probes", &["protozero", "protos", "tracing-core"]),
+    (
+        "tracing-probes",
+        &["protozero", "protos", "tracing-core-abi", "tracing-core-os", "tracing-core-client"],
+    ),
     ("tracebox", &["protozero", "protos", "tracing-core", "tracing-probes"]),
     ("xtask", &["protozero-codegen"]),
 ];

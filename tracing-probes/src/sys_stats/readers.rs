@@ -1,15 +1,15 @@
-//! The other files, each with its reader.
+//! A reader for each group of counters but memory.
 
+use os::process::Machine;
 use protos::{SysStatsConfig, SysStatsConfigStatCounters, SysStatsWriter};
 use protos::{SysStatsPsiSamplePsiResource as Resource, SysStatsWriter as Stats};
-use tracing_core::os::process::Machine;
 
 use crate::Root;
 use crate::parse::{lines, number, signed, text, words};
 
-/// `/proc/stat`, and which parts of it are wanted.
+/// Reads `/proc/stat`, and writes the parts that the config asks for.
 #[derive(Debug)]
-pub(super) struct Stat {
+pub(super) struct StatReader {
     cpu_times: bool,
     interrupts: bool,
     softirqs: bool,
@@ -17,7 +17,7 @@ pub(super) struct Stat {
     tick_ns: u64,
 }
 
-impl Stat {
+impl StatReader {
     pub(super) fn new(config: &SysStatsConfig) -> Self {
         use SysStatsConfigStatCounters as Part;
         let wants = |part| config.stat_counters.is_empty() || config.stat_counters.contains(&part);
@@ -38,7 +38,7 @@ impl Stat {
             match name {
                 b"intr" if self.interrupts => {
                     stats.num_irq_total(values.next().unwrap_or(0));
-                    // There are hundreds, of which nearly all never come.
+                    // There are hundreds, and nearly all of them stay at zero.
                     for (irq, count) in (0i32..).zip(values).filter(|(_, count)| *count > 0) {
                         stats.num_irq().irq(irq).count(count);
                     }
@@ -53,7 +53,7 @@ impl Stat {
                     stats.num_forks(values.next().unwrap_or(0));
                 }
                 _ if self.cpu_times => {
-                    // "cpu" alone is the sum of all.
+                    // "cpu" without a number is the sum of all.
                     let cpu = name.strip_prefix(b"cpu").and_then(number);
                     let Some(cpu) = cpu.and_then(|cpu| u32::try_from(cpu).ok()) else { continue };
                     let mut ns = || values.next().unwrap_or(0).saturating_mul(self.tick_ns);
@@ -68,7 +68,7 @@ impl Stat {
     }
 }
 
-/// Length of the ticks that the kernel counts CPU time in for user space, ns.
+/// Length of a tick, the unit in which the kernel tells CPU time, ns.
 pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / Machine::read().ticks_per_second.max(1)
 }
@@ -90,8 +90,8 @@ pub(super) fn buddyinfo(contents: &[u8], stats: &mut Stats<'_>) {
     }
 }
 
-/// `254 0 vda 33217 2 2674698 10443 ...`: numbers, name, then what was read, written, discarded and
-/// flushed. Old kernels know fewer.
+/// `254 0 vda 33217 2 2674698 10443 ...`: numbers, name, then counters of reads, writes, discards and
+/// flushes. Older kernels have fewer.
 pub(super) fn diskstat(contents: &[u8], stats: &mut Stats<'_>) {
     for line in lines(contents) {
         let row: Vec<&[u8]> = words(line).collect();
@@ -164,18 +164,18 @@ pub(super) fn slab(contents: &[u8], stats: &mut Stats<'_>) {
             let value = number(row.get(column)?)?;
             Some(u32::try_from(value).unwrap_or(u32::MAX))
         };
-        // Two lines of title have no numbers there.
+        // The two header lines have no numbers there.
         if let (Some(name), Some(pages), Some(slabs)) = (row.first(), value(5), value(14)) {
             stats.slab_info().name(&text(name)).pages_per_slab(pages).num_slabs(slabs);
         }
     }
 }
 
-/// Frequencies of devices, as the driver gives them (mostly Hz).
+/// Frequencies of devices, in the unit of their driver (mostly Hz).
 pub(super) fn devfreq(root: &Root, stats: &mut Stats<'_>) {
     const DIR: &str = "sys/class/devfreq";
     let Some(mut names) = root.names(DIR) else {
-        return root.complain("/sys/class/devfreq is left out: it cannot be read");
+        return root.warn_once("/sys/class/devfreq is left out: it cannot be read");
     };
     names.sort_unstable();
     for name in names {
@@ -187,20 +187,20 @@ pub(super) fn devfreq(root: &Root, stats: &mut Stats<'_>) {
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Frequency of each CPU, kHz; 0 for those that are off.
+/// Frequency of each CPU, kHz; 0 if it is offline.
 pub(super) fn cpufreq(root: &Root, stats: &mut Stats<'_>) {
     let cpus = root.numbers(CPUS, "cpu").unwrap_or_default();
     let khz = |cpu| root.read_number(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"));
     let values: Vec<Option<u64>> = cpus.into_iter().map(khz).collect();
     if values.iter().all(Option::is_none) {
-        return root.complain("cpufreq is left out: no CPU tells its frequency");
+        return root.warn_once("cpufreq is left out: no CPU tells its frequency");
     }
     for value in values {
         stats.cpufreq_khz(u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX));
     }
 }
 
-/// Temperatures, whole degrees. Those below zero have no representation and are left out.
+/// Temperatures, whole degrees. The field is unsigned, so those below zero are left out.
 pub(super) fn thermal(root: &Root, stats: &mut Stats<'_>) {
     const DIR: &str = "sys/class/thermal";
     for zone in root.numbers(DIR, "thermal_zone").unwrap_or_default() {
@@ -236,7 +236,7 @@ pub(super) fn cpuidle(root: &Root, stats: &mut Stats<'_>) {
     }
 }
 
-/// Frequency of the GPU, MHz, from the first driver that tells: Qualcomm's, Intel's, AMD's.
+/// Frequency of the GPU, MHz, from the first driver that has one: Qualcomm's, Intel's, AMD's.
 pub(super) fn gpufreq(root: &Root, stats: &mut Stats<'_>) {
     let kgsl = || {
         let hz = root.read_number("sys/class/kgsl/kgsl-3d0/devfreq/cur_freq")?;
@@ -244,7 +244,7 @@ pub(super) fn gpufreq(root: &Root, stats: &mut Stats<'_>) {
     };
     let i915 = || root.read_number("sys/class/drm/card0/gt_act_freq_mhz");
     let amd = || {
-        // "1: 1000Mhz *": the star is on the one that runs.
+        // "1: 1000Mhz *": the star marks the current frequency.
         let lines = root.read_line("sys/class/drm/card0/device/pp_dpm_sclk")?;
         let line = lines.lines().find(|line| line.trim_end().ends_with('*'))?;
         let (_, value) = line.split_once(':')?;
@@ -256,6 +256,6 @@ pub(super) fn gpufreq(root: &Root, stats: &mut Stats<'_>) {
         Some(mhz) => {
             stats.gpufreq_mhz(mhz);
         }
-        None => root.complain("gpufreq is left out: no GPU tells its frequency"),
+        None => root.warn_once("gpufreq is left out: no GPU tells its frequency"),
     }
 }

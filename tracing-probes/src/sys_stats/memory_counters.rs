@@ -1,4 +1,4 @@
-//! Rows of `/proc/meminfo` and `/proc/vmstat`, and which of them are wanted.
+//! Counters of `/proc/meminfo` and `/proc/vmstat`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use protozero::Enumeration;
 
 use crate::parse::{lines, number, words};
 
-/// Names in `/proc/meminfo`. Their counters' names follow no rule.
+/// Rows of `/proc/meminfo`. The names of the counters follow no rule.
 const MEMINFO: [(&str, MeminfoCounters); 38] = [
     ("MemTotal", MeminfoCounters::MEMINFO_MEM_TOTAL),
     ("MemFree", MeminfoCounters::MEMINFO_MEM_FREE),
@@ -49,15 +49,15 @@ const MEMINFO: [(&str, MeminfoCounters); 38] = [
     ("ION_heap_pool", MeminfoCounters::MEMINFO_ION_HEAP_POOL),
 ];
 
-/// Rows by name, those that are wanted.
+/// The counters that the config asks for, by their row.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct MemoryCounters {
     meminfo: BTreeMap<&'static [u8], MeminfoCounters>,
     vmstat: BTreeMap<Vec<u8>, VmstatCounters>,
 }
 
-impl Keys {
-    /// The rows of the config; those of a kind it names none of: all.
+impl MemoryCounters {
+    /// The counters that `config` lists. An empty list means all of its kind.
     pub(super) fn new(config: &SysStatsConfig) -> Self {
         let wants_mem = |c: &MeminfoCounters| {
             config.meminfo_counters.is_empty() || config.meminfo_counters.contains(c)
@@ -67,7 +67,7 @@ impl Keys {
         };
         let meminfo = MEMINFO.into_iter().filter(|(_, counter)| wants_mem(counter));
         let vmstat = VmstatCounters::VALUES.iter().filter_map(|(name, value)| {
-            // A row's name is its counter's in lower case, without exception.
+            // The name of a row is the name of its counter in lower case.
             let name = name.strip_prefix("VMSTAT_")?.to_ascii_lowercase();
             Some((name.into_bytes(), VmstatCounters(*value)))
         });
