@@ -8,8 +8,8 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
-use crate::RegionFactory;
 use crate::buffer::{Policy, TraceBuffer, Version};
+use crate::config::RegionFactory;
 use abi::ids::BufferId;
 use abi::sync::Arc;
 

@@ -53,6 +53,24 @@ pub struct HostInfo {
     pub machine_name: String,
 }
 
+/// A schema of extension fields that the service puts into traces.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExtensionSet {
+    /// The file it was read from, for people; may be empty.
+    pub file_name: String,
+    /// An encoded `FileDescriptorSet`.
+    pub bytes: Vec<u8>,
+    /// It is compressed by gzip, and stays so.
+    pub gzip: bool,
+}
+
+impl std::fmt::Debug for ExtensionSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file_name, bytes, gzip } = self;
+        write!(f, "ExtensionSet({file_name:?}, {} bytes, gzip: {gzip})", bytes.len())
+    }
+}
+
 /// Everything the service knows about the world it runs in: [`new`](Self::new), then set the fields that differ.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -73,7 +91,7 @@ pub struct ServiceConfig {
     /// the daemon, on inside a process (`tracing_service_impl.cc`).
     pub scrape_by_default: bool,
     /// Schemas of extension fields, put into every trace unless its config disables them.
-    pub extensions: Vec<super::ExtensionSet>,
+    pub extensions: Vec<ExtensionSet>,
     /// How it may compress traces: usually all that is built in.
     pub codecs: Codecs,
 }

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use protos::{EnableTracingResponse, EnableTracingResponseState};
 use protozero::Message as _;
 
-use super::Peer;
 use super::data_sources::SourceKey;
 use super::observe::Observer;
 use super::outbox::{LogLimiter, Outbox};
 use super::session::events::TriggerHit;
 use super::session::instance::Instance;
+use crate::input::Peer;
 use abi::ids::{CallId, ClientId, ProducerId, SessionId};
 
 /// A connection to the consumer socket.

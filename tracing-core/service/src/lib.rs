@@ -49,7 +49,7 @@
 //! | `producers`, `consumers`, `commands`, `observe` | the connections of both sides |
 //! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
 //! | `buffers`, `commit` | trace buffers; chunks and patches from memory that nobody can trust |
-//! | `clocks`, `packets`, `provenance`, `stats` | what the service itself writes into a trace |
+//! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers activate, and sessions that wait for them |
 //! | `query` | questions about the service |
 //! | `session/` | the life of a session, from its config to its end |
@@ -91,6 +91,7 @@ mod port;
 mod producers;
 mod provenance;
 mod query;
+mod service_packet;
 mod session;
 mod stats;
 mod step;
@@ -100,11 +101,10 @@ mod timers;
 mod triggers;
 mod turn;
 
-pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
+pub use self::config::{ExtensionSet, HostInfo, RegionFactory, ServiceConfig};
 pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
 pub use self::output::{Boost, FileSync, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
-pub use self::provenance::ExtensionSet;
 #[doc(hidden)]
 pub use self::test_hooks::{Footprint, SessionView};

@@ -3,52 +3,20 @@
 //! All carry the service's uid and sequence 1, so that no producer can be mistaken for it: the validator
 //! drops packets of producers that have these fields or kinds.
 
-use protos::{TracePacketWriter, TracingServiceEventWriter};
-use protozero::HeapSink;
-use protozero::rt::Writer as _;
+use protos::TracingServiceEventWriter;
 
+use super::service_packet::{BOOTTIME, encode, packet};
 use super::session::events::{ConcurrentEvent, Lifecycle, SlowSources, TriggerHit};
 use super::session::state::Session;
-use super::{HostInfo, ServiceConfig, clocks, provenance};
+use crate::config::HostInfo;
+use crate::config::ServiceConfig;
+use crate::{clocks, provenance};
 use abi::time::Now;
 
 /// Bytes that no trace contains by chance, to find the next packet in a damaged file.
 const SYNC_MARKER: [u8; 16] = [
     0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79,
 ];
-/// `BUILTIN_CLOCK_BOOTTIME`.
-const BOOTTIME: u32 = 6;
-
-fn encode(fill: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
-    let mut stream = HeapSink::stream();
-    {
-        let mut packet = TracePacketWriter::from_scope(stream.root());
-        fill(&mut packet);
-    }
-    // Growing memory fails only by aborting.
-    stream.finish().unwrap_or_default()
-}
-
-/// A packet with the service's header, then what `fill` writes.
-pub(crate) fn packet(
-    config: &ServiceConfig,
-    machine_id: u32,
-    at_ns: Option<u64>,
-    fill: impl FnOnce(&mut TracePacketWriter<'_>),
-) -> Vec<u8> {
-    encode(|p| {
-        p.trusted_uid(config.uid as i32).trusted_packet_sequence_id(1);
-        if let Some(at_ns) = at_ns {
-            p.timestamp(at_ns);
-        }
-        p.timestamp_clock_id(BOOTTIME);
-        if machine_id != 0 {
-            p.machine_id(machine_id);
-        }
-        fill(p);
-    })
-}
-
 /// `TracingServiceEvent` of a kind without content.
 pub(crate) fn lifecycle(
     config: &ServiceConfig,

@@ -3,31 +3,13 @@
 use protos::TraceProvenance;
 use protozero::Message as _;
 
-use super::ServiceConfig;
 use super::buffers::Buffers;
-use super::packets::packet;
 use super::producers::Producers;
+use super::service_packet::packet;
 use super::session::sequence::SequenceKey;
 use super::session::state::Session;
+use crate::config::ServiceConfig;
 use abi::ids::{ProducerId, WriterId};
-
-/// A schema of extension fields that the service puts into traces.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ExtensionSet {
-    /// The file it was read from, for people; may be empty.
-    pub file_name: String,
-    /// An encoded `FileDescriptorSet`.
-    pub bytes: Vec<u8>,
-    /// It is compressed by gzip, and stays so.
-    pub gzip: bool,
-}
-
-impl std::fmt::Debug for ExtensionSet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { file_name, bytes, gzip } = self;
-        write!(f, "ExtensionSet({file_name:?}, {} bytes, gzip: {gzip})", bytes.len())
-    }
-}
 
 /// An `ExtensionDescriptor` for each set that the service was given.
 pub(crate) fn extensions(

@@ -8,11 +8,9 @@ use protos::{
 use protozero::Message as _;
 
 use super::buffers::Buffers;
-use super::packets::packet;
 use super::producers::Producers;
 use super::provenance::sequence_key;
 use super::session::flush_request::FinalFlush;
-use super::session::read::PassContext;
 use super::session::sequence::SequenceKey;
 use super::session::state::Session;
 use crate::buffer;
@@ -97,17 +95,6 @@ pub(crate) fn response(stats: TraceStats) -> Vec<u8> {
         stats.writer_stats.clear();
     }
     response.encode_to_vec()
-}
-
-/// The statistics as a packet, if it is time for one.
-pub(crate) fn packet_if_due(session: &mut Session, context: &PassContext<'_>) -> Option<Vec<u8>> {
-    if !std::mem::take(&mut session.pending.stats) {
-        return None;
-    }
-    let stats = of(session, context.buffers, context.producers, &context.totals);
-    Some(packet(context.config, context.machine_id, None, |p| {
-        p.trace_stats_raw(&stats.encode_to_vec());
-    }))
 }
 
 /// How full the chunks of each sequence of a session were, with the index of its buffer.

@@ -1,11 +1,11 @@
 //! What every part of the service uses while it handles one event: the instant, the effects, the timers, the
 //! numbers given out, and the steps that follow.
 
-use super::ServiceConfig;
 use super::matching::StepsByUser;
 use super::outbox::Outbox;
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
+use crate::config::ServiceConfig;
 use abi::ids::{FlushId, InstanceId};
 use abi::time::Now;
 

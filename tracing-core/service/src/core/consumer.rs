@@ -1,8 +1,8 @@
 //! Requests of consumers.
 
 use super::Service;
-use crate::ConsumerRequest as Request;
 use crate::error::SessionError;
+use crate::port::ConsumerRequest as Request;
 use crate::session::admission::RequestFile;
 use crate::session::flush_request::{FlushFlags, FlushThen};
 use crate::session::{detach, enable, read, set_up, start};

@@ -25,7 +25,9 @@ use super::step::Step;
 use super::timers::TimerKind;
 use super::triggers::{self, TriggerHistory};
 use super::turn::Turn;
-use super::{Input, Output, ServiceConfig};
+use crate::config::ServiceConfig;
+use crate::input::Input;
+use crate::output::Output;
 use abi::ids::{ClientId, FlushId, SessionId};
 use abi::time::{BootTime, Now};
 

@@ -1,8 +1,8 @@
 //! Requests of producers.
 
 use super::Service;
-use crate::ProducerRequest as Request;
 use crate::limits;
+use crate::port::ProducerRequest as Request;
 use crate::session::{set_up, start, stop};
 use crate::step::Step;
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId, WriterId};

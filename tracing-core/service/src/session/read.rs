@@ -13,19 +13,21 @@
 //! A [`PacketSink`] takes them: reply messages, or a file (see [`super::sink`]).
 
 use bytes::Bytes;
+use protozero::Message as _;
 
 use super::events::Lifecycle;
 use super::sequence::{SequenceIds, SequenceKey, Suffix, TrustedFields};
 use super::sink::{PacketSink, PutResult, ReplySink, TransformSink, len_of};
 use super::state::{Session, SessionCounters, Sessions};
-use crate::ServiceConfig;
 use crate::buffer::{PacketRef, TakePacket};
 use crate::buffers::Buffers;
+use crate::config::ServiceConfig;
 use crate::consumers::Consumers;
 use crate::limits;
 use crate::outbox::Outbox;
 use crate::packet::PacketStreamValidator;
 use crate::producers::Producers;
+use crate::service_packet::packet;
 use crate::stats::{self, ServiceTotals};
 use crate::{packets, provenance};
 use abi::ids::{BufferId, CallId, ClientId};
@@ -116,7 +118,7 @@ pub(crate) fn pass(
     if session.filter.is_none() && codec.is_none() {
         let mut pass = source.gather(context, threshold, sink);
         if !pass.has_more
-            && let Some(packet) = stats::packet_if_due(session, context)
+            && let Some(packet) = stats_if_due(session, context)
         {
             pass.has_more = is_full(sink, &packet);
         }
@@ -127,7 +129,7 @@ pub(crate) fn pass(
     pass.walked = pass.walked.max(transform.work_bytes());
     let mut transform = transform.without_filter();
     if !pass.has_more
-        && let Some(packet) = stats::packet_if_due(session, context)
+        && let Some(packet) = stats_if_due(session, context)
     {
         // Statistics tell nothing that a filter would hide, but they are counted.
         if let Some(filter) = &mut session.filter {
@@ -137,6 +139,17 @@ pub(crate) fn pass(
     }
     pass.has_more |= transform.finish() == PutResult::Full;
     pass
+}
+
+/// The statistics as a packet, if it is time for one.
+fn stats_if_due(session: &mut Session, context: &PassContext<'_>) -> Option<Vec<u8>> {
+    if !std::mem::take(&mut session.pending.stats) {
+        return None;
+    }
+    let stats = stats::of(session, context.buffers, context.producers, &context.totals);
+    Some(packet(context.config, context.machine_id, None, |p| {
+        p.trace_stats_raw(&stats.encode_to_vec());
+    }))
 }
 
 /// All packets of a pass but the statistics, and what the session notes about them.
