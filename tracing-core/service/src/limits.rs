@@ -141,10 +141,10 @@ pub const CLONES_PER_UID_MAX: usize = 16;
 /// reading does.
 pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
 /// Bytes of a buffer put aside for a clone because they changed before they were copied. Beyond this ...
-pub const CLONE_EARLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const CLONE_SAVED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// ... each change that puts more aside copies this much of what is left, bytes: so it becomes a sixteenth of the
 /// buffer more at the most.
-pub const CLONE_EARLY_PAYS_BYTES: usize = 64 * 1024;
+pub const CLONE_COPY_PER_CHANGE_BYTES: usize = 64 * 1024;
 /// Sessions at a time, with clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = SESSIONS_MAX + CLONES_MAX;
 

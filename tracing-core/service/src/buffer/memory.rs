@@ -1,37 +1,36 @@
-//! The memory of a buffer: reserved when it is made, taken as it is written.
+//! The memory of a buffer: reserved when the buffer is made, and taken from the system when it is written.
 //!
-//! Either version fills it with records, back to back, each with a header of its own making. Clones are copied
-//! out of it while it changes ([`snapshot`](super::snapshot)), so every change of what was written says first
-//! where it will be.
+//! Each version fills it with records, back to back, with a header of its own format. Clones are copied
+//! from it while it changes ([`snapshot`](super::snapshot)), so every function that changes written bytes first
+//! lets the snapshots save them.
 
 use core::mem::MaybeUninit;
 
 use super::snapshot::{Snapshot, SnapshotLimits};
 
-/// Gets memory from the system that is about to be written for the first time, in one go: page by page,
-/// as it is met, that takes a third longer.
+/// Makes the system map memory that is about to be written for the first time, all pages in one call. One page fault
+/// for each page takes a third longer.
 pub type FaultIn = fn(&mut [MaybeUninit<u8>]);
 
-/// Bytes of a record's header, and what records are aligned to.
+/// Bytes of a record's header, and the alignment of records.
 pub(super) const HEADER: usize = 16;
 
-/// Bytes that come from memory together, on most machines.
+/// Bytes of a cache line, on most machines.
 const CACHE_LINE: usize = 64;
 
-/// How far beyond what was written memory is taken, if there is a way to take it in one go, bytes. More at a
-/// time is not faster.
+/// How much memory one call of [`FaultIn`] maps, bytes. More at a time is not faster.
 const AHEAD_BYTES: usize = 128 * 1024;
 
-/// One allocation. Little beyond what was written is ever touched, and nothing before anything was, so an idle
-/// buffer of a gigabyte costs nothing.
+/// One allocation. Only written pages take memory (and a few ahead of them), so an idle buffer of a gigabyte costs
+/// nothing.
 #[derive(Debug)]
 pub(super) struct Memory {
     data: Vec<u8>,
     size: usize,
     fault_in: Option<FaultIn>,
-    /// What ends before here need not ask for memory.
-    faulted: usize,
-    /// Copies on their way.
+    /// End of the part that [`FaultIn`] has mapped.
+    mapped: usize,
+    /// Unfinished copies.
     snapshots: Vec<Snapshot>,
     last_snapshot: u64,
 }
@@ -44,29 +43,29 @@ impl Memory {
         Some(Self { size: bytes, ..Self::of(data) })
     }
 
-    /// Memory that was written, and will not be any more.
+    /// Memory that was written and will not change.
     fn of(data: Vec<u8>) -> Self {
         let (size, snapshots) = (data.len(), Vec::new());
-        Self { data, size, fault_in: None, faulted: usize::MAX, snapshots, last_snapshot: 0 }
+        Self { data, size, fault_in: None, mapped: usize::MAX, snapshots, last_snapshot: 0 }
     }
 
-    /// From now on memory is taken by `fault_in`, some way ahead.
+    /// From now on `fault_in` maps memory ahead of the writes.
     pub(super) fn set_fault_in(&mut self, fault_in: FaultIn) {
         self.fault_in = Some(fault_in);
-        self.faulted = self.data.len();
+        self.mapped = self.data.len();
     }
 
     #[cold]
-    fn take_ahead(&mut self) {
+    fn map_ahead(&mut self) {
         let Some(fault_in) = self.fault_in else { return };
         let len = self.data.len();
         let spare = self.data.spare_capacity_mut();
         let ahead = spare.len().min(AHEAD_BYTES);
         fault_in(spare.get_mut(..ahead).unwrap_or_default());
-        self.faulted = len.saturating_add(ahead);
+        self.mapped = len.saturating_add(ahead);
     }
 
-    /// A copy to be read: what was never written takes no memory there.
+    /// A read-only copy, which has only the written part.
     pub(super) fn try_clone(&self) -> Option<Self> {
         let mut data = Vec::new();
         data.try_reserve_exact(self.data.len()).ok()?;
@@ -74,7 +73,7 @@ impl Memory {
         Some(Self { size: self.size, ..Self::of(data) })
     }
 
-    /// Begins a copy of what is here now; returns its number, and the memory that will hold it.
+    /// Begins a copy of the bytes as they are now. Returns its number, and the memory that will hold it.
     pub(super) fn begin_snapshot(&mut self, limits: SnapshotLimits) -> Option<(u64, Self)> {
         let number = self.last_snapshot.wrapping_add(1);
         self.snapshots.push(Snapshot::new(number, self.data.len(), limits, self.fault_in)?);
@@ -82,7 +81,7 @@ impl Memory {
         Some((number, Self { size: self.size, ..Self::of(Vec::new()) }))
     }
 
-    /// Copies about so many bytes more of a copy. Returns how many are left.
+    /// Copies about `bytes` more of an unfinished copy. Returns how many bytes are left.
     pub(super) fn continue_snapshot(&mut self, number: u64, bytes: usize) -> usize {
         let Some(snapshot) = self.snapshots.iter_mut().find(|s| s.number == number) else {
             return 0;
@@ -91,26 +90,26 @@ impl Memory {
         snapshot.left()
     }
 
-    /// Ends a copy, whole or not.
+    /// Ends a copy, finished or not.
     pub(super) fn take_snapshot(&mut self, number: u64) -> Option<Snapshot> {
         let at = self.snapshots.iter().position(|s| s.number == number)?;
         Some(self.snapshots.swap_remove(at))
     }
 
-    /// Gives a memory that was made for a copy what is in it.
+    /// Moves a finished copy into the memory that was made for it.
     pub(super) fn fill(&mut self, snapshot: Snapshot) -> Option<()> {
         self.data = snapshot.into_bytes()?;
         Some(())
     }
 
-    /// Copies on their way.
+    /// How many copies are unfinished.
     pub(super) fn snapshots(&self) -> usize {
         self.snapshots.len()
     }
 
-    /// These bytes are about to change.
+    /// These bytes are about to change: lets unfinished copies save them.
     #[inline]
-    fn touch(&mut self, start: usize, end: usize) {
+    fn before_write(&mut self, start: usize, end: usize) {
         if !self.snapshots.is_empty() {
             self.save(start, end);
         }
@@ -129,29 +128,29 @@ impl Memory {
         self.size
     }
 
-    /// Bytes ever written: the highest end of a record.
+    /// Bytes ever written: the highest end of any record.
     #[inline]
     pub(super) fn used(&self) -> usize {
         self.data.len()
     }
 
-    /// Bytes between two absolute positions; none if they lie outside or the wrong way round.
+    /// The bytes from `start` to `end`; empty if they are outside, or `end` is before `start`.
     #[inline]
     pub(super) fn between(&self, start: usize, end: usize) -> &[u8] {
         self.data.get(start..end).unwrap_or_default()
     }
 
-    /// Brings all of it near in one go, which costs less than meeting it line by line.
+    /// Loads these bytes into the cache. All lines together take less time than one after the other.
     #[inline]
     pub(super) fn prefetch(&self, start: usize, end: usize) {
         let lines = self.between(start, end).iter().step_by(CACHE_LINE);
         core::hint::black_box(lines.fold(0, |all, byte| all | byte));
     }
 
-    /// The same, to be changed.
+    /// The bytes from `start` to `end`, to be changed.
     #[inline]
     pub(super) fn between_mut(&mut self, start: usize, end: usize) -> Option<&mut [u8]> {
-        self.touch(start, end);
+        self.before_write(start, end);
         self.data.get_mut(start..end)
     }
 
@@ -159,10 +158,10 @@ impl Memory {
     #[inline]
     pub(super) fn overwrite(&mut self, off: u32, bytes: &[u8]) {
         let Ok(off) = usize::try_from(off) else { return };
-        self.touch(off, off.saturating_add(bytes.len()));
+        self.before_write(off, off.saturating_add(bytes.len()));
         match self.data.get_mut(off..).and_then(|place| place.get_mut(..bytes.len())) {
             Some(place) => place.copy_from_slice(bytes),
-            None => debug_assert!(false, "outside of what was written"),
+            None => debug_assert!(false, "outside of the written part"),
         }
     }
 
@@ -175,15 +174,15 @@ impl Memory {
     /// Replaces the header at `off`.
     #[inline]
     pub(super) fn put_header(&mut self, off: usize, header: u128) {
-        self.touch(off, off.saturating_add(HEADER));
+        self.before_write(off, off.saturating_add(HEADER));
         match self.data.get_mut(off..).and_then(|place| place.first_chunk_mut()) {
             Some(place) => *place = header.to_le_bytes(),
-            None => debug_assert!(false, "outside of what was written"),
+            None => debug_assert!(false, "outside of the written part"),
         }
     }
 
-    /// Writes a record of `len` bytes at `off`, which is at most [`used`](Self::used). What is left behind
-    /// the body is zero.
+    /// Writes a record of `len` bytes at `off`, which is at most [`used`](Self::used). The bytes after
+    /// the body are zero.
     pub(super) fn put(&mut self, off: usize, len: usize, header: u128, body: &[u8]) {
         let end = off.saturating_add(len);
         if end > self.size || off > self.data.len() || body.len() > len.saturating_sub(HEADER) {
@@ -191,15 +190,15 @@ impl Memory {
             return;
         }
         if off == self.data.len() {
-            if end > self.faulted {
-                self.take_ahead();
+            if end > self.mapped {
+                self.map_ahead();
             }
             self.data.extend_from_slice(&header.to_le_bytes());
             self.data.extend_from_slice(body);
             self.data.resize(end, 0);
             return;
         }
-        self.touch(off, end);
+        self.before_write(off, end);
         if self.data.len() < end {
             self.data.resize(end, 0);
         }

@@ -37,9 +37,9 @@ mod chunks;
 mod clones;
 pub mod loss;
 mod memory;
-mod recent;
 mod ring;
 mod scan_budget;
+mod slot_cache;
 mod snapshot;
 mod stats;
 mod v1;
@@ -152,6 +152,14 @@ pub trait TakePacket {
         let _ = fragments;
         true
     }
+
+    /// What a [`WrapBuffer`] sees of this: with None it gives packets one by one. A type of which a reference escapes
+    /// cannot live in registers, so that only those that are wrapped in simulations give one.
+    #[doc(hidden)]
+    #[inline]
+    fn as_dyn(&mut self) -> Option<&mut dyn TakePacket> {
+        None
+    }
 }
 
 impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
@@ -238,7 +246,7 @@ impl TraceBuffer {
         match &mut self.inner {
             Inner::V1(b) => b.copy_chunk(meta, payload),
             Inner::V2(b) => b.copy_chunk(meta, payload),
-            Inner::Wrapped(b) => b.copy_chunk(meta, payload),
+            Inner::Wrapped(_) => self.copy_chunk_wrapped(meta, payload),
         }
     }
 
@@ -260,7 +268,7 @@ impl TraceBuffer {
         match &mut self.inner {
             Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
             Inner::V2(b) => b.patch(producer, writer, chunk, patches, more),
-            Inner::Wrapped(b) => b.patch(producer, writer, chunk, patches, more),
+            Inner::Wrapped(_) => self.patch_wrapped(producer, writer, chunk, patches, more),
         }
     }
 
@@ -294,7 +302,10 @@ impl TraceBuffer {
         match &mut self.inner {
             Inner::V1(b) => b.read_while(take),
             Inner::V2(b) => b.read_while(take),
-            Inner::Wrapped(b) => b.read_while(take),
+            Inner::Wrapped(b) => match take.as_dyn() {
+                Some(take) => b.read_while(take),
+                None => while b.next_packet().is_some_and(|packet| take.take(packet)) {},
+            },
         }
     }
 

@@ -38,6 +38,30 @@ pub trait WrapBuffer: fmt::Debug + Send + Sync {
 }
 
 impl TraceBuffer {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn copy_chunk_wrapped(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        if let Inner::Wrapped(wrapper) = &mut self.inner {
+            wrapper.copy_chunk(meta, payload);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn patch_wrapped(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        match &mut self.inner {
+            Inner::Wrapped(wrapper) => wrapper.patch(producer, writer, chunk, patches, more),
+            _ => false,
+        }
+    }
+
     /// A buffer with a wrapper around it.
     #[doc(hidden)]
     #[must_use]

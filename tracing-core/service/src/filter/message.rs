@@ -19,8 +19,6 @@ use protozero::wire::{hostile, tag, varint, write};
 
 /// Largest length of a field: what four bytes of varint hold.
 const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
-/// Largest number a field can have.
-const FIELD_MAX: u64 = (1 << 29) - 1;
 
 /// Why a packet is no message. Nothing of it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,12 +211,13 @@ impl MessageFilter {
                 continue;
             }
             let (field, token, value_at) = token(input, at, end)?;
-            let known = u32::try_from(field).ok().filter(|_| field <= FIELD_MAX);
-            let rule = known.map_or(Rule::Deny, |field| program.rule(message, field));
+            let number = u32::try_from(field).unwrap_or(u32::MAX);
+            let is_valid = number <= tag::NUMBER_MAX;
+            let rule = if is_valid { program.rule(message, number) } else { Rule::Deny };
             let len = match token {
                 Token::Varint(value) => {
                     if rule == Rule::Pass {
-                        append_tag(out, field, tag::VARINT);
+                        write::append_tag(out, number, tag::VARINT);
                         write::append_varint(out, value);
                     }
                     at = value_at;
@@ -237,14 +236,14 @@ impl MessageFilter {
                     if self.stack.len() >= limits::FILTER_DEPTH_MAX {
                         return Err(FilterError::Depth { offset });
                     }
-                    append_tag(out, field, tag::LEN);
+                    write::append_tag(out, number, tag::LEN);
                     let (len_at, len_width) = (out.len(), varint::len(len as u64));
                     out.resize(len_at.saturating_add(len_width), 0);
                     self.stack.push(Open { message, end, len_at, len_width });
                     (message, at, end) = (inner, value_at, value_end);
                 }
                 (Token::Len(_), _) => {
-                    append_tag(out, field, tag::LEN);
+                    write::append_tag(out, number, tag::LEN);
                     write::append_varint(out, len as u64);
                     let text_at = out.len();
                     out.extend_from_slice(value);
@@ -253,7 +252,11 @@ impl MessageFilter {
                 }
                 // Only plain fields may be numbers.
                 (_, Rule::Pass) => {
-                    append_tag(out, field, if len == 8 { tag::FIXED64 } else { tag::FIXED32 });
+                    write::append_tag(
+                        out,
+                        number,
+                        if len == 8 { tag::FIXED64 } else { tag::FIXED32 },
+                    );
                     out.extend_from_slice(value);
                 }
                 (_, Rule::Message(_) | Rule::String(_)) => {}
@@ -268,11 +271,6 @@ fn redact(strings: &StringFilter, rule: Rule, text: &mut [u8], work: &mut Work) 
         strings.apply(kind, text, work).ok()?;
     }
     Some(())
-}
-
-/// A field number above the largest one stays as it is: [`write::append_tag`] would cut it.
-fn append_tag(out: &mut Vec<u8>, field: u64, wire_type: u32) {
-    write::append_varint(out, field << 3 | u64::from(wire_type));
 }
 
 /// Fills in the length of a message that is over.

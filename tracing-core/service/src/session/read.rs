@@ -248,6 +248,10 @@ struct Drain<'a, S> {
     reason = "runs for each packet; sums of lengths of memory that is there, and counts of packets"
 )]
 impl<S: PacketSink> TakePacket for Drain<'_, S> {
+    fn as_dyn(&mut self) -> Option<&mut dyn TakePacket> {
+        Some(self)
+    }
+
     // All of the path of a short packet is in one piece of code: calls cost more than what they do.
     #[inline(always)]
     fn take(&mut self, packet: PacketRef<'_>) -> bool {

@@ -27,7 +27,7 @@ pub use self::oracle_v2::OracleV2;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 use service::buffer::{
-    BufferLimits, ChunkMeta, Identity, PacketRef, Patch, Policy, SnapshotLimits, Stats,
+    BufferLimits, ChunkMeta, Identity, PacketRef, Patch, Policy, SnapshotLimits, Stats, TakePacket,
     TraceBuffer, UnfinishedClone, Version, WriterStats,
 };
 
@@ -92,21 +92,35 @@ pub fn read(buffer: &mut TraceBuffer, max: usize) -> Vec<Packet> {
 /// The same in runs that end after `step` packets each, with single packets between.
 pub fn read_in_runs(buffer: &mut TraceBuffer, max: usize, step: usize) -> Vec<Packet> {
     buffer.begin_read();
-    let mut out = Vec::new();
-    while out.len() < max {
-        let end = out.len().saturating_add(step).min(max);
-        buffer.read_while(&mut |packet: PacketRef<'_>| {
-            out.push(packet.into());
-            out.len() < end
-        });
-        if out.len() < end {
+    let mut run = Run { packets: Vec::new(), end: 0 };
+    while run.packets.len() < max {
+        run.end = run.packets.len().saturating_add(step).min(max);
+        buffer.read_while(&mut run);
+        if run.packets.len() < run.end {
             break;
         }
-        if out.len() < max {
-            out.extend(buffer.next_packet().map(Packet::from));
+        if run.packets.len() < max {
+            run.packets.extend(buffer.next_packet().map(Packet::from));
         }
     }
-    out
+    run.packets
+}
+
+/// Takes packets until there are `end`.
+struct Run {
+    packets: Vec<Packet>,
+    end: usize,
+}
+
+impl TakePacket for Run {
+    fn take(&mut self, packet: PacketRef<'_>) -> bool {
+        self.packets.push(packet.into());
+        self.packets.len() < self.end
+    }
+
+    fn as_dyn(&mut self) -> Option<&mut dyn TakePacket> {
+        Some(self)
+    }
 }
 
 /// Bytes that choose: exhausted, they choose 0.
@@ -207,7 +221,7 @@ const CLONES_MAX: usize = 3;
 /// Small ones: unfinished clones reach their bounds with little data.
 const LIMITS: BufferLimits = BufferLimits {
     empty_fragments_max: 3,
-    clone: SnapshotLimits { block_bytes: 64, early_bytes_max: 512, early_pays_bytes: 1024 },
+    clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
 };
 
 impl World {

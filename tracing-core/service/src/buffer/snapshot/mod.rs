@@ -1,21 +1,21 @@
-//! The bytes of a buffer as they were at one instant, copied piece by piece while the buffer goes on.
+//! The bytes of a buffer as they were at one instant, copied piece by piece while the buffer changes.
 //!
 //! ```text
 //!                    copied in order      | not yet
 //!   memory   |############################|......x.......xx....|  written after the instant
 //!   copy     |############################|    reserved        |
-//!   early                                       x       xx        blocks saved just before they change
+//!   saved                                       x       xx        blocks, copied just before they changed
 //! ```
 //!
-//! Whoever is about to change bytes says so first ([`Snapshot::save`]): blocks of them that are not copied
-//! yet are put aside, and taken from there when it is their turn. So nothing has to stop while a gigabyte is
-//! copied, and the copy is what was there when it began. What is put aside takes memory beside the copy; if
-//! it becomes much, those who change bytes go on with the copying, and so hasten its end.
+//! Each change of the buffer first calls [`Snapshot::save`], which copies the blocks that will change and are not
+//! copied yet. The copy takes them from there later. So nothing has to stop while a gigabyte is
+//! copied, and the copy shows one instant. Saved blocks take memory in addition to the copy: if there are
+//! many, each change also copies a part of the rest.
 
 use std::collections::BTreeMap;
 
 use super::FaultIn;
-use crate::limits::{CLONE_EARLY_BYTES_MAX, CLONE_EARLY_PAYS_BYTES};
+use crate::limits::{CLONE_COPY_PER_CHANGE_BYTES, CLONE_SAVED_BYTES_MAX};
 
 /// How much an unfinished copy may save. A value, so that tests can make it small and reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +23,17 @@ pub struct SnapshotLimits {
     /// What is saved at once, bytes; at least one.
     pub block_bytes: usize,
     /// Saved blocks, bytes, beyond which each change of the buffer ...
-    pub early_bytes_max: usize,
+    pub saved_bytes_max: usize,
     /// ... copies this many bytes of what is left.
-    pub early_pays_bytes: usize,
+    pub copy_per_change_bytes: usize,
 }
 
 impl Default for SnapshotLimits {
     fn default() -> Self {
         Self {
             block_bytes: BLOCK_BYTES,
-            early_bytes_max: CLONE_EARLY_BYTES_MAX,
-            early_pays_bytes: CLONE_EARLY_PAYS_BYTES,
+            saved_bytes_max: CLONE_SAVED_BYTES_MAX,
+            copy_per_change_bytes: CLONE_COPY_PER_CHANGE_BYTES,
         }
     }
 }
@@ -45,20 +45,20 @@ const BLOCK_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) number: u64,
-    /// What is copied in order: whole blocks, or all.
+    /// The part that is copied: whole blocks, or everything.
     copy: Vec<u8>,
-    /// Bytes there were at the instant.
+    /// Bytes to be copied.
     len: usize,
-    /// Blocks further on, by offset, as they were.
-    early: BTreeMap<usize, Vec<u8>>,
+    /// Blocks behind the copied part, as they were, by offset.
+    saved: BTreeMap<usize, Vec<u8>>,
     limits: SnapshotLimits,
     fault_in: Option<FaultIn>,
     /// There was no memory to save a block.
-    broken: bool,
+    abandoned: bool,
 }
 
 impl Snapshot {
-    /// Reserves memory for `len` bytes, and copies none.
+    /// Reserves memory for `len` bytes, and copies nothing yet.
     pub(super) fn new(
         number: u64,
         len: usize,
@@ -67,7 +67,7 @@ impl Snapshot {
     ) -> Option<Self> {
         let mut copy = Vec::new();
         copy.try_reserve_exact(len).ok()?;
-        Some(Self { number, copy, len, early: BTreeMap::new(), limits, fault_in, broken: false })
+        Some(Self { number, copy, len, saved: BTreeMap::new(), limits, fault_in, abandoned: false })
     }
 
     /// Bytes not copied yet.
@@ -78,11 +78,11 @@ impl Snapshot {
     /// The bytes of `data` from `start` to `end` are about to change.
     pub(super) fn save(&mut self, data: &[u8], start: usize, end: usize) {
         let end = end.min(self.len);
-        // Once all is copied, and what follows it, its end need not be that of a block.
-        if self.left() == 0 || self.broken {
+        // A finished copy need not end at the end of a block.
+        if self.left() == 0 || self.abandoned {
             return;
         }
-        let before = self.early.len();
+        let before = self.saved.len();
         let first = start.max(self.copy.len());
         let block = self.limits.block_bytes.max(1);
         let mut at = first.checked_div(block).unwrap_or(0).saturating_mul(block);
@@ -90,27 +90,27 @@ impl Snapshot {
             self.save_block(data, at, block);
             at = at.saturating_add(block);
         }
-        let saved_max = self.limits.early_bytes_max.checked_div(block).unwrap_or(0);
-        if self.early.len() > before.max(saved_max) {
-            self.copy_more(data, self.limits.early_pays_bytes);
+        let saved_max = self.limits.saved_bytes_max.checked_div(block).unwrap_or(0);
+        if self.saved.len() > before.max(saved_max) {
+            self.copy_more(data, self.limits.copy_per_change_bytes);
         }
     }
 
     fn save_block(&mut self, data: &[u8], at: usize, len: usize) {
-        if self.early.contains_key(&at) {
+        if self.saved.contains_key(&at) {
             return;
         }
         let bytes = data.get(at..at.saturating_add(len).min(self.len)).unwrap_or_default();
         let mut block = Vec::new();
         if block.try_reserve_exact(bytes.len()).is_err() {
-            self.give_up();
+            self.abandon();
             return;
         }
         block.extend_from_slice(bytes);
-        self.early.insert(at, block);
+        self.saved.insert(at, block);
     }
 
-    /// Copies about so many bytes more.
+    /// Copies about `bytes` more.
     pub(super) fn copy_more(&mut self, data: &[u8], bytes: usize) {
         let from = self.copy.len();
         let to = from.saturating_add(bytes).checked_next_multiple_of(self.limits.block_bytes);
@@ -120,31 +120,31 @@ impl Snapshot {
         {
             fault_in(fresh);
         }
-        while self.copy.len() < to && !self.broken {
+        while self.copy.len() < to && !self.abandoned {
             let at = self.copy.len();
-            if let Some(block) = self.early.remove(&at) {
+            if let Some(block) = self.saved.remove(&at) {
                 self.copy.extend_from_slice(&block);
                 continue;
             }
-            let run_end = self.early.range(at..to).next().map_or(to, |(next, _)| *next);
+            let run_end = self.saved.range(at..to).next().map_or(to, |(next, _)| *next);
             match data.get(at..run_end) {
                 Some(run) => self.copy.extend_from_slice(run),
-                None => self.give_up(),
+                None => self.abandon(),
             }
         }
     }
 
-    /// It will never be whole, and takes no memory any more.
-    fn give_up(&mut self) {
-        self.broken = true;
+    /// The copy can never be finished: gives its memory back.
+    fn abandon(&mut self) {
+        self.abandoned = true;
         self.len = 0;
         self.copy = Vec::new();
-        self.early = BTreeMap::new();
+        self.saved = BTreeMap::new();
     }
 
-    /// The copy, if it is whole.
+    /// The copy, if it is finished.
     pub(super) fn into_bytes(self) -> Option<Vec<u8>> {
-        (!self.broken && self.left() == 0).then_some(self.copy)
+        (!self.abandoned && self.left() == 0).then_some(self.copy)
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 /// Small ones, to meet the bounds with little data.
 const LIMITS: SnapshotLimits =
-    SnapshotLimits { block_bytes: 64, early_bytes_max: 512, early_pays_bytes: 1024 };
+    SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 };
 const BLOCK: usize = LIMITS.block_bytes;
 
 fn filled(len: usize) -> Vec<u8> {
@@ -12,7 +12,7 @@ fn filled(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_changes_before_its_turn_is_copied_as_it_was() {
+fn bytes_that_change_before_they_are_copied_are_saved() {
     let mut data = filled(5 * BLOCK + 9);
     let before = data.clone();
     let mut snapshot = Snapshot::new(1, data.len(), LIMITS, None).expect("memory");
@@ -24,19 +24,19 @@ fn what_changes_before_its_turn_is_copied_as_it_was() {
         let end = end.min(data.len());
         data[start..end].fill(0xff);
     }
-    assert_eq!(snapshot.early.keys().copied().collect::<Vec<_>>(), [2, 3, 5].map(|b| b * BLOCK));
+    assert_eq!(snapshot.saved.keys().copied().collect::<Vec<_>>(), [2, 3, 5].map(|b| b * BLOCK));
     snapshot.copy_more(&data, 2 * BLOCK);
     assert_eq!(snapshot.left(), 2 * BLOCK + 9);
-    assert_eq!(snapshot.early.len(), 2);
+    assert_eq!(snapshot.saved.len(), 2);
     snapshot.copy_more(&data, usize::MAX);
-    assert_eq!((snapshot.left(), snapshot.early.len()), (0, 0));
+    assert_eq!((snapshot.left(), snapshot.saved.len()), (0, 0));
     snapshot.save(&data, 0, data.len());
-    assert_eq!(snapshot.early.len(), 0, "all is copied");
+    assert_eq!(snapshot.saved.len(), 0, "all is copied");
     assert_eq!(snapshot.into_bytes(), Some(before));
 }
 
 #[test]
-fn nothing_is_copied_at_once_and_a_part_is_no_copy() {
+fn a_new_copy_is_empty_and_an_unfinished_one_is_no_copy() {
     let snapshot = Snapshot::new(1, 0, LIMITS, None).expect("memory");
     assert_eq!((snapshot.left(), snapshot.into_bytes()), (0, Some(Vec::new())));
     let snapshot = Snapshot::new(1, 1, LIMITS, None).expect("memory");
@@ -44,17 +44,17 @@ fn nothing_is_copied_at_once_and_a_part_is_no_copy() {
     assert!(Snapshot::new(1, usize::MAX, LIMITS, None).is_none());
 }
 
-/// Else who changes everything while it is copied would double what that takes.
+/// Else a producer that overwrites everything while it is copied would double the memory of a clone.
 #[test]
-fn what_is_put_aside_is_bounded() {
-    let mut data = filled(64 * LIMITS.early_bytes_max);
+fn saved_blocks_are_bounded() {
+    let mut data = filled(64 * LIMITS.saved_bytes_max);
     let before = data.clone();
     let mut snapshot = Snapshot::new(1, data.len(), LIMITS, None).expect("memory");
-    let most = LIMITS.early_bytes_max / BLOCK + data.len() / LIMITS.early_pays_bytes + 1;
+    let most = LIMITS.saved_bytes_max / BLOCK + data.len() / LIMITS.copy_per_change_bytes + 1;
     for at in (0..data.len()).rev() {
         snapshot.save(&data, at, at + 1);
         data[at] = !data[at];
-        assert!(snapshot.early.len() <= most, "{} of {most} blocks", snapshot.early.len());
+        assert!(snapshot.saved.len() <= most, "{} of {most} blocks", snapshot.saved.len());
     }
     assert!(snapshot.left() < before.len() / 4, "{} are left", snapshot.left());
     snapshot.copy_more(&data, usize::MAX);
@@ -62,7 +62,7 @@ fn what_is_put_aside_is_bounded() {
 }
 
 #[test]
-fn pages_are_had_before_they_are_written() {
+fn memory_of_the_copy_is_mapped_before_it_is_written() {
     fn filled_in(memory: &mut [core::mem::MaybeUninit<u8>]) {
         memory.fill(core::mem::MaybeUninit::new(3));
     }
@@ -76,7 +76,7 @@ fn pages_are_had_before_they_are_written() {
 
 proptest! {
     #[test]
-    fn whatever_changes_meanwhile(
+    fn any_changes_while_it_is_copied(
         len in 0..40 * BLOCK,
         steps in proptest::collection::vec((any::<bool>(), 0..45 * BLOCK, 0..3 * BLOCK), 0..60),
     ) {

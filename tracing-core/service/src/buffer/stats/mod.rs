@@ -1,6 +1,6 @@
-//! What happened to the chunks of a buffer, counted.
+//! Counters of a buffer.
 //!
-//! Every chunk that comes in ends in exactly one of: read, overwritten, discarded, still there.
+//! Each chunk that was stored is read, overwritten, or still in the buffer; each other one is discarded.
 //! Names and meaning are those of `TraceStats.BufferStats` (`trace_stats.proto`).
 
 use std::collections::BTreeMap;
@@ -8,54 +8,54 @@ use std::collections::BTreeMap;
 use crate::limits::HISTOGRAMS_PER_BUFFER_MAX;
 use abi::ids::{ProducerId, WriterId};
 
-/// Counters of one buffer, since it was made.
+/// Counters of one buffer since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Size asked for, bytes.
+    /// Requested size, bytes.
     pub buffer_size: u64,
-    /// Records stored, bytes, their headers included.
+    /// Stored records with their headers, bytes.
     pub bytes_written: u64,
-    /// Records evicted with something unread in them, bytes.
+    /// Evicted records that had unread fragments, bytes.
     pub bytes_overwritten: u64,
-    /// Records of complete chunks read to their end, bytes.
+    /// Records of complete chunks that were read to the end, bytes.
     pub bytes_read: u64,
-    /// Padding records written at the end of the buffer and in gaps, bytes.
+    /// Padding written at the end of the buffer and in gaps, bytes.
     pub padding_bytes_written: u64,
-    /// Padding records evicted, bytes.
+    /// Evicted padding, bytes.
     pub padding_bytes_cleared: u64,
-    /// Chunks stored.
+    /// Stored chunks.
     pub chunks_written: u64,
-    /// Chunks that came again with more fragments, in place.
+    /// Chunks that came again with more fragments and were extended in place.
     pub chunks_rewritten: u64,
-    /// Unfinished chunks that were read to their end and then came finished: stored anew, so that their
-    /// rest is read in its turn. [`Version::V2`](super::Version::V2) only.
+    /// Incomplete chunks that were read to the end and then came complete: stored again at the write position, so that
+    /// their new fragments are read in order. [`Version::V2`](super::Version::V2) only.
     pub chunks_relocated: u64,
-    /// Chunks evicted with something unread in them.
+    /// Evicted chunks that had unread fragments.
     pub chunks_overwritten: u64,
-    /// Chunks refused because a discarding buffer is full.
+    /// Chunks that were not stored: a discarding buffer was full, or a later chunk of the sequence was read before.
     pub chunks_discarded: u64,
-    /// Complete chunks read to their end.
+    /// Complete chunks that were read to the end.
     pub chunks_read: u64,
-    /// Chunks whose id lies behind the last of their sequence.
+    /// Chunks with a lower id than the last one of their sequence.
     pub chunks_committed_out_of_order: u64,
-    /// Times the write position went back to 0.
+    /// How often the write position went back to 0.
     pub write_wrap_count: u64,
-    /// Patches applied.
+    /// Applied patches.
     pub patches_succeeded: u64,
-    /// Sets of patches refused, one each, whatever their number.
+    /// Requests with a patch that could not be applied.
     pub patches_failed: u64,
-    /// Packets over several chunks that were stitched together.
+    /// Packets over several chunks that were joined.
     pub readaheads_succeeded: u64,
-    /// Packets over several chunks whose rest was not there (yet).
+    /// How often the rest of a packet over several chunks was not in the buffer.
     pub readaheads_failed: u64,
-    /// Rules of the shared memory broken by a producer.
+    /// Rules of the shared memory ABI that a producer broke.
     pub abi_violations: u64,
-    /// Packets that a writer gave up and marked as such.
+    /// Packets that their writer dropped and marked.
     pub trace_writer_packet_loss: u64,
 }
 
 impl Stats {
-    /// Of a clone just made: nothing was read of it.
+    /// The counters of a new clone, from which nothing was read.
     pub(super) fn of_clone(&self) -> Self {
         Self {
             bytes_read: 0,
@@ -67,7 +67,7 @@ impl Stats {
     }
 }
 
-/// Largest value of each bucket of a [`WriterStats`] histogram, bytes; the last takes the rest.
+/// Largest value of each bucket of a [`WriterStats`] histogram, bytes. The last bucket has no bound.
 pub const HISTOGRAM_BUCKETS: [u64; 11] =
     [8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384, i64::MAX as u64];
 
@@ -78,9 +78,9 @@ pub struct WriterStats {
     pub producer: ProducerId,
     /// Its writer.
     pub writer: WriterId,
-    /// Chunks per bucket of [`HISTOGRAM_BUCKETS`].
+    /// Number of chunks, for each bucket of [`HISTOGRAM_BUCKETS`].
     pub counts: [u64; 11],
-    /// Payload bytes of these chunks, per bucket.
+    /// Payload bytes of these chunks, for each bucket.
     pub sums: [u64; 11],
 }
 
@@ -102,7 +102,7 @@ impl WriterStats {
     }
 }
 
-/// The histograms of a buffer, in order of first sight.
+/// The histograms of a buffer, in the order in which the writers first came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histograms {
     all: Vec<WriterStats>,
@@ -110,19 +110,19 @@ pub(super) struct Histograms {
 }
 
 impl Histograms {
-    /// Counts a chunk of a writer. `place` is what its sequence remembers of the last time.
+    /// Counts a chunk of a writer. Its sequence keeps `index`, to find the histogram the next time.
     #[inline]
     pub(super) fn add(
         &mut self,
         producer: ProducerId,
         writer: WriterId,
-        place: &mut Option<usize>,
+        index: &mut Option<usize>,
         payload_len: u64,
     ) {
-        if place.is_none() {
-            *place = self.find_or_create(producer, writer);
+        if index.is_none() {
+            *index = self.find_or_create(producer, writer);
         }
-        if let Some(stats) = place.and_then(|place| self.all.get_mut(place)) {
+        if let Some(stats) = index.and_then(|index| self.all.get_mut(index)) {
             stats.add(payload_len);
         }
     }
@@ -132,13 +132,13 @@ impl Histograms {
         if known.is_some() || self.all.len() >= HISTOGRAMS_PER_BUFFER_MAX {
             return known;
         }
-        let place = self.all.len();
+        let index = self.all.len();
         self.all.push(WriterStats::new(producer, writer));
-        self.by_writer.insert((producer, writer), place);
-        Some(place)
+        self.by_writer.insert((producer, writer), index);
+        Some(index)
     }
 
-    /// All of them.
+    /// All histograms.
     pub(super) fn all(&self) -> &[WriterStats] {
         &self.all
     }

@@ -16,7 +16,7 @@ pub const PATCH: u8 = 4;
 /// Small ones, to reach the bounds with little data.
 pub const LIMITS: BufferLimits = BufferLimits {
     empty_fragments_max: 3,
-    clone: SnapshotLimits { block_bytes: 64, early_bytes_max: 512, early_pays_bytes: 1024 },
+    clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
 };
 
 /// A chunk in the making.

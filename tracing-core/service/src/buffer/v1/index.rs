@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
-use crate::buffer::recent::Recent;
+use crate::buffer::slot_cache::SlotCache;
 use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 
@@ -74,7 +74,7 @@ pub(super) struct Index {
     empty: usize,
     /// Sequences whose producer's number went to another one, so far.
     past: u32,
-    recent: Recent,
+    cache: SlotCache,
 }
 
 impl Index {
@@ -82,7 +82,7 @@ impl Index {
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
-        chunks.fold(own.saturating_add(self.recent.memory_bytes()), usize::saturating_add)
+        chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
     }
 
     /// A copy in which no sequence has a histogram yet.
@@ -107,9 +107,9 @@ impl Index {
     #[inline]
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer, PRESENT);
-        self.recent.find(key).or_else(|| {
+        self.cache.find(key).or_else(|| {
             let slot = *self.order.get(&key)?;
-            self.recent.note(key, slot, self.order.len());
+            self.cache.insert(key, slot, self.order.len());
             Some(slot)
         })
     }
@@ -134,7 +134,7 @@ impl Index {
         self.order.remove(&old);
         self.order.insert(new, slot);
         self.past = past.wrapping_add(1);
-        self.recent.clear();
+        self.cache.clear();
         if is_empty {
             self.forget(new, slot);
         }
@@ -182,13 +182,13 @@ impl Index {
             }
         };
         self.order.insert(key, slot);
-        self.recent.note(key, slot, self.order.len());
+        self.cache.insert(key, slot, self.order.len());
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
 
     fn forget_empty(&mut self) {
-        let Self { slots, order, free, empty, recent, .. } = self;
+        let Self { slots, order, free, empty, cache, .. } = self;
         order.retain(|_, slot| {
             let sequence = usize::try_from(*slot).ok().and_then(|slot| slots.get(slot));
             let keep = sequence.is_some_and(|s| !s.chunks.is_empty());
@@ -198,7 +198,7 @@ impl Index {
             keep
         });
         *empty = 0;
-        recent.clear();
+        cache.clear();
     }
 
     /// Adds a chunk to a sequence.

@@ -25,6 +25,7 @@ pub(super) enum Next {
 pub(super) fn next(rest: &[u8]) -> Next {
     match rest.first_chunk().copied().and_then(trusted::padded) {
         Some(len) => within(len.into(), 4, rest.len()),
+        None if rest.is_empty() => Next::End,
         None => next_of_any_width(rest),
     }
 }
@@ -32,7 +33,6 @@ pub(super) fn next(rest: &[u8]) -> Next {
 fn next_of_any_width(rest: &[u8]) -> Next {
     match hostile::varint(rest) {
         Ok((value, behind)) => within(value, rest.len().saturating_sub(behind.len()), rest.len()),
-        Err(_) if rest.is_empty() => Next::End,
         Err(_) => Next::Corrupted,
     }
 }

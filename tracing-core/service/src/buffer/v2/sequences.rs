@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::buffer::chunks::Chunks;
-use crate::buffer::recent::Recent;
+use crate::buffer::slot_cache::SlotCache;
 use crate::buffer::{Identity, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
 use abi::ids::{ChunkId, ProducerId, WriterId};
@@ -105,7 +105,7 @@ pub(super) struct Sequences {
     empty: usize,
     /// Chunks copied: the clock of `emptied`.
     clock: u64,
-    recent: Recent,
+    cache: SlotCache,
 }
 
 impl Sequences {
@@ -113,7 +113,7 @@ impl Sequences {
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
-        chunks.fold(own.saturating_add(self.recent.memory_bytes()), usize::saturating_add)
+        chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
     }
 
     #[inline]
@@ -129,9 +129,9 @@ impl Sequences {
     #[inline]
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer);
-        self.recent.find(key.into()).or_else(|| {
+        self.cache.find(key.into()).or_else(|| {
             let slot = *self.by_key.get(&key)?;
-            self.recent.note(key.into(), slot, self.by_key.len());
+            self.cache.insert(key.into(), slot, self.by_key.len());
             Some(slot)
         })
     }
@@ -179,7 +179,7 @@ impl Sequences {
             }
         };
         self.by_key.insert(key(producer, writer), slot);
-        self.recent.note(key(producer, writer).into(), slot, self.by_key.len());
+        self.cache.insert(key(producer, writer).into(), slot, self.by_key.len());
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
@@ -240,6 +240,6 @@ impl Sequences {
             self.by_key.remove(&key);
             self.release(slot);
         }
-        self.recent.clear();
+        self.cache.clear();
     }
 }
