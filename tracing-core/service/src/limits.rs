@@ -164,7 +164,7 @@ pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 
 /// Sequences that a buffer remembers though nothing of theirs is in it. All that is kept of them is
 /// their last chunk id, which only tells whether a next chunk counts as out of order.
-pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
+pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 16 * 1024;
 /// The same in a buffer of version 2, which remembers there what it needs to notice gaps. Beyond this many
 /// the oldest are forgotten ...
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;

@@ -55,6 +55,7 @@ pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
 pub use self::wrapper::WrapBuffer;
 
 use self::ring::{Common, Ring as _};
+use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 use crate::packet::Slices;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
@@ -175,13 +176,19 @@ impl<F: FnMut(PacketRef<'_>) -> bool> TakePacket for F {
 pub struct BufferLimits {
     /// Fragments without a packet after which [`TraceBuffer::read_while`] asks whether to go on; at least one.
     pub empty_fragments_max: u32,
+    /// Sequences without chunks that V1 remembers.
+    pub empty_sequences_max: usize,
     /// What an unfinished clone keeps.
     pub clone: SnapshotLimits,
 }
 
 impl Default for BufferLimits {
     fn default() -> Self {
-        Self { empty_fragments_max: EMPTY_FRAGMENTS_MAX, clone: SnapshotLimits::default() }
+        Self {
+            empty_fragments_max: EMPTY_FRAGMENTS_MAX,
+            empty_sequences_max: EMPTY_SEQUENCES_PER_BUFFER_MAX,
+            clone: SnapshotLimits::default(),
+        }
     }
 }
 

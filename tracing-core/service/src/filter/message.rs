@@ -211,9 +211,7 @@ impl MessageFilter {
                 continue;
             }
             let (field, token, value_at) = token(input, at, end)?;
-            let number = u32::try_from(field).unwrap_or(u32::MAX);
-            let is_valid = number <= tag::NUMBER_MAX;
-            let rule = if is_valid { program.rule(message, number) } else { Rule::Deny };
+            let (number, rule) = rule_for(program, message, field);
             let len = match token {
                 Token::Varint(value) => {
                     if rule == Rule::Pass {
@@ -262,6 +260,14 @@ impl MessageFilter {
                 (_, Rule::Message(_) | Rule::String(_)) => {}
             }
         }
+    }
+}
+
+/// A field number and its rule. What is above the largest number is denied, whatever the program says.
+fn rule_for(program: &Program, message: u32, field: u64) -> (u32, Rule) {
+    match u32::try_from(field) {
+        Ok(number) if number <= tag::NUMBER_MAX => (number, program.rule(message, number)),
+        _ => (0, Rule::Deny),
     }
 }
 

@@ -221,6 +221,7 @@ const CLONES_MAX: usize = 3;
 /// Small ones: unfinished clones reach their bounds with little data.
 const LIMITS: BufferLimits = BufferLimits {
     empty_fragments_max: 3,
+    empty_sequences_max: 8,
     clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
 };
 

@@ -16,6 +16,7 @@ pub const PATCH: u8 = 4;
 /// Small ones, to reach the bounds with little data.
 pub const LIMITS: BufferLimits = BufferLimits {
     empty_fragments_max: 3,
+    empty_sequences_max: 8,
     clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
 };
 

@@ -1,44 +1,43 @@
-//! Which chunks are in the buffer, by sequence and chunk id.
+//! The sequences of a buffer and their chunks.
 
 use std::collections::BTreeMap;
 
 use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
 use crate::buffer::slot_cache::SlotCache;
-use crate::limits::EMPTY_SEQUENCES_PER_BUFFER_MAX;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 
-/// Where reading may start instead of at the first chunk: everything before was read, is complete
-/// and without holes, and so would only be walked over.
+/// Where a pass may start instead of at the first chunk: all chunks before were read, are complete
+/// and without holes, so that a pass would only skip them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resume {
-    /// The first chunk when this was found.
+    /// The first chunk of the sequence when this was noted.
     pub(super) first: ChunkId,
-    /// A chunk that was reached.
+    /// The chunk at which to start.
     pub(super) at: ChunkId,
-    /// The last one up to there of which something was read: it knows whether a loss came before.
+    /// The last chunk up to there of which something was read: it knows whether a loss came before.
     pub(super) read: Option<ChunkId>,
 }
 
-/// Where looking ahead gave up, so that the next pass does not walk all the way again. New chunks
-/// and patches leave the way there as it was.
+/// A packet whose end was not found, and how far it was followed, so that the next pass goes on from there. New chunks
+/// and patches do not change the chunks before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stall {
     /// The chunk in which the packet begins.
     pub(super) from: ChunkId,
-    /// The last chunk led over.
+    /// The last chunk that it goes on through.
     pub(super) at: ChunkId,
 }
 
-/// What one writer of one producer wrote.
+/// The chunks of one writer of one producer.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
-    /// Its place among the sequences.
+    /// Its key in the order of reading.
     pub(super) key: u64,
     pub(super) producer: ProducerId,
     pub(super) writer: WriterId,
     pub(super) identity: Identity,
-    /// Highest id seen.
+    /// Highest chunk id so far.
     pub(super) last: ChunkId,
     pub(super) chunks: Chunks,
     pub(super) resume: Option<Resume>,
@@ -48,23 +47,23 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// A chunk went or is another now: looking ahead may not skip it.
-    pub(super) fn forget_stall_over(&mut self, id: ChunkId) {
+    /// A chunk was removed or changed: a packet that goes on through it has to be followed anew.
+    pub(super) fn forget_stall_at(&mut self, id: ChunkId) {
         let ahead = |id: ChunkId, from: ChunkId| id.0.wrapping_sub(from.0);
         self.stalled = self.stalled.filter(|s| ahead(id, s.from) > ahead(s.at, s.from));
     }
 }
 
-/// Orders sequences by producer, then writer, then age: numbers of producers are used again, and what
-/// the last owner of a number left is read before what the present one wrote (the highest of all).
-fn key(producer: ProducerId, writer: WriterId, life: u32) -> u64 {
-    u64::from(producer.0) << 48 | u64::from(writer.0) << 32 | u64::from(life)
+/// Orders sequences by producer, then writer, then age. Producer ids are used again: the chunks of an earlier owner
+/// of an id are read before those of the present one, which has the highest number.
+fn key(producer: ProducerId, writer: WriterId, owner: u32) -> u64 {
+    u64::from(producer.0) << 48 | u64::from(writer.0) << 32 | u64::from(owner)
 }
 
-/// The `life` of the present owner.
+/// The `owner` that has the id now.
 const PRESENT: u32 = u32::MAX;
 
-/// All sequences. A sequence keeps its slot as long as it is known.
+/// All sequences. A sequence keeps its slot until it is forgotten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     slots: Vec<Sequence>,
@@ -72,13 +71,13 @@ pub(super) struct Index {
     free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,
-    /// Sequences whose producer's number went to another one, so far.
+    /// Sequences so far whose producer id has another owner now.
     past: u32,
     cache: SlotCache,
 }
 
 impl Index {
-    /// Memory it takes, bytes.
+    /// Memory of the index, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
@@ -114,9 +113,9 @@ impl Index {
         })
     }
 
-    /// The sequence of this writer, if it is there and on behalf of `identity`. If it is somebody else's, it
-    /// goes among the past ones.
-    pub(super) fn find_own(
+    /// The sequence of this writer, if it belongs to `identity`. If it belongs to another identity, that was the
+    /// earlier owner of the producer id, and the sequence gets the key of a past one.
+    pub(super) fn find_of_owner(
         &mut self,
         producer: ProducerId,
         writer: WriterId,
@@ -148,14 +147,16 @@ impl Index {
         self.empty = self.empty.saturating_sub(1);
     }
 
-    /// Makes a sequence that [`find_own`](Self::find_own) did not find.
+    /// Adds a sequence that [`find_of_owner`](Self::find_of_owner) did not find. About `empty_max` of those without
+    /// chunks stay.
     pub(super) fn create(
         &mut self,
         producer: ProducerId,
         writer: WriterId,
         identity: Identity,
+        empty_max: usize,
     ) -> Option<u32> {
-        if self.empty > EMPTY_SEQUENCES_PER_BUFFER_MAX {
+        if self.empty > empty_max {
             self.forget_empty();
         }
         let key = key(producer, writer, PRESENT);
@@ -211,18 +212,18 @@ impl Index {
         }
     }
 
-    /// Takes a chunk out of a sequence, which stays.
+    /// Removes a chunk from its sequence. The sequence stays.
     pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
         let Some(sequence) = self.sequence_mut(slot) else { return };
         if sequence.chunks.remove(id).is_none() {
             return;
         }
-        // Going from the first chunk on is still the same walk if it was the first that went.
+        // Without its first chunk the sequence still has no hole up to the place to resume.
         sequence.resume = sequence.resume.filter(|r| r.first == id && r.at != id);
         if let Some(resume) = &mut sequence.resume {
             resume.first = id.next();
         }
-        sequence.forget_stall_over(id);
+        sequence.forget_stall_at(id);
         if sequence.chunks.is_empty() {
             let key = sequence.key;
             self.empty = self.empty.saturating_add(1);
@@ -232,7 +233,7 @@ impl Index {
         }
     }
 
-    /// The first sequence with chunks, of those after `key` or of all.
+    /// The first sequence with chunks after `key`; none: the first of all.
     pub(super) fn next_sequence(&self, key: Option<u64>) -> Option<u32> {
         let from = match key {
             Some(key) => key.checked_add(1)?,

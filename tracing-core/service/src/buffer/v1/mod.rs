@@ -1,4 +1,4 @@
-//! The ring that every service has by default (`trace_buffer_v1.cc`).
+//! The buffer that services use by default (`trace_buffer_v1.cc`).
 //!
 //! Chunks are kept whole, in the order they came ([`record`]); an [`index`] finds them
 //! by sequence and id. Writing ([`write`](self)) evicts the oldest chunks. Reading

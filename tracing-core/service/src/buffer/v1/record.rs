@@ -1,4 +1,4 @@
-//! Records: what lies in the memory of the buffer.
+//! Records: the format of the memory of a buffer.
 //!
 //! ```text
 //!  0                                                                        size
@@ -7,37 +7,37 @@
 //!
 //!  header, 16 bytes, little endian, bits:
 //!  | chunk id 32 | sequence slot 32 | next 16 | length / 16: 12 | fragments 10 | read 10
-//!  | flags 3 | complete | last one skipped | padding | 0 .. |
+//!  | flags 3 | complete | last skipped | padding | 0 .. |
 //! ```
 //!
-//! Records leave no gaps, and their length counts the header. What a producer wrote is only ever in
-//! payloads, so the headers can be trusted. All that is known of a chunk is here, beside what it
-//! holds; the index has nothing but its place.
+//! There are no gaps between records, and their length includes the header. Bytes of a producer are only in
+//! payloads, so the headers can be trusted. A header has everything that is known of its chunk; the index has only
+//! the offset.
 
 use crate::buffer::memory::{HEADER, Memory};
 use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, Packets};
 
-/// Most bytes of a record: its length has 16 bits upstream.
+/// Largest record, bytes: its length has 16 bits upstream.
 pub(super) const RECORD_MAX: usize = u16::MAX as usize;
 
-/// What a header says.
+/// A header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) chunk: ChunkId,
-    /// Of its sequence; means nothing for padding.
+    /// The slot of its sequence; without a meaning for padding.
     pub(super) slot: u32,
-    /// Bytes, header included: a multiple of 16.
+    /// Bytes with the header: a multiple of 16.
     pub(super) len: u16,
-    /// Fragments, less the last one of an unfinished chunk; at most [`Packets::COUNT_MAX`].
+    /// Fragments, without the last one of an incomplete chunk; at most [`Packets::COUNT_MAX`].
     pub(super) fragments: u16,
-    /// How many of them were read.
+    /// How many fragments were read.
     pub(super) read: u16,
-    /// Where in the payload the next one starts.
+    /// Offset in the payload of the next fragment.
     pub(super) next: u16,
     pub(super) flags: ChunkFlags,
     pub(super) complete: bool,
-    /// The last fragment read was not delivered.
+    /// The fragment that was read last is not part of a packet that was delivered.
     pub(super) last_skipped: bool,
     pub(super) padding: bool,
 }
@@ -65,7 +65,7 @@ impl Record {
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "each takes its own bits")]
+    #[allow(clippy::cast_possible_truncation, reason = "each field takes its bits")]
     fn of(header: u128) -> Self {
         let (low, high) = (header as u64, (header >> 64) as u64);
         Self {
@@ -82,7 +82,7 @@ impl Record {
         }
     }
 
-    /// Padding of `len` bytes.
+    /// A padding record of `len` bytes.
     pub(super) fn padding(len: u16) -> Self {
         Self {
             chunk: ChunkId(0),
@@ -98,20 +98,20 @@ impl Record {
         }
     }
 
-    /// Whether something in it was not read.
+    /// Whether it has unread fragments.
     pub(super) fn is_unread(&self) -> bool {
         self.read < self.fragments
     }
 }
 
 impl Memory {
-    /// The record at `off`, or none where nothing was ever written.
+    /// The record at `off`; none where nothing was ever written.
     #[inline]
     pub(super) fn record(&self, off: usize) -> Option<Record> {
         self.header(off).map(Record::of)
     }
 
-    /// The record at an offset that the index gave.
+    /// The record at an offset of the index.
     #[inline]
     pub(super) fn record_at(&self, off: u32) -> Option<Record> {
         self.record(usize::try_from(off).ok()?)
@@ -125,7 +125,7 @@ impl Memory {
         }
     }
 
-    /// Everything behind the header of a record, slack included, to be patched.
+    /// Everything behind the header of a record, with the zeros at its end, to be patched.
     pub(super) fn payload_mut(&mut self, off: u32, record: &Record) -> Option<&mut [u8]> {
         let off = usize::try_from(off).ok()?;
         self.between_mut(off.checked_add(HEADER)?, off.checked_add(record.len.into())?)

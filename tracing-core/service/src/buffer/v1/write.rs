@@ -1,4 +1,4 @@
-//! Taking chunks in: overriding, evicting, padding.
+//! Storing chunks: extending those that came before, evicting the oldest, padding.
 
 use super::record::{RECORD_MAX, Record, record_len};
 use super::{Buffer, add};
@@ -7,10 +7,10 @@ use crate::buffer::{ChunkMeta, Policy};
 use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, Packets};
 
-/// An id this far ahead of the last (wrapping) or further counts as behind it.
+/// An id that is further ahead of the last one than this (ids wrap around) counts as lower.
 const AHEAD_MAX: u32 = 0x7fff_ffff;
 
-/// What is known of a chunk that is about to be stored.
+/// A chunk that is to be stored.
 struct Incoming {
     fragments: u16,
     flags: ChunkFlags,
@@ -18,7 +18,7 @@ struct Incoming {
     record_len: u16,
 }
 
-/// No room, and the policy is to refuse.
+/// There is no room, and the policy is [`Policy::Discard`].
 struct Full;
 
 impl Buffer {
@@ -37,12 +37,12 @@ impl Buffer {
             record_len,
         };
         if !meta.complete && meta.fragments > 0 {
-            // Its last fragment may be half written, so neither it nor what is said of it counts.
+            // The last fragment may be half written, so it does not count, nor do the flags about it.
             incoming.fragments = incoming.fragments.saturating_sub(1);
             let of_last = ChunkFlags::CONTINUES_ON_NEXT.with(ChunkFlags::NEEDS_PATCHING);
             incoming.flags = meta.flags.without(of_last);
         }
-        let slot = self.index.find_own(meta.producer, meta.writer, meta.identity);
+        let slot = self.index.find_of_owner(meta.producer, meta.writer, meta.identity);
         let known = slot.and_then(|slot| Some((slot, self.index.sequence(slot)?)));
         let stored = known.and_then(|(slot, known)| Some((slot, known.chunks.get(meta.chunk)?)));
         if let Some((slot, off)) = stored {
@@ -61,8 +61,8 @@ impl Buffer {
         add(&mut self.common.stats.abi_violations, 1);
     }
 
-    /// A chunk came again. None if that breaks a rule: its place in a page is fixed, and a writer
-    /// only ever adds to it.
+    /// A chunk came again. None if it breaks a rule: its size is fixed, and a writer
+    /// only adds fragments to it.
     fn rewrite(&mut self, slot: u32, off: u32, incoming: &Incoming, payload: &[u8]) -> Option<()> {
         let mut stored = self.common.memory.record_at(off)?;
         let sequence = self.index.sequence_mut(slot)?;
@@ -72,12 +72,12 @@ impl Buffer {
         {
             return None;
         }
-        // The same again, or finished without another fragment: nothing to take over. (The latter
-        // leaves a chunk without fragments unfinished; upstream does the same.)
+        // No new fragment: nothing changes, not even an incomplete chunk that is complete now. So one
+        // without fragments stays incomplete, as upstream (`trace_buffer_v1.cc`).
         if incoming.fragments == stored.fragments {
             return Some(());
         }
-        // What was read of the next chunk must not be followed by something older.
+        // Fragments of this chunk must not be read after fragments of the next one.
         let successor = sequence.chunks.get(stored.chunk.next());
         if successor.and_then(|off| self.common.memory.record_at(off)).is_some_and(|c| c.read > 0) {
             return None;
@@ -86,14 +86,14 @@ impl Buffer {
         stored.flags = incoming.flags;
         stored.complete = incoming.complete;
         sequence.resume = None;
-        sequence.forget_stall_over(stored.chunk);
+        sequence.forget_stall_at(stored.chunk);
         let off = usize::try_from(off).ok()?;
         self.common.memory.put(off, stored.len.into(), stored.header(), payload);
         add(&mut self.common.stats.chunks_rewritten, 1);
         Some(())
     }
 
-    /// A chunk that is not here: makes room and stores it.
+    /// Makes room for a chunk that is not in the buffer, and stores it.
     fn store(
         &mut self,
         slot: Option<u32>,
@@ -110,7 +110,9 @@ impl Buffer {
             add(&mut self.common.stats.write_wrap_count, 1);
         }
         let gap = self.make_room(len)?;
-        let slot = slot.or_else(|| self.index.create(meta.producer, meta.writer, meta.identity));
+        let empty_max = self.common.limits.empty_sequences_max;
+        let slot = slot
+            .or_else(|| self.index.create(meta.producer, meta.writer, meta.identity, empty_max));
         let (Some(slot), Ok(off)) = (slot, u32::try_from(self.common.write_off)) else {
             return Ok(());
         };
@@ -142,11 +144,11 @@ impl Buffer {
         Ok(())
     }
 
-    /// Keeps the highest id of a sequence.
+    /// Notes the id of a new chunk: the highest one ends the sequence.
     fn note_order(&mut self, slot: u32, id: ChunkId) {
         let Some(sequence) = self.index.sequence_mut(slot) else { return };
         let ahead = id.0.wrapping_sub(sequence.last.0);
-        // Only a chunk that follows the last one leaves the walk up to there as it was.
+        // Only the chunk after the last one leaves the sequence without a hole up to the place to resume.
         if ahead != 1 {
             sequence.resume = None;
         }
@@ -157,22 +159,22 @@ impl Buffer {
         }
     }
 
-    /// Covers `len` bytes at the write position with a padding record, without moving on.
+    /// Writes a padding record of `len` bytes at the write position, which does not move.
     fn pad(&mut self, len: usize) {
         let Ok(short) = u16::try_from(len) else { return };
         let header = Record::padding(short).header();
         if self.common.write_off == self.common.memory.used() {
             self.common.memory.put(self.common.write_off, len, header, &[]);
         } else {
-            // Only the header: what lies under a padding record is never looked at.
+            // Only the header: the rest of a padding record is never read.
             self.common.memory.put_header(self.common.write_off, header);
         }
         add(&mut self.common.stats.padding_bytes_written, short);
     }
 
-    /// Evicts the records on the next `len` bytes. Returns how far the last one reached beyond.
+    /// Evicts the records in the next `len` bytes. Returns how many bytes of the last one are behind them.
     ///
-    /// A discarding buffer evicts nothing if one of them is unread.
+    /// A discarding buffer evicts nothing if one of the records has unread fragments.
     fn make_room(&mut self, len: usize) -> Result<usize, Full> {
         let start = self.common.write_off;
         let end = start.saturating_add(len);
@@ -181,7 +183,7 @@ impl Buffer {
         }
         let mut at = start;
         while at < end {
-            // Nothing was ever written here, nor behind.
+            // Neither this nor the memory behind it was ever written.
             let Some(record) = self.common.memory.record(at) else { return Ok(0) };
             let record_len = u64::from(record.len);
             if record.padding {

@@ -1,26 +1,26 @@
-//! Fragments: a varint, and as many bytes as it says.
+//! Fragments: a length, and as many bytes.
 
 use abi::shm::header::PACKET_DROPPED;
 use protozero::wire::{hostile, trusted};
 
-/// What comes next in the fragments of a chunk.
+/// What comes next in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Fragment {
-        /// Bytes of the packet.
+        /// Bytes of the packet in it.
         len: usize,
-        /// The same with the length before them.
+        /// The same and the bytes of the length.
         taken: usize,
     },
-    /// Nothing: they are over.
+    /// Nothing: the chunk has no more bytes.
     End,
-    /// The mark of a writer that gave the packet up.
+    /// The mark of a packet that its writer dropped.
     PacketDropped,
-    /// A length that does not end, or one that leads too far.
+    /// A length without an end, or one that leads out of the chunk.
     Corrupted,
 }
 
-/// Reads the length in front of `rest`, which is all there is up to the end of the chunk.
+/// Reads the length at the front of `rest`, the unread bytes of a chunk.
 #[inline]
 pub(super) fn next(rest: &[u8]) -> Next {
     match rest.first_chunk().copied().and_then(trusted::padded) {

@@ -1,6 +1,6 @@
-//! The ring that gives space back as it is read (`trace_buffer_v2.cc`).
+//! The buffer that gives space back as it is read (`trace_buffer_v2.cc`).
 //!
-//! Of each chunk only its fragments are kept, in the order chunks came ([`record`]). The sequences
+//! Only the fragments of a chunk are kept, in the order in which the chunks came ([`record`]). The sequences
 //! ([`sequences`]) know their chunks by id. Reading ([`read`]) and eviction ([`write`](self)) go along a sequence in
 //! the same steps ([`step`]): to evict a chunk, the buffer reads its sequence up to there and drops the packets. Only
 //! reading tells what the loss of a chunk means for the chunks that stay.
@@ -97,7 +97,7 @@ impl Ring for Buffer {
         let slot = self.sequences.find(producer, writer)?;
         let off = self.sequences.slot(slot)?.chunks.get(id)?;
         let mut record = memory.chunk(off)?;
-        // A patch may lie on the length of a fragment.
+        // A patch may change the length of a fragment.
         record.changed = true;
         memory.put_record(off, record);
         let fragments = memory.fragments_mut(off, &record)?;

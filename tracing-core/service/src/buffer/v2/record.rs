@@ -1,4 +1,4 @@
-//! Records: what lies in the memory of the buffer.
+//! Records: the format of the memory of a buffer.
 //!
 //! ```text
 //!  0                                                                          size
@@ -11,56 +11,56 @@
 //!  | 0            | skip u32          | room u16 | 0                               | 0 |
 //! ```
 //!
-//! A record is a header and `room`, together rounded up to 16; `used` of these bytes are fragments and
-//! the last `unread` of them were not consumed. `skip` leads over a run of padding to the next record
-//! that may be more (0 if not known): it is a shortcut for readers and says nothing else.
+//! A record is a header and `room` bytes, together rounded up to 16. The first `used` bytes are fragments, the last
+//! `unread` of these are not consumed. `skip` is the distance to the next record that may be a chunk
+//! (0: not known), a shortcut for readers.
 
 use crate::buffer::memory::{HEADER, Memory};
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
-/// In the flags of a chunk whose writer is not done with it.
+/// Flag of a chunk that its writer may still add fragments to.
 const INCOMPLETE: u8 = 0x80;
-/// In the flags of a chunk that was changed since it came.
+/// Flag of a chunk that was changed after it was stored.
 const CHANGED: u8 = 0x40;
 
-/// A chunk as stored.
+/// A stored chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) chunk: ChunkId,
-    /// Of its sequence.
+    /// The slot of its sequence.
     pub(super) slot: u32,
     /// Bytes it may grow to.
     pub(super) room: u16,
     /// Bytes of fragments.
     pub(super) used: u16,
-    /// How many of these, at the end, were not consumed.
+    /// How many of these bytes, at the end, are not consumed.
     pub(super) unread: u16,
     pub(super) flags: ChunkFlags,
     pub(super) incomplete: bool,
-    /// It was patched, or came again: what is unread need not be whole fragments any more.
+    /// It was patched, or came again: the unread bytes may not be whole fragments any more.
     pub(super) changed: bool,
 }
 
-/// What lies at an offset.
+/// A record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stored {
     Chunk(Record),
     Padding {
-        /// All of it.
+        /// Its length, header included.
         len: usize,
-        /// To the next record worth looking at; at least `len`.
+        /// Distance to the next record that may be a chunk; at least `len`.
         skip: usize,
     },
 }
 
-/// All that a record with this room takes.
+/// Length of a record with `room` bytes for fragments, header included.
 pub(super) fn outer_len(room: usize) -> usize {
     room.saturating_add(HEADER).next_multiple_of(HEADER)
 }
 
 impl Record {
-    /// All that it takes.
+    /// Length of its record, header included.
     #[inline]
     pub(super) fn outer(&self) -> usize {
         outer_len(self.room.into())
@@ -83,7 +83,7 @@ impl Record {
 impl Memory {
     /// The record at `off`; none where nothing was ever written.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "each takes its own bits")]
+    #[allow(clippy::cast_possible_truncation, reason = "each field takes its bits")]
     pub(super) fn stored(&self, off: usize) -> Option<Stored> {
         let header = self.header(off)?;
         let room = (header >> 64) as u16;
@@ -105,13 +105,13 @@ impl Memory {
         }))
     }
 
-    /// The chunk at an offset that the index gave.
+    /// The chunk at an offset of its sequence.
     #[inline]
     pub(super) fn chunk(&self, off: u32) -> Option<Record> {
         match self.stored(usize::try_from(off).ok()?)? {
             Stored::Chunk(record) => Some(record),
             Stored::Padding { .. } => {
-                debug_assert!(false, "the index leads to padding");
+                debug_assert!(false, "the offset of a chunk is that of padding");
                 None
             }
         }
@@ -130,24 +130,24 @@ impl Memory {
         self.between_mut(start, start.checked_add(record.used.into())?)
     }
 
-    /// Replaces the fragments of a chunk, of which there may be as many as it has room.
+    /// Replaces the fragments of a chunk, which fit into its room.
     pub(super) fn put_fragments(&mut self, off: u32, fragments: &[u8]) {
         self.overwrite(off.saturating_add(16), fragments);
     }
 
-    /// Notes how much of a chunk was not consumed.
+    /// Stores how many bytes of a chunk are not consumed.
     #[inline]
     pub(super) fn put_unread(&mut self, off: u32, unread: u16) {
         self.overwrite(off.saturating_add(12), &unread.to_le_bytes());
     }
 
-    /// Makes padding of `len` bytes, a multiple of 16 and at least that.
+    /// Writes padding of `len` bytes, a multiple of 16, at least 16.
     pub(super) fn put_padding(&mut self, off: usize, len: usize) {
         let room = u16::try_from(len.saturating_sub(HEADER)).unwrap_or(u16::MAX);
         self.put_header(off, u128::from(room) << 64);
     }
 
-    /// Notes that from the padding at `off` on there is nothing else for `skip` bytes.
+    /// Stores that there is only padding in the `skip` bytes from `off` on.
     pub(super) fn put_skip(&mut self, off: usize, skip: usize) {
         if let (Ok(off), Ok(skip)) = (u32::try_from(off), u32::try_from(skip)) {
             self.overwrite(off.saturating_add(4), &skip.to_le_bytes());

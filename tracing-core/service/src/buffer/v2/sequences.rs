@@ -1,8 +1,8 @@
-//! What is known of each writer: its chunks, where reading came to, what was lost.
+//! The sequences: for each writer its chunks, how far they were read, and what was lost.
 //!
-//! A sequence without chunks is remembered for a while, so that a gap is noticed when it goes on.
-//! Numbers of producers are used again once 65535 were given out: when a chunk comes on behalf of
-//! somebody else than before, a new sequence begins and the old one is only read to its end.
+//! A sequence without chunks is remembered for a while, so that a gap before its next chunk is noticed.
+//! Producer ids are used again after 65535 connections: when a chunk comes from another
+//! identity than before, a new sequence begins, and the old one is only read to its end.
 
 use std::collections::BTreeMap;
 
@@ -12,41 +12,41 @@ use crate::buffer::{Identity, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 
-/// The newest chunk that was taken out.
+/// The newest chunk that was removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Consumed {
     pub(super) id: ChunkId,
-    /// Bytes of fragments it had.
+    /// Bytes of its fragments.
     pub(super) used: u16,
     pub(super) incomplete: bool,
 }
 
-/// What one writer of one producer wrote.
+/// The chunks of one writer of one producer.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub(super) producer: ProducerId,
     pub(super) writer: WriterId,
     pub(super) identity: Identity,
     pub(super) chunks: Chunks,
-    /// Id of the last of them; all lie less than half the range of ids apart.
+    /// Id of the last chunk. All ids of a sequence are less than half the range of ids apart.
     pub(super) last: ChunkId,
     pub(super) consumed: Option<Consumed>,
     /// [`loss`] bits that the next packet reports.
     pub(super) loss: u32,
-    /// The first chunk when a gap before it was noted.
+    /// The first chunk, if a gap before it was noted.
     gap_before: Option<ChunkId>,
-    /// The pass in which there was nothing more to read.
+    /// The scan in which there was nothing more to read.
     pub(super) stalled_in: u64,
     /// Index of its histogram, once it has one.
     pub(super) histogram: Option<usize>,
-    /// When it lost its last chunk, in chunks copied.
+    /// When its last chunk was removed, in copied chunks.
     emptied: u64,
-    /// Another sequence goes by its name.
+    /// The producer id has another owner, with a sequence of its own.
     replaced: bool,
 }
 
 impl Sequence {
-    /// Notes a loss that the next packet reports.
+    /// Adds a loss that the next packet reports.
     pub(super) fn lose(&mut self, reason: u32) {
         self.loss |= reason | loss::PRESENT;
     }
@@ -57,13 +57,13 @@ impl Sequence {
         self.chunks.first_after(self.last)
     }
 
-    /// The chunk after `id`, which need not be the next number.
+    /// The next chunk after `id`. There may be missing ids between.
     #[inline]
     pub(super) fn after(&self, id: ChunkId) -> Option<ChunkId> {
         if id == self.last { None } else { self.chunks.first_after(id) }
     }
 
-    /// Whether all ids would still lie within half their range.
+    /// Whether all ids would be less than half the range of ids apart.
     pub(super) fn in_range(&self, id: ChunkId) -> bool {
         let Some(first) = self.first() else { return true };
         let span = |from: ChunkId, to: ChunkId| to.0.wrapping_sub(from.0);
@@ -73,7 +73,7 @@ impl Sequence {
             || near(span(id, self.last))
     }
 
-    /// Notes, once, that `first` is not what was expected after the last chunk taken out.
+    /// Reports a gap, once, if `first` is not the chunk that should follow the last removed one.
     pub(super) fn note_gap(&mut self, first: ChunkId) {
         let Some(consumed) = self.consumed else { return };
         let again = first == consumed.id && consumed.incomplete;
@@ -83,7 +83,7 @@ impl Sequence {
         }
     }
 
-    /// Notes that a chunk was taken out. Late ones of an eviction do not turn back the clock.
+    /// Notes a removed chunk. An eviction may remove chunks before the newest removed one.
     pub(super) fn note_consumed(&mut self, chunk: Consumed) {
         if self.consumed.is_none_or(|old| chunk.id.distance(old.id) >= 0) {
             self.consumed = Some(chunk);
@@ -95,7 +95,7 @@ fn key(producer: ProducerId, writer: WriterId) -> u32 {
     u32::from(producer.0) << 16 | u32::from(writer.0)
 }
 
-/// All sequences. A sequence keeps its slot as long as it is known.
+/// All sequences. A sequence keeps its slot until it is forgotten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequences {
     slots: Vec<Sequence>,
@@ -103,13 +103,13 @@ pub(super) struct Sequences {
     free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,
-    /// Chunks copied: the clock of `emptied`.
+    /// Chunks copied so far: the time of `emptied`.
     clock: u64,
     cache: SlotCache,
 }
 
 impl Sequences {
-    /// Memory they take, bytes.
+    /// Memory of the sequences, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
         let own = self.slots.len().saturating_mul(size_of::<Sequence>());
@@ -136,7 +136,7 @@ impl Sequences {
         })
     }
 
-    /// The sequence of this writer on behalf of `identity`, made if it is new.
+    /// The sequence of this writer, which is added if `identity` has none.
     pub(super) fn find_or_create(
         &mut self,
         producer: ProducerId,
@@ -199,7 +199,7 @@ impl Sequences {
         !is_last
     }
 
-    /// Takes a chunk out of a sequence. The sequence stays, if it is still of use.
+    /// Removes a chunk from its sequence. The sequence stays, unless its producer id has another owner.
     pub(super) fn remove(&mut self, slot: u32, chunk: Consumed) {
         let now = self.clock;
         let Some(sequence) = self.slot_mut(slot) else { return };
@@ -214,13 +214,13 @@ impl Sequences {
         }
     }
 
-    /// Gives the slot of an empty sequence back, which goes by no name.
+    /// Frees the slot of an empty sequence that has no key any more.
     fn release(&mut self, slot: u32) {
         self.free.push(slot);
         self.empty = self.empty.saturating_sub(1);
     }
 
-    /// Forgets those that have been empty for longest, if there are too many.
+    /// If too many sequences are empty, forgets those that have been empty for longest.
     pub(super) fn forget_empty(&mut self) {
         self.clock = self.clock.wrapping_add(1);
         if self.empty <= EMPTY_SEQUENCES_V2_MAX {

@@ -1,4 +1,4 @@
-//! Taking chunks in: what counts as late, what comes again, making room.
+//! Storing chunks: late ones, those that come again, evicting the oldest.
 
 use super::fragment::{Next, next};
 use super::read::{Fate, SequenceScan};
@@ -12,31 +12,31 @@ use crate::buffer::{ChunkMeta, Policy, loss};
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
-/// A chunk that came, checked.
+/// A chunk that was checked.
 struct Incoming<'a> {
     id: ChunkId,
     flags: ChunkFlags,
     incomplete: bool,
-    /// Whole fragments, as far as they make sense.
+    /// Its valid fragments.
     fragments: &'a [u8],
     used: u16,
-    /// What it may grow to.
+    /// Bytes that it may grow to.
     room: u16,
-    /// Bytes that were read when it came before.
+    /// Bytes that were read when the chunk came before.
     consumed: u16,
-    /// Its writer gave a packet up.
-    gave_up: bool,
+    /// Its writer dropped a packet.
+    packet_dropped: bool,
 }
 
-/// What to do with a chunk whose sequence is known.
+/// What to do with a chunk.
 enum Place {
-    /// It is stored, with so many bytes read before.
+    /// Store it. So many bytes of it were read before.
     New { consumed: u16 },
-    /// Dealt with: it came before.
+    /// Nothing: it came before, and was extended.
     Done,
     /// It breaks a rule.
     Violation,
-    /// What comes after it was read already.
+    /// A later chunk of the sequence was read before.
     Late,
 }
 
@@ -55,7 +55,7 @@ impl Buffer {
         let sequence = slot.and_then(|slot| self.sequences.slot_mut(slot));
         let (Some(slot), Some(sequence)) = (slot, sequence) else { return };
         self.common.histograms.add(producer, writer, &mut sequence.histogram, incoming.used.into());
-        if incoming.gave_up {
+        if incoming.packet_dropped {
             add(&mut self.common.stats.trace_writer_packet_loss, 1);
             sequence.lose(loss::WRITER_ABORT);
         }
@@ -71,23 +71,23 @@ impl Buffer {
         }
     }
 
-    /// Looks at what came. None if it cannot be stored whatever else is here.
+    /// Checks a chunk. None if it can never be stored.
     fn check<'a>(&mut self, meta: &ChunkMeta, payload: &'a [u8]) -> Option<Incoming<'a>> {
         let payload_len = u16::try_from(payload.len()).ok()?;
         let (mut count, mut flags) = (meta.fragments, meta.flags);
         if !meta.complete && count > 0 {
-            // Its last fragment may be half written, so neither it nor what is said of it counts.
+            // The last fragment may be half written, so it does not count, nor do the flags about it.
             count = count.saturating_sub(1);
             flags =
                 flags.without(ChunkFlags::CONTINUES_ON_NEXT).without(ChunkFlags::NEEDS_PATCHING);
         }
-        let mut gave_up = false;
+        let mut packet_dropped = false;
         let mut rest = payload;
         for _ in 0..count {
             match next(rest) {
                 Next::Fragment { taken, .. } => rest = rest.get(taken..).unwrap_or_default(),
                 Next::PacketDropped => {
-                    gave_up = true;
+                    packet_dropped = true;
                     break;
                 }
                 Next::End | Next::Corrupted => {
@@ -103,10 +103,10 @@ impl Buffer {
             return None;
         }
         let (id, incomplete) = (meta.chunk, !meta.complete);
-        Some(Incoming { id, flags, incomplete, fragments, used, room, consumed: 0, gave_up })
+        Some(Incoming { id, flags, incomplete, fragments, used, room, consumed: 0, packet_dropped })
     }
 
-    /// Finds out what a chunk is to its sequence; one that came before is dealt with.
+    /// Decides what to do with a chunk, and extends one that came before.
     fn place(&mut self, slot: u32, incoming: &Incoming<'_>) -> Place {
         let Self { sequences, common: Common { memory, stats, policy, .. }, .. } = self;
         let Some(sequence) = sequences.slot_mut(slot) else { return Place::Late };
@@ -136,7 +136,7 @@ impl Buffer {
             && sequence.first() == Some(id)
             && *policy == Policy::Ring
         {
-            // Whoever reads in the order of writing passed it by: its rest goes to where that begins.
+            // A scan in the order of writing has passed it: its new fragments go to the write position.
             add(&mut stats.chunks_relocated, 1);
             self.remove_chunk(slot, off, stored);
             return Place::New { consumed: stored.used };
@@ -154,7 +154,7 @@ impl Buffer {
         Place::Done
     }
 
-    /// Makes room for a chunk that is not here and stores it.
+    /// Makes room for a chunk that is not in the buffer, and stores it.
     fn store(&mut self, slot: u32, incoming: &Incoming<'_>) {
         let outer = outer_len(incoming.room.into());
         let to_end = self.common.memory.size().saturating_sub(self.common.write_off);
@@ -190,10 +190,10 @@ impl Buffer {
         add(&mut self.common.stats.bytes_written, outer);
     }
 
-    /// Empties the next `len` bytes. What the last record has beyond becomes padding.
+    /// Evicts the records in the next `len` bytes. The bytes of the last one behind them become padding.
     ///
-    /// Every chunk there is read to its end, and what comes before it in its sequence: only reading
-    /// tells what the loss of it means for what stays.
+    /// Each chunk there is read to its end, after the earlier chunks of its sequence: only reading
+    /// tells what its loss means for the chunks that stay.
     fn evict(&mut self, len: usize) {
         let end = self.common.write_off.saturating_add(len);
         let mut at = self.common.write_off;
@@ -220,8 +220,8 @@ impl Buffer {
         }
     }
 
-    /// Evicts what is nearly always in the way: the first chunk of its sequence, all of its fragments
-    /// packets as they came. Reading them would tell nothing but that they are lost. None: it is not so.
+    /// Evicts a chunk without reading it, if it is the first of its sequence and all its fragments are whole packets,
+    /// as nearly always. Reading would only tell that they are lost. None: it is another chunk.
     fn evict_first(&mut self, at: usize, record: Record) -> Option<()> {
         let parts = ChunkFlags::CONTINUES_FROM_PREV.with(ChunkFlags::CONTINUES_ON_NEXT);
         if record.unread == 0 || record.changed || record.flags.0 & parts.0 != 0 {
@@ -277,7 +277,7 @@ impl Buffer {
         }
     }
 
-    /// Makes padding of a chunk.
+    /// Removes a chunk: it becomes padding.
     pub(super) fn remove_chunk(&mut self, slot: u32, off: u32, record: Record) {
         let consumed =
             Consumed { id: record.chunk, used: record.used, incomplete: record.incomplete };
