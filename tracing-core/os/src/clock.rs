@@ -40,7 +40,7 @@ fn read(clock: ClockId) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// When somebody stops waiting: after some time, or never.
+/// When a wait ends: after some time, or never.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Option<u64>);
 
@@ -54,7 +54,7 @@ impl Deadline {
         }))
     }
 
-    /// What is left of the time: zero once it is over, `None` for ever.
+    /// The remaining time: zero after the deadline, `None` for ever.
     #[must_use]
     pub fn left(self) -> Option<Duration> {
         let until = self.0?;

@@ -1,4 +1,4 @@
-//! Who and where we are: credentials, randomness, the machine.
+//! This process and its machine: credentials, randomness, limits, kernel.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::failed;
 use abi::error::OsError;
 
-/// The machine and its kernel, in the kernel's words.
+/// The machine and its kernel, as the kernel describes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// `Linux`.
@@ -22,7 +22,7 @@ pub struct Machine {
     pub page_bytes: u32,
     /// Kernel ticks per second: the unit of times in `/proc/PID/stat`.
     pub ticks_per_second: u64,
-    /// Processors the machine has, those among them that are off or not for this process.
+    /// Processors of the machine, including those that are off or not available to this process.
     pub cpu_count: u32,
     /// Memory, bytes.
     pub ram_bytes: u64,
@@ -48,7 +48,7 @@ impl Machine {
     }
 }
 
-/// Counts the folders `cpu0`, `cpu1` ...; without them those that we may run on have to do.
+/// Counts the folders `cpu0`, `cpu1` ...; without them, the processors that this process may run on.
 fn cpus_configured(folder: &Path) -> u32 {
     let is_cpu = |name: &std::ffi::OsStr| {
         let number = name.as_encoded_bytes().strip_prefix(b"cpu").unwrap_or_default();
@@ -69,7 +69,7 @@ fn cpus_configured(folder: &Path) -> u32 {
 pub fn random_seed() -> Result<u64, OsError> {
     let mut bytes = [0_u8; 8];
     let mut filled = 0;
-    // Requests of up to 256 bytes are never cut short by a signal, but nothing is lost by looping.
+    // A signal never interrupts a request of up to 256 bytes, but the loop costs nothing.
     while filled < bytes.len() {
         filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())
             .map_err(failed("getrandom"))?;
@@ -77,28 +77,27 @@ pub fn random_seed() -> Result<u64, OsError> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Lets this process have as many descriptors as the system allows it: one connection is one, and a
-/// producer's memory another. Returns how many that is.
+/// Raises the limit of descriptors of this process as far as the system allows, and returns the limit. Each connection
+/// needs one descriptor, and the memory of each producer another.
 ///
-/// For programs that are a daemon: whoever uses `select` somewhere in the process cannot cope with more than
-/// 1024.
+/// Only for daemons: code that calls `select` fails for descriptors above 1024.
 #[must_use]
 pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
-    // It can only fail where nothing may be raised, and then what there was has to do.
+    // If the limit cannot be raised, it stays as it was.
     let _ = setrlimit(Resource::Nofile, raised);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// The user whose rights this process acts with.
+/// The effective user of this process.
 #[must_use]
 pub fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// This process.
+/// The id of this process.
 #[must_use]
 pub fn pid() -> i32 {
     rustix::process::getpid().as_raw_pid()

@@ -1,4 +1,4 @@
-//! Sleeping until something happens.
+//! Sleeping until a descriptor is ready, a time is reached, or another thread asks.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,27 +14,27 @@ use super::failed;
 use abi::error::OsError;
 use abi::sync::Arc;
 
-/// What one descriptor is ready for.
+/// The events that one descriptor is ready for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// The number it was added with.
     pub key: u64,
-    /// There is something to read, an end of file or an error among it.
+    /// A read returns data, the end of the file or an error at once.
     pub readable: bool,
-    /// There is room to write, or an error to be found by writing.
+    /// A write finds room, or returns an error at once.
     pub writable: bool,
 }
 
 /// A set of descriptors to wait on: level-triggered epoll.
 ///
-/// Closing a descriptor takes it out of the set, provided that nobody holds a duplicate.
+/// Closing a descriptor removes it from the set, unless a duplicate of it is open.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
 }
 
-/// Events taken from the kernel at a time. More wait for the next turn, in order, so that one busy
-/// peer delays the others by one turn at most.
+/// Events taken from the kernel at a time. Further ones wait for the next call, in order, so that a busy peer delays
+/// the others by one turn at most.
 const EVENTS_PER_TURN: usize = 64;
 
 impl Poller {
@@ -65,7 +65,7 @@ impl Poller {
             .map_err(failed("epoll_ctl"))
     }
 
-    /// Takes `fd` out.
+    /// Removes `fd`.
     ///
     /// # Errors
     /// When it was never added.
@@ -73,8 +73,8 @@ impl Poller {
         epoll::delete(&self.epoll, fd).map_err(failed("epoll_ctl"))
     }
 
-    /// Sleeps until a descriptor is ready or `timeout` is over (`None`: for ever), and appends what
-    /// is ready to `ready`. A signal wakes it early, with nothing.
+    /// Sleeps until a descriptor is ready or `timeout` has passed (`None`: for ever), and appends the ready
+    /// descriptors to `ready`. After a signal it returns early, with none.
     ///
     /// # Errors
     /// None in practice; the kernel reserves the right.
@@ -87,7 +87,7 @@ impl Poller {
             Err(errno) => return Err(failed("epoll_wait")(errno)),
         };
         for event in events {
-            // Copied out first: the kernel's layout is packed.
+            // The fields are copied first, because the layout of the kernel is packed.
             let (data, flags) = (event.data, event.flags);
             let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
             ready.push(Ready {
@@ -100,12 +100,12 @@ impl Poller {
     }
 }
 
-/// How far an [`Alarm`] may be off. A moment that was worked out from another clock is a little different each
-/// time, and setting the timer again would cost a system call each time.
+/// How far an [`Alarm`] may be off, ns. A time converted from another clock differs a little at each conversion, and
+/// setting the timer again would cost a system call each time.
 pub const ALARM_SLACK_NS: u64 = 20_000;
 
-/// Wakes its poller at a moment of boot time. Waiting with a timeout would sleep longer than that by as
-/// long as the machine itself slept.
+/// Wakes its poller at a given boot time. A wait with a timeout would not count the time that the machine was
+/// suspended.
 #[derive(Debug)]
 pub struct Alarm {
     timer: OwnedFd,
@@ -113,7 +113,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Not set.
+    /// An alarm that is not set.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -124,8 +124,8 @@ impl Alarm {
         Ok(Self { timer, at_ns: None })
     }
 
-    /// Rings at `at_ns`, boot time, instead of when it was to ring before; a moment that is over is now.
-    /// `None` is never. It may ring [`ALARM_SLACK_NS`] early or late.
+    /// Sets the alarm to `at_ns`, boot time, and forgets the time before. A time in the past wakes at once, `None`
+    /// never. The alarm may be [`ALARM_SLACK_NS`] early or late.
     ///
     /// # Errors
     /// None in practice.
@@ -151,7 +151,7 @@ impl Alarm {
         Ok(())
     }
 
-    /// It rang: it is not set any more.
+    /// Marks the alarm as not set, after it woke its poller.
     pub fn clear(&mut self) {
         let mut count = [0_u8; 8];
         let _ = rustix::io::read(&self.timer, &mut count);
@@ -160,7 +160,7 @@ impl Alarm {
 }
 
 impl AsFd for Alarm {
-    /// Readable from when it rings until it is cleared.
+    /// Readable from the set time until [`clear`](Self::clear).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
     }
@@ -201,7 +201,7 @@ pub fn wait_for(
 }
 
 fn timespec(time: Duration) -> Timespec {
-    // The kernel takes longer waits for errors; a year is for ever.
+    // The kernel refuses longer timeouts as errors, so a year stands for ever.
     let time = time.min(Duration::from_secs(365 * 24 * 3600));
     Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
@@ -209,12 +209,12 @@ fn timespec(time: Duration) -> Timespec {
     }
 }
 
-/// Wakes a sleeper from another thread. Clones wake the same one.
+/// Wakes a sleeping thread from another one. Clones wake the same thread.
 #[derive(Clone, Debug)]
 pub struct Wake(Arc<OwnedFd>);
 
 impl Wake {
-    /// Nobody sleeps on it yet.
+    /// A wake-up that no thread waits for yet.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -224,14 +224,14 @@ impl Wake {
         Ok(Self(Arc::new(fd)))
     }
 
-    /// Wakes the sleeper, now or when it next wants to sleep. Safe to call from anywhere but a
-    /// signal handler; never blocks.
+    /// Wakes the sleeping thread, or prevents its next sleep. Any thread may call it, but no signal handler. Never
+    /// blocks.
     pub fn wake(&self) {
-        // It can only fail when the counter is full, and then the sleeper is awake anyway.
+        // It can only fail when the counter is full, and then the thread is awake anyway.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Forgets the wake-ups so far; says whether there were any.
+    /// Forgets the wake-ups so far. True if there were any.
     pub fn clear(&self) -> bool {
         let mut count = [0_u8; 8];
         rustix::io::read(&*self.0, &mut count).is_ok()

@@ -1,6 +1,6 @@
-//! Memory shared with another process: the only unsafe code of this layer.
+//! Memory shared with another process.
 //!
-//! A memfd is created, sized and sealed before anybody else sees it:
+//! A memfd is created, sized and sealed before any other process gets it:
 //!
 //! ```text
 //!   memfd_create("perfetto_shmem") -> ftruncate -> seal SEAL|SHRINK|GROW -> mmap
@@ -8,11 +8,11 @@
 //!                            from here its size cannot change, for anybody
 //! ```
 //!
-//! That is why a mapping of it never faults. A descriptor that came from a peer is mapped only if
-//! it has the same seals: an unsealed one could be truncated under us, and the next access would
-//! kill the process. Nor may it be of huge pages, which can be taken out under us, sealed or not.
+//! That is why an access to its mapping never faults. A descriptor from a peer is mapped only if it has the same
+//! seals: the peer could truncate an unsealed one, and the next access would kill this process. Memory of huge
+//! pages is refused, because its pages can be removed in spite of the seals.
 //!
-//! Invariants of `Mapped`, what a region keeps of it:
+//! Invariants of `Mapped`, which a region owns:
 //! - **M1** `ptr` is what `mmap` returned for `len` bytes, shared, readable and writable; the mapping
 //!   ends in `drop` and nowhere else.
 //! - **M2** `fd` is a memfd of tmpfs whose seals forbid any change of size, and which is `len` bytes
@@ -31,13 +31,13 @@ use abi::error::OsError;
 use abi::limits::{SMB_BYTES_MAX, SMB_PAGE_BYTES_MIN};
 use abi::shm::{Mapping, Region};
 
-/// What nobody can change any more: the size, and the seals themselves. Not the contents.
+/// The seals that fix the size and the seals themselves, but not the contents.
 const SEALS: SealFlags = SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW);
 
 /// Magic number of tmpfs, `TMPFS_MAGIC` of `linux/magic.h`.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
-/// Why memory is not shared.
+/// Why memory cannot be shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MapError {
@@ -48,12 +48,12 @@ pub enum MapError {
         /// The seals it has, as `F_GET_SEALS` gives them; 7 are needed.
         seals: u32,
     },
-    /// Not a multiple of 4096 between that and 32 MiB.
+    /// The size is not a multiple of 4096 from 4096 to 32 MiB.
     Size {
-        /// What it is, bytes.
+        /// The size, bytes.
         len: u64,
     },
-    /// The system refused.
+    /// A system call failed.
     Os(OsError),
 }
 
@@ -109,7 +109,7 @@ unsafe impl Mapping for Mapped {
         let Some(len) = self.len.checked_sub(off).filter(|len| *len > 0) else { return };
         // SAFETY: in bounds: `off` is below the length of the mapping (M1).
         let from = unsafe { self.ptr.add(off) };
-        // Where it cannot be had, as of locked memory, the pages stay.
+        // Where this is not possible, as for locked memory, the pages stay.
         // SAFETY:
         // - the `len` bytes from there on are the rest of the mapping (M1), from a page's start;
         // - a shared mapping of a file loses nothing: the next access finds the same bytes in the memfd (M2);
@@ -152,7 +152,7 @@ pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
     let seals = rustix::fs::fcntl_get_seals(&fd).map_err(|_| MapError::NotMemory)?;
     let system = rustix::fs::fstatfs(&fd).map_err(failed("fstatfs"))?;
     let kind = rustix::fs::fstat(&fd).map_err(failed("fstat"))?.st_mode;
-    // Some kernels answer for the seals of a device on tmpfs, too.
+    // A descriptor of another kind may answer the question for its seals, too.
     let is_file = rustix::fs::FileType::from_raw_mode(kind) == rustix::fs::FileType::RegularFile;
     if u64::try_from(system.f_type) != Ok(TMPFS_MAGIC) || !is_file {
         return Err(MapError::NotMemory);
@@ -160,7 +160,7 @@ pub fn adopt(fd: OwnedFd) -> Result<Region, MapError> {
     if !seals.contains(SEALS) {
         return Err(MapError::NotSealed { seals: seals.bits() });
     }
-    // After the seals were seen: the size is final now.
+    // Read after the seals were checked: the size cannot change now.
     let stat = rustix::fs::fstat(&fd).map_err(failed("fstat"))?;
     let len = checked_len(u64::try_from(stat.st_size).unwrap_or(0))?;
     map(fd, len)

@@ -1,4 +1,4 @@
-//! Addresses of sockets, and where to look for the daemon.
+//! Addresses of sockets, and the default addresses of the daemon.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// Longest file system path or abstract name, bytes: `sun_path` less the terminating or leading NUL.
 const UNIX_NAME_BYTES_MAX: usize = 107;
 
-/// Where a socket is.
+/// The address of a socket.
 ///
 /// | text | meaning |
 /// |---|---|
@@ -43,7 +43,7 @@ pub enum Address {
     },
 }
 
-/// A text that is no address.
+/// A text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressError {
     /// The text.
@@ -64,7 +64,7 @@ impl Address {
     /// Reads one address.
     ///
     /// # Errors
-    /// When it is empty, too long for AF_UNIX, or has numbers that are none.
+    /// When it is empty, too long for AF_UNIX, or has a part that should be a number and is not.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, AddressError> {
         let text = text.as_ref();
         let bytes = text.as_bytes();
@@ -133,7 +133,7 @@ impl Address {
     }
 }
 
-/// `host` and `port` of `host:123`, unless it is plainly a path.
+/// `host` and `port` of `host:123`, unless the text is a path.
 fn split_port(bytes: &[u8]) -> Option<(&[u8], &str)> {
     if bytes.starts_with(b"/") {
         return None;
@@ -175,13 +175,12 @@ pub struct Defaults {
     pub producer: OsString,
     /// Consumer socket.
     pub consumer: OsString,
-    /// A line for the log when `/run/perfetto` exists but cannot be used.
+    /// A line for the log, when `/run/perfetto` exists but cannot be used.
     pub warning: Option<String>,
 }
 
-/// Looks where the sockets are: `PERFETTO_PRODUCER_SOCK_NAME` and `PERFETTO_CONSUMER_SOCK_NAME`,
-/// each on its own; else in `/run/perfetto` if that can be entered; else in `/tmp`
-/// (`default_socket.cc`).
+/// Finds the addresses of the sockets: `PERFETTO_PRODUCER_SOCK_NAME` and `PERFETTO_CONSUMER_SOCK_NAME`, each on its
+/// own; else in `/run/perfetto` if this process can enter it; else in `/tmp` (`default_socket.cc`).
 ///
 /// A variable that is set but empty counts as not set.
 #[must_use]

@@ -1,7 +1,7 @@
-//! Who opened the other end of an AF_UNIX connection.
+//! The process that opened the other end of an AF_UNIX connection.
 //!
-//! `rustix` has the same call, but its type has no value for process id 0, which the kernel gives for a process in
-//! a namespace that we do not see.
+//! `rustix` has the same call, but its type has no value for process id 0, which the kernel returns for a process in a
+//! namespace that this process does not see.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,14 +9,14 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::failed;
 use abi::error::OsError;
 
-/// Who opened the other end, as the kernel recorded it at that moment.
+/// The process that opened the other end, as the kernel recorded it at that moment.
 ///
 /// It is not the process that holds the socket now, if it was passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Effective user. Zero for families that do not tell.
+    /// Effective user. Zero for families without credentials.
     pub uid: u32,
-    /// Process; none where the family does not tell, or it lives in a namespace we do not see.
+    /// Process id; none for families without credentials, and for a process in a namespace that this one does not see.
     pub pid: Option<i32>,
 }
 

@@ -1,10 +1,9 @@
-//! Listening, without taking a living daemon's place.
+//! Listening on a socket, without replacing the socket of a running daemon.
 //!
-//! A socket file outlives the process that bound it, so a file that is there may be stale or in
-//! use. Connecting tells: somebody accepts, or the kernel refuses. Between that look and our own
-//! `bind` another daemon could do the same, and both would believe to have won; so the steps are
-//! done under a lock that the kernel drops with its holder, an abstract socket named after the
-//! file:
+//! A socket file outlives the process that bound it, so a file that exists may be stale or in use. A connection
+//! attempt tells: a daemon accepts it, or the kernel refuses it. Between this check and `bind`, another daemon could
+//! do the same, and both would start. So the steps run under a lock, an abstract socket named after the file, which
+//! the kernel releases when its owner ends:
 //!
 //! ```text
 //!   bind @lock ── taken ──> refuse: another daemon is starting there
@@ -13,8 +12,8 @@
 //!       └───── refused by the kernel: stale ──> unlink, bind, listen
 //! ```
 //!
-//! The lock is held until we listen, so whoever gets it next finds us alive. Daemons of others do
-//! not know it; against them the look alone has to do.
+//! The lock is held until the socket listens, so the next owner of the lock finds this daemon running. C++ daemons do
+//! not take the lock; for them only the check helps.
 
 use std::fmt;
 use std::net::TcpListener;
@@ -33,17 +32,17 @@ use abi::error::OsError;
 /// Connections that wait to be accepted. More than the kernel's own limit means that limit (SOMAXCONN).
 pub(super) const BACKLOG: i32 = 4096;
 
-/// Why nobody listens.
+/// Why a socket could not be bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// A service answers there.
+    /// A service listens there.
     InUse(Address),
-    /// Another one is about to.
+    /// Another service is starting there.
     Starting(Address),
-    /// The path is taken by something that is no socket; it is left alone.
+    /// The path exists and is not a socket. It is not touched.
     NotASocket(Address),
-    /// The system refused.
+    /// A system call failed.
     Os {
         /// Where.
         address: Address,
@@ -71,12 +70,12 @@ impl fmt::Display for ListenError {
 
 impl std::error::Error for ListenError {}
 
-/// A listening socket. Its file, if it has one, goes with it.
+/// A listening socket. Dropping it removes its file, if it has one.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
     address: Address,
-    /// Device and inode of the file we bound: only that one is ours to remove.
+    /// Device and inode of the file that `bind` made: only that file is removed.
     file: Option<(u64, u64)>,
 }
 
@@ -84,7 +83,7 @@ impl Listener {
     /// Starts listening. A stale socket file is replaced; its mode follows the umask.
     ///
     /// # Errors
-    /// When somebody listens there already, something else is at that path, or the system refuses.
+    /// When a service listens there already, the path is not a socket, or a system call fails.
     pub fn bind(address: &Address) -> Result<Self, ListenError> {
         let os = |error| ListenError::Os { address: address.clone(), error };
         let (fd, file) = match address {
@@ -130,11 +129,11 @@ impl Listener {
         Ok(Self { fd, address: address.clone(), file })
     }
 
-    /// Takes a socket that somebody else bound, such as systemd, and listens on it. Its file, if it has one,
-    /// stays when we go: whoever made it will want it again.
+    /// Listens on a socket that another process bound, such as systemd. Its file, if it has one, stays when this is
+    /// dropped, because that process will use it again.
     ///
     /// # Errors
-    /// When it is no stream socket, or has no name that we know how to write.
+    /// When it is not a stream socket, or its address has no text form.
     pub fn inherit(fd: OwnedFd) -> Result<Self, OsError> {
         let kind = rustix::net::sockopt::socket_type(&fd).map_err(failed("getsockopt"))?;
         let address = vsock::name_of(&fd);
@@ -142,19 +141,19 @@ impl Listener {
             return Err(failed("listen")(Errno::PROTOTYPE));
         }
         let address = address.ok_or_else(|| failed("getsockname")(Errno::AFNOSUPPORT))?;
-        // Whoever passes sockets has them listen already; doing it again only sets the queue's length.
+        // A passed socket listens already; a second call only sets the length of its queue.
         rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;
         Ok(Self { fd, address, file: None })
     }
 
-    /// Where it listens.
+    /// The address.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The next connection that waits, if any; never blocks.
+    /// The next connection that waits, if there is one. Never blocks.
     ///
     /// # Errors
     /// When the system has no descriptor left; connections then wait in the kernel.
@@ -162,7 +161,7 @@ impl Listener {
         loop {
             match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC) {
                 Ok(fd) => return Ok(Some(Stream::accepted(fd, self.address.is_unix()))),
-                // It left before we came.
+                // The client closed the connection before it was accepted.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(errno) => return Err(failed("accept4")(errno).on(&self.address)),
@@ -170,11 +169,11 @@ impl Listener {
         }
     }
 
-    /// Gives the socket file to `group` with `mode` (for example `0o660`). Nothing for addresses
-    /// without a file of ours.
+    /// Gives the socket file to `group` with `mode` (for example `0o660`). Does nothing for an address without a
+    /// file, or whose file another process made.
     ///
     /// # Errors
-    /// When we may not.
+    /// When this process may not change the file.
     pub fn set_permissions(&self, group: u32, mode: u32) -> Result<(), OsError> {
         let (Address::Path(path), Some(_)) = (&self.address, self.file) else {
             return Ok(());
@@ -199,7 +198,7 @@ impl Drop for Listener {
         if let (Address::Path(path), Some(ours)) = (&self.address, self.file)
             && std::fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == ours)
         {
-            // Nothing to do about a failure: the next daemon finds it stale.
+            // A failure does no harm: the next daemon finds the file stale.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -221,7 +220,7 @@ fn bind_file(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
                 Err(errno) => return Err(os(failed("unlink")(errno))),
             },
             Err(Errno::NOENT) => {}
-            // It is there but we may not ask: it is not ours to replace.
+            // The file exists but this process may not connect, so it must not replace it.
             Err(errno) => return Err(os(failed("connect")(errno))),
         },
     }
@@ -244,19 +243,19 @@ pub(super) fn unix_socket(flags: SocketFlags) -> Result<OwnedFd, OsError> {
         .map_err(failed("socket"))
 }
 
-/// Whether a living process listens on the socket file: `Ok` if so, else the kernel's reason.
+/// Whether a process listens on the socket file: `Ok` if so, else the reason of the kernel.
 fn probe(path: &Path) -> Result<(), Errno> {
     let name = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match rustix::net::connect(&fd, &name) {
-        // A full queue of connections has an owner too.
+        // A full queue of connections means that a process listens.
         Ok(()) | Err(Errno::AGAIN) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
 
-/// The lock of a socket file; see the module. Dropping the socket releases it.
+/// The lock of a socket file; see the module. Dropping it releases the lock.
 fn lock(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
     let os = |error| ListenError::Os { address: address.clone(), error };
     let directory = match path.parent() {

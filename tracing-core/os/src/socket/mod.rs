@@ -1,4 +1,4 @@
-//! Sockets: where they are, listening on them, bytes and descriptors through them.
+//! Sockets: their addresses, listening, and sending bytes and descriptors.
 //!
 //! A connection is a byte stream (`SOCK_STREAM`). On AF_UNIX a message may carry one descriptor
 //! beside its bytes; other families carry none.

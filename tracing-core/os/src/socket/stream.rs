@@ -1,4 +1,4 @@
-//! A connection: bytes and now and then a descriptor, both ways.
+//! A connection: bytes and a few descriptors in both directions.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -17,24 +17,24 @@ use super::{Address, vsock};
 use crate::{failed, failed_with_name};
 use abi::error::OsError;
 
-/// A connected socket. Calls never block: they do what can be done now.
+/// A connected socket. Its calls never block.
 #[derive(Debug)]
 pub struct Stream {
     fd: OwnedFd,
     unix: bool,
 }
 
-/// What one [`Stream::receive`] got.
+/// The result of one [`Stream::receive`].
 #[derive(Debug)]
 pub enum Received {
-    /// So many bytes, and a descriptor if one came along.
+    /// The number of bytes, and the descriptor that came with them.
     Bytes(usize, Option<OwnedFd>),
-    /// Nothing waits.
+    /// No bytes wait.
     Nothing,
-    /// The peer closed its end; it will send no more.
+    /// The peer closed its end and will send no more.
     End,
-    /// The peer sent three descriptors or more at once: they were all closed and the connection
-    /// cannot be trusted to be in step any more.
+    /// The peer sent three or more descriptors at once. They were closed, and requests can no longer be matched with
+    /// descriptors on this connection.
     TooManyDescriptors,
 }
 
@@ -42,7 +42,7 @@ impl Stream {
     /// Connects to `address`, once.
     ///
     /// # Errors
-    /// When nobody listens, or we may not.
+    /// When no process listens there, or this process may not connect.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
         let name = match address {
             Address::Path(path) => SocketAddrUnix::new(path.as_path()),
@@ -51,7 +51,7 @@ impl Stream {
                 let stream = TcpStream::connect((host.as_str(), *port))
                     .map_err(|error| failed_with_name("connect")(error).on(address))?;
                 let fd = OwnedFd::from(stream);
-                // Small requests must not wait for an acknowledgement of the one before.
+                // A small request must not wait for the acknowledgement of the request before.
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&fd, true);
                 return Ok(Self { fd, unix: false });
             }
@@ -99,15 +99,15 @@ impl Stream {
         self.unix
     }
 
-    /// The machine at the other end, as text without a port: what tells machines apart that do not tell
-    /// themselves. Empty on AF_UNIX.
+    /// The address of the machine at the other end, as text without a port. It distinguishes machines that send no
+    /// name. Empty on AF_UNIX.
     #[must_use]
     pub fn peer_machine(&self) -> String {
         vsock::peer_machine(&self.fd)
     }
 
-    /// Who is at the other end. Other families than AF_UNIX say root (`unix_socket.cc`), which is
-    /// why nobody should offer the consumer port there.
+    /// The process at the other end. Families other than AF_UNIX report root (`unix_socket.cc`), so the consumer port
+    /// should not be offered on them.
     ///
     /// # Errors
     /// None in practice.
@@ -118,13 +118,12 @@ impl Stream {
         credentials::of_peer(&self.fd)
     }
 
-    /// Sends what fits now, with `fd` on the first byte. `Ok(0)`: no room.
+    /// Sends as many bytes as fit, with `fd` on the first byte. `Ok(0)`: no room.
     ///
-    /// A descriptor went with the first byte if the count is not zero. Families that carry none
-    /// drop it without a word.
+    /// If the count is not zero, the descriptor was sent. Families that carry no descriptors drop it without an error.
     ///
     /// # Errors
-    /// When the connection is gone. No SIGPIPE.
+    /// When the connection is closed. There is no SIGPIPE.
     pub fn send(
         &self,
         bytes: &[IoSlice<'_>],
@@ -150,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there. Of two descriptors the first is kept, as upstream does.
+    /// Receives the bytes that wait. Of two descriptors the first is kept, as upstream does.
     ///
     /// # Errors
     /// When the connection broke (reset).
@@ -177,7 +176,7 @@ impl Stream {
                 }
             }
         }
-        // Our buffer may have room for more than upstream's, which holds two.
+        // This buffer may have room for more descriptors than the one of upstream, which holds two.
         if count > 2 || message.flags.contains(ReturnFlags::CTRUNC) {
             return Ok(Received::TooManyDescriptors);
         }
@@ -187,7 +186,7 @@ impl Stream {
         }
     }
 
-    /// Tells the peer that nothing more will come, and takes nothing more from it.
+    /// Closes both directions: the peer gets an end of file, and nothing more is received.
     pub fn shutdown(&self) {
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
     }

@@ -1,4 +1,4 @@
-//! What rustix has no types for: addresses of AF_VSOCK. And the names of sockets of any family.
+//! Addresses of AF_VSOCK, for which `rustix` has no type, and the addresses of sockets of any family.
 //!
 //! ```text
 //!   struct sockaddr_vm (linux/vm_sockets.h), 16 bytes
@@ -37,7 +37,7 @@ impl VsockAddress {
         Self { family: AddressFamily::VSOCK.as_raw(), reserved: 0, port, cid, zeros: [0; 4] }
     }
 
-    /// The address that the kernel gave, if it is one of this family.
+    /// The address that the kernel returned, if it is of this family.
     fn read(any: &SocketAddrAny) -> Option<Self> {
         let is_whole = usize::try_from(any.addr_len()).is_ok_and(|len| len >= size_of::<Self>());
         if any.address_family() != AddressFamily::VSOCK || !is_whole {
@@ -99,7 +99,7 @@ fn address_of(any: SocketAddrAny) -> Option<Address> {
     unix.abstract_name().map(|name| Address::Abstract(name.to_vec()))
 }
 
-/// Where a bound socket is.
+/// The address of a bound socket.
 pub(super) fn name_of(fd: &OwnedFd) -> Option<Address> {
     rustix::net::getsockname(fd).ok().and_then(address_of)
 }
