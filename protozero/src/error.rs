@@ -42,7 +42,7 @@ pub enum DecodeErrorKind {
     /// More elements than the decoder's limit allows.
     TooManyElements,
     /// Decoded structs would take more memory than allowed for an input of this size; see
-    /// [`Message::decode`](crate::Message::decode).
+    /// `Message::decode`.
     TooMuchMemory,
     /// The input is larger than the decoder's limit allows.
     TooLarge,

@@ -62,7 +62,7 @@
 //! # How a length is written before it is known
 //!
 //! The writer reserves one byte and stores the length there when the message ends. A body longer
-//! than 127 bytes is moved back by up to three bytes, for which the writer keeps space. If the
+//! than 127 bytes is moved towards the end by up to three bytes, for which the writer keeps space. If the
 //! reserved byte is about to leave the writer's memory (a chunk of shared memory that goes to the
 //! service), the writer first extends it to four bytes. Later it passes the length to the sink:
 //! [`Sink::fill`]. [`encode`] shows this in drawings.
