@@ -54,6 +54,9 @@ fn check(number: u64) -> Result<(), i32> {
     let mut window = [0; 512];
     write::window(&mut window, values).map_err(|_| 8)?;
     let mut space = [0; 2048];
+    if read::by_hand(b"\x12\x02\x08\x01") != Ok(17) || read::prefix(&mut space, number) == 0 {
+        return Err(10);
+    }
     match write::rewritten(uninit, &mut space) {
         // Rewriting back returns the groups.
         Ok(len) if len >= 2 * uninit.len() - 4 => Ok(()),

@@ -3,8 +3,10 @@
 use core::cell::Cell;
 
 use protozero::decode::{Limits, Pieces, Repeated, ScatteredReader, ScatteredValue, Text, kind};
-use protozero::wire::{tag, varint, zigzag};
-use protozero::{CallError, DecodeContext, DecodeError, Enumeration, Reader, Value};
+use protozero::wire::{hostile, tag, trusted, varint, write, zigzag};
+use protozero::{
+    CallError, DecodeContext, DecodeError, DecodeErrorKind, Enumeration, Reader, Value,
+};
 
 use crate::kinds::{Colour, KindsField, KindsReader};
 
@@ -201,4 +203,38 @@ pub fn wire(v: u64) -> Sum {
     let known = tag::Encoded::checked(v as u32, tag::LEN).is_some();
     let padded = u32::from_le_bytes(varint::padded(v as u32));
     sum.wrapping_add(large ^ Sum::from(small)).wrapping_add(Sum::from(padded) + Sum::from(known))
+}
+
+/// Reads a field with a length by the functions for hand-written code.
+///
+/// # Errors
+/// The input does not begin with such a field.
+pub fn by_hand(bytes: &[u8]) -> Result<Sum, DecodeErrorKind> {
+    let (tag, rest) = hostile::tag(bytes)?;
+    let (body, _) = hostile::delimited(rest)?;
+    let (len, rest_of_len) = hostile::varint_within::<4>(rest)?;
+    let (same, _) = hostile::exactly(hostile::skip_varint(rest)?, len)?;
+    let mut split = hostile::SplitVarint::new();
+    let known = tag == u32::from(const { tag::one_byte(2, tag::LEN) });
+    let mut sum = Sum::from(known) + rest_of_len.len() as Sum;
+    for byte in body {
+        sum = sum.wrapping_add(split.push(*byte)?.map_or(0, |(value, _)| value));
+    }
+    let usual = trusted::length(rest).map_or(0, |(len, _)| len as Sum);
+    let padded = rest.first_chunk().and_then(|four| trusted::padded(*four));
+    Ok(sum.wrapping_add(usual + Sum::from(padded.unwrap_or(0)))
+        + Sum::from(split.is_empty())
+        + same.len() as Sum)
+}
+
+/// Writes by the functions for hand-written code.
+pub fn prefix(buffer: &mut [u8], v: u64) -> Sum {
+    let mut prefix = write::Prefix::<24>::new();
+    let empty = prefix.is_empty();
+    prefix.uint(1, 7);
+    prefix.head(2, 300);
+    let sum = Sum::from(empty) + text(prefix.as_bytes()) + text(prefix.as_array());
+    let len = write::varint(buffer, v);
+    write::fill(buffer.get_mut(len..).unwrap_or_default(), v);
+    sum + prefix.len() as Sum + len as Sum
 }

@@ -43,12 +43,14 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
     let values = Values { number: argc as u64, text, bytes };
     black_box(reader(bytes));
     black_box(read::wire(values.number));
+    let mut buffer = [0; 100];
+    black_box(read::prefix(black_box(&mut buffer), values.number));
     black_box(writer(values));
     0
 }
 
 #[inline(never)]
-fn reader(bytes: &[u8]) -> [bool; 7] {
+fn reader(bytes: &[u8]) -> [bool; 8] {
     let pieces = [bytes, bytes];
     let pieces: &[&[u8]] = black_box(&pieces);
     [
@@ -59,6 +61,7 @@ fn reader(bytes: &[u8]) -> [bool; 7] {
         black_box(read::limited(bytes)).is_ok(),
         black_box(read::less_common(bytes)).is_ok(),
         black_box(read::context(bytes)) != 0,
+        black_box(read::by_hand(bytes)).is_ok(),
     ]
 }
 
