@@ -13,8 +13,8 @@
 //! is [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant per known value.
 //! Services are modules: [`producer_port`], [`consumer_port`], [`relay_port`].
 //!
-//! Areas of the schema are features (`ftrace`, `android`, `chrome`, `gpu`, `power`, `profiling`,
-//! `system`, `configs`; `full` for all), and what belongs to one is compiled with it alone. A field
+//! Areas of the schema are features (`linux`, `service`, `configs`, `ftrace`, `android`, `chrome`, `gpu`, `power`,
+//! `profiling`, `system`; `full` for all): the code of one is compiled only with its feature. A field
 //! whose message is in an area that is off is an unknown field, kept verbatim by owned messages; a
 //! writer takes it already encoded (`NAME_raw`).
 //!

@@ -67,6 +67,7 @@ pub use {abi, client, os};
 #[cfg(feature = "service")]
 pub use {daemon, service};
 
+#[cfg(feature = "consumer")]
 pub use client::consumer::{Consumer, ConsumerError, Waited};
 pub use client::data_source::{Ack, DataSource, FlushRequest, Instance};
 pub use client::producer::{PolledProducer, Producer, ProducerError, ProducerOptions};

@@ -11,6 +11,7 @@ pub use perfetto::common::builtin_clock::*;
 pub use perfetto::common::commit_data_request::*;
 #[allow(unused_imports)]
 pub use perfetto::common::data_source_descriptor::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::common::descriptor::*;
 #[allow(unused_imports)]
@@ -23,6 +24,7 @@ pub use perfetto::common::observable_events::*;
 pub use perfetto::common::perf_events::*;
 #[allow(unused_imports)]
 pub use perfetto::common::semantic_type::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::common::sys_stats_counters::*;
 #[allow(unused_imports)]
@@ -120,8 +122,10 @@ pub use perfetto::config::data_source_config::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::etw::etw_config::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::ftrace::frozen_ftrace_config::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::ftrace::ftrace_config::*;
 #[cfg(feature = "configs")]
@@ -148,6 +152,7 @@ pub use perfetto::config::linux::journald_config::*;
 pub use perfetto::config::power::android_power_config::*;
 #[allow(unused_imports)]
 pub use perfetto::config::priority_boost::priority_boost_config::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::process_stats::process_stats_config::*;
 #[cfg(feature = "configs")]
@@ -162,6 +167,7 @@ pub use perfetto::config::profiling::perf_event_config::*;
 #[cfg(feature = "configs")]
 #[allow(unused_imports)]
 pub use perfetto::config::profiling::smaps_config::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::config::protovm::protovm_config::*;
 #[cfg(feature = "configs")]
@@ -176,8 +182,10 @@ pub use perfetto::config::statsd::statsd_tracing_config::*;
 #[cfg(feature = "full")]
 #[allow(unused_imports)]
 pub use perfetto::config::stress_test_config::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::sys_stats::sys_stats_config::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::config::system_info::system_info_config::*;
 #[allow(unused_imports)]
@@ -190,10 +198,12 @@ pub use perfetto::config::track_event::track_event_config::*;
 pub use perfetto::ipc::consumer_port::*;
 #[allow(unused_imports)]
 pub use perfetto::ipc::producer_port::*;
+#[cfg(feature = "full")]
 #[allow(unused_imports)]
 pub use perfetto::ipc::relay_port::*;
 #[allow(unused_imports)]
 pub use perfetto::ipc::wire_protocol::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::protovm::vm_program::*;
 #[cfg(feature = "android")]
@@ -254,6 +264,7 @@ pub use perfetto::trace::etw::etw_event::*;
 #[cfg(feature = "system")]
 #[allow(unused_imports)]
 pub use perfetto::trace::etw::etw_event_bundle::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::extension_descriptor::*;
 #[cfg(feature = "system")]
@@ -546,12 +557,16 @@ pub use perfetto::trace::linux::journald_event::*;
 #[cfg(feature = "profiling")]
 #[allow(unused_imports)]
 pub use perfetto::trace::memory_graph::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::perfetto::concurrent_session_event::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::perfetto::perfetto_metatrace::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::perfetto::trace_provenance::*;
+#[cfg(feature = "service")]
 #[allow(unused_imports)]
 pub use perfetto::trace::perfetto::tracing_service_event::*;
 #[cfg(feature = "power")]
@@ -585,8 +600,10 @@ pub use perfetto::trace::profiling::smaps::*;
 #[cfg(feature = "profiling")]
 #[allow(unused_imports)]
 pub use perfetto::trace::profiling::stack_sample::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ps::process_stats::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::ps::process_tree::*;
 #[allow(unused_imports)]
@@ -594,13 +611,16 @@ pub use perfetto::trace::remote_clock_sync::*;
 #[cfg(feature = "android")]
 #[allow(unused_imports)]
 pub use perfetto::trace::statsd::statsd_atom::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::sys_stats::sys_stats::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::system_info::cpu_info::*;
 #[cfg(feature = "gpu")]
 #[allow(unused_imports)]
 pub use perfetto::trace::system_info::gpu_info::*;
+#[cfg(feature = "linux")]
 #[allow(unused_imports)]
 pub use perfetto::trace::system_info::interrupt_info::*;
 #[allow(unused_imports)]
@@ -705,12 +725,14 @@ pub mod perfetto {
         pub mod builtin_clock;
         pub mod commit_data_request;
         pub mod data_source_descriptor;
+        #[cfg(feature = "service")]
         pub mod descriptor;
         pub mod ftrace_descriptor;
         pub mod gpu_counter_descriptor;
         pub mod observable_events;
         pub mod perf_events;
         pub mod semantic_type;
+        #[cfg(feature = "linux")]
         pub mod sys_stats_counters;
         pub mod system_info;
         pub mod trace_attributes;
@@ -787,7 +809,9 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/config/ftrace/`.
         pub mod ftrace {
+            #[cfg(feature = "linux")]
             pub mod frozen_ftrace_config;
+            #[cfg(feature = "linux")]
             pub mod ftrace_config;
         }
         /// Schemas of `perfetto/config/gpu/`.
@@ -825,6 +849,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/config/process_stats/`.
         pub mod process_stats {
+            #[cfg(feature = "linux")]
             pub mod process_stats_config;
         }
         /// Schemas of `perfetto/config/profiling/`.
@@ -840,6 +865,7 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/config/protovm/`.
         pub mod protovm {
+            #[cfg(feature = "service")]
             pub mod protovm_config;
         }
         /// Schemas of `perfetto/config/qnx/`.
@@ -858,10 +884,12 @@ pub mod perfetto {
         pub mod stress_test_config;
         /// Schemas of `perfetto/config/sys_stats/`.
         pub mod sys_stats {
+            #[cfg(feature = "linux")]
             pub mod sys_stats_config;
         }
         /// Schemas of `perfetto/config/system_info/`.
         pub mod system_info {
+            #[cfg(feature = "linux")]
             pub mod system_info_config;
         }
         pub mod test_config;
@@ -875,11 +903,13 @@ pub mod perfetto {
     pub mod ipc {
         pub mod consumer_port;
         pub mod producer_port;
+        #[cfg(feature = "full")]
         pub mod relay_port;
         pub mod wire_protocol;
     }
     /// Schemas of `perfetto/protovm/`.
     pub mod protovm {
+        #[cfg(feature = "service")]
         pub mod vm_program;
     }
     /// Schemas of `perfetto/trace/`.
@@ -932,6 +962,7 @@ pub mod perfetto {
             #[cfg(feature = "system")]
             pub mod etw_event_bundle;
         }
+        #[cfg(feature = "service")]
         pub mod extension_descriptor;
         /// Schemas of `perfetto/trace/filesystem/`.
         pub mod filesystem {
@@ -1148,9 +1179,13 @@ pub mod perfetto {
         pub mod memory_graph;
         /// Schemas of `perfetto/trace/perfetto/`.
         pub mod perfetto {
+            #[cfg(feature = "service")]
             pub mod concurrent_session_event;
+            #[cfg(feature = "service")]
             pub mod perfetto_metatrace;
+            #[cfg(feature = "service")]
             pub mod trace_provenance;
+            #[cfg(feature = "service")]
             pub mod tracing_service_event;
         }
         /// Schemas of `perfetto/trace/power/`.
@@ -1181,7 +1216,9 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/trace/ps/`.
         pub mod ps {
+            #[cfg(feature = "linux")]
             pub mod process_stats;
+            #[cfg(feature = "linux")]
             pub mod process_tree;
         }
         pub mod remote_clock_sync;
@@ -1192,14 +1229,17 @@ pub mod perfetto {
         }
         /// Schemas of `perfetto/trace/sys_stats/`.
         pub mod sys_stats {
+            #[cfg(feature = "linux")]
             #[allow(clippy::module_inception)]
             pub mod sys_stats;
         }
         /// Schemas of `perfetto/trace/system_info/`.
         pub mod system_info {
+            #[cfg(feature = "linux")]
             pub mod cpu_info;
             #[cfg(feature = "gpu")]
             pub mod gpu_info;
+            #[cfg(feature = "linux")]
             pub mod interrupt_info;
         }
         pub mod test_event;

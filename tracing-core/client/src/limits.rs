@@ -3,10 +3,13 @@
 /// Bytes of requests a client keeps that the service has not taken yet, before a call waits.
 pub(crate) const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// How long a client waits for the answer to a call that needs no other party, ms.
+#[cfg(feature = "consumer")]
 pub(crate) const CALL_TIMEOUT_MS: u64 = 10_000;
 /// How long a client waits for a clone, which waits for a flush, ms.
+#[cfg(feature = "consumer")]
 pub(crate) const CLONE_TIMEOUT_MS: u64 = 30_000;
 /// What a client waits for a flush beyond the time the service may take for it, ms.
+#[cfg(feature = "consumer")]
 pub(crate) const FLUSH_GRACE_MS: u64 = 2_000;
 /// Triggers and fences that a producer keeps while it has no service; what comes on top is dropped.
 pub(crate) const PRODUCER_CONTROLS_MAX: usize = 256;

@@ -62,7 +62,7 @@ const BUILDS: &[Build] = &[
         tries: 1,
     },
     Build {
-        what: "build of `protos` with `full`, `readers` and `text`",
+        what: "build of `protos` with `full`, `readers`, `text`",
         arguments: &["--package", "protos", "--features", "full,readers,text"],
         limit: Limit::None,
         tries: 1,

@@ -76,13 +76,17 @@ pub struct DataSourceConfig {
     pub priority_boost: Option<crate::PriorityBoostConfig>,
     /// As `target_buffer`, by `BufferConfig.name`.
     pub target_buffer_name: Option<String>,
+    #[cfg(feature = "service")]
     pub protovm_config: Option<crate::ProtoVmConfig>,
+    #[cfg(feature = "linux")]
     pub ftrace_config: Option<crate::FtraceConfig>,
     #[cfg(feature = "configs")]
     pub chrome_config: Option<crate::ChromeConfig>,
     #[cfg(feature = "configs")]
     pub inode_file_config: Option<crate::InodeFileConfig>,
+    #[cfg(feature = "linux")]
     pub process_stats_config: Option<crate::ProcessStatsConfig>,
+    #[cfg(feature = "linux")]
     pub sys_stats_config: Option<crate::SysStatsConfig>,
     #[cfg(feature = "configs")]
     pub heapprofd_config: Option<crate::HeapprofdConfig>,
@@ -112,6 +116,7 @@ pub struct DataSourceConfig {
     pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
     #[cfg(feature = "configs")]
     pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
+    #[cfg(feature = "linux")]
     pub system_info_config: Option<crate::SystemInfoConfig>,
     #[cfg(feature = "configs")]
     pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
@@ -147,6 +152,7 @@ pub struct DataSourceConfig {
     pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
     #[cfg(feature = "configs")]
     pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
+    #[cfg(feature = "linux")]
     pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
     #[cfg(feature = "configs")]
     pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
@@ -192,7 +198,7 @@ rt::owned! { DataSourceConfig;
     #[cfg(feature = "configs")] optional inputmethod_config = 139 as Nested(crate::InputMethodConfig);
     #[cfg(feature = "configs")] optional user_list_config = 138 as Nested(crate::AndroidUserListConfig);
     #[cfg(feature = "configs")] optional cpu_per_uid_config = 137 as Nested(crate::CpuPerUidConfig);
-    optional frozen_ftrace_config = 136 as Nested(crate::FrozenFtraceConfig);
+    #[cfg(feature = "linux")] optional frozen_ftrace_config = 136 as Nested(crate::FrozenFtraceConfig);
     #[cfg(feature = "configs")] optional app_wakelocks_config = 135 as Nested(crate::AppWakelocksConfig);
     #[cfg(feature = "configs")]
     optional chromium_histogram_samples = 134 as Nested(crate::ChromiumHistogramSamplesConfig);
@@ -213,7 +219,7 @@ rt::owned! { DataSourceConfig;
     #[cfg(feature = "configs")]
     optional surfaceflinger_layers_config = 121 as Nested(crate::SurfaceFlingerLayersConfig);
     #[cfg(feature = "configs")] optional network_packet_trace_config = 120 as Nested(crate::NetworkPacketTraceConfig);
-    optional system_info_config = 119 as Nested(crate::SystemInfoConfig);
+    #[cfg(feature = "linux")] optional system_info_config = 119 as Nested(crate::SystemInfoConfig);
     #[cfg(feature = "configs")]
     optional android_system_property_config = 118 as Nested(crate::AndroidSystemPropertyConfig);
     #[cfg(feature = "configs")] optional statsd_tracing_config = 117 as Nested(crate::StatsdTracingConfig);
@@ -230,12 +236,12 @@ rt::owned! { DataSourceConfig;
     #[cfg(feature = "configs")] optional android_log_config = 107 as Nested(crate::AndroidLogConfig);
     #[cfg(feature = "configs")] optional android_power_config = 106 as Nested(crate::AndroidPowerConfig);
     #[cfg(feature = "configs")] optional heapprofd_config = 105 as Nested(crate::HeapprofdConfig);
-    optional sys_stats_config = 104 as Nested(crate::SysStatsConfig);
-    optional process_stats_config = 103 as Nested(crate::ProcessStatsConfig);
+    #[cfg(feature = "linux")] optional sys_stats_config = 104 as Nested(crate::SysStatsConfig);
+    #[cfg(feature = "linux")] optional process_stats_config = 103 as Nested(crate::ProcessStatsConfig);
     #[cfg(feature = "configs")] optional inode_file_config = 102 as Nested(crate::InodeFileConfig);
     #[cfg(feature = "configs")] optional chrome_config = 101 as Nested(crate::ChromeConfig);
-    optional ftrace_config = 100 as Nested(crate::FtraceConfig);
-    optional protovm_config = 12 as Nested(crate::ProtoVmConfig);
+    #[cfg(feature = "linux")] optional ftrace_config = 100 as Nested(crate::FtraceConfig);
+    #[cfg(feature = "service")] optional protovm_config = 12 as Nested(crate::ProtoVmConfig);
     optional target_buffer_name = 11 as Text;
     optional priority_boost = 10 as Nested(crate::PriorityBoostConfig);
     optional buffer_exhausted_policy = 9 as Enum(DataSourceConfigBufferExhaustedPolicy);
@@ -269,13 +275,14 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message priority_boost(crate::PriorityBoostConfigWriter<'_>) = 10, priority_boost_raw;
     /// As `target_buffer`, by `BufferConfig.name`.
     value target_buffer_name(&str) = 11 as string;
-    message protovm_config(crate::ProtoVmConfigWriter<'_>) = 12, protovm_config_raw;
-    message ftrace_config(crate::FtraceConfigWriter<'_>) = 100, ftrace_config_raw;
+    #[cfg(feature = "service")] message protovm_config(crate::ProtoVmConfigWriter<'_>) = 12, protovm_config_raw;
+    #[cfg(feature = "linux")] message ftrace_config(crate::FtraceConfigWriter<'_>) = 100, ftrace_config_raw;
     #[cfg(feature = "configs")] message chrome_config(crate::ChromeConfigWriter<'_>) = 101, chrome_config_raw;
     #[cfg(feature = "configs")]
     message inode_file_config(crate::InodeFileConfigWriter<'_>) = 102, inode_file_config_raw;
+    #[cfg(feature = "linux")]
     message process_stats_config(crate::ProcessStatsConfigWriter<'_>) = 103, process_stats_config_raw;
-    message sys_stats_config(crate::SysStatsConfigWriter<'_>) = 104, sys_stats_config_raw;
+    #[cfg(feature = "linux")] message sys_stats_config(crate::SysStatsConfigWriter<'_>) = 104, sys_stats_config_raw;
     #[cfg(feature = "configs")] message heapprofd_config(crate::HeapprofdConfigWriter<'_>) = 105, heapprofd_config_raw;
     #[cfg(feature = "configs")]
     message android_power_config(crate::AndroidPowerConfigWriter<'_>) = 106, android_power_config_raw;
@@ -301,6 +308,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message statsd_tracing_config(crate::StatsdTracingConfigWriter<'_>) = 117, statsd_tracing_config_raw;
     #[cfg(feature = "configs")]
     message android_system_property_config(crate::AndroidSystemPropertyConfigWriter<'_>) = 118, android_system_property_config_raw;
+    #[cfg(feature = "linux")]
     message system_info_config(crate::SystemInfoConfigWriter<'_>) = 119, system_info_config_raw;
     #[cfg(feature = "configs")]
     message network_packet_trace_config(crate::NetworkPacketTraceConfigWriter<'_>) = 120, network_packet_trace_config_raw;
@@ -331,6 +339,7 @@ rt::writer! { DataSourceConfigWriter, "perfetto.protos.DataSourceConfig";
     message chromium_histogram_samples(crate::ChromiumHistogramSamplesConfigWriter<'_>) = 134, chromium_histogram_samples_raw;
     #[cfg(feature = "configs")]
     message app_wakelocks_config(crate::AppWakelocksConfigWriter<'_>) = 135, app_wakelocks_config_raw;
+    #[cfg(feature = "linux")]
     message frozen_ftrace_config(crate::FrozenFtraceConfigWriter<'_>) = 136, frozen_ftrace_config_raw;
     #[cfg(feature = "configs")]
     message cpu_per_uid_config(crate::CpuPerUidConfigWriter<'_>) = 137, cpu_per_uid_config_raw;
@@ -379,13 +388,14 @@ rt::reader! {
         PriorityBoost(crate::PriorityBoostConfigReader<'a>) priority_boost = 82 as Message;
         /// As `target_buffer`, by `BufferConfig.name`.
         TargetBufferName(&'a str) target_buffer_name = 90 as String;
-        ProtovmConfig(crate::ProtoVmConfigReader<'a>) protovm_config = 98 as Message;
-        FtraceConfig(crate::FtraceConfigReader<'a>) ftrace_config = 802 as Message;
+        #[cfg(feature = "service")] ProtovmConfig(crate::ProtoVmConfigReader<'a>) protovm_config = 98 as Message;
+        #[cfg(feature = "linux")] FtraceConfig(crate::FtraceConfigReader<'a>) ftrace_config = 802 as Message;
         #[cfg(feature = "configs")] ChromeConfig(crate::ChromeConfigReader<'a>) chrome_config = 810 as Message;
         #[cfg(feature = "configs")]
         InodeFileConfig(crate::InodeFileConfigReader<'a>) inode_file_config = 818 as Message;
+        #[cfg(feature = "linux")]
         ProcessStatsConfig(crate::ProcessStatsConfigReader<'a>) process_stats_config = 826 as Message;
-        SysStatsConfig(crate::SysStatsConfigReader<'a>) sys_stats_config = 834 as Message;
+        #[cfg(feature = "linux")] SysStatsConfig(crate::SysStatsConfigReader<'a>) sys_stats_config = 834 as Message;
         #[cfg(feature = "configs")] HeapprofdConfig(crate::HeapprofdConfigReader<'a>) heapprofd_config = 842 as Message;
         #[cfg(feature = "configs")]
         AndroidPowerConfig(crate::AndroidPowerConfigReader<'a>) android_power_config = 850 as Message;
@@ -411,6 +421,7 @@ rt::reader! {
         StatsdTracingConfig(crate::StatsdTracingConfigReader<'a>) statsd_tracing_config = 938 as Message;
         #[cfg(feature = "configs")]
         AndroidSystemPropertyConfig(crate::AndroidSystemPropertyConfigReader<'a>) android_system_property_config = 946 as Message;
+        #[cfg(feature = "linux")]
         SystemInfoConfig(crate::SystemInfoConfigReader<'a>) system_info_config = 954 as Message;
         #[cfg(feature = "configs")]
         NetworkPacketTraceConfig(crate::NetworkPacketTraceConfigReader<'a>) network_packet_trace_config = 962 as Message;
@@ -441,6 +452,7 @@ rt::reader! {
         ChromiumHistogramSamples(crate::ChromiumHistogramSamplesConfigReader<'a>) chromium_histogram_samples = 1074 as Message;
         #[cfg(feature = "configs")]
         AppWakelocksConfig(crate::AppWakelocksConfigReader<'a>) app_wakelocks_config = 1082 as Message;
+        #[cfg(feature = "linux")]
         FrozenFtraceConfig(crate::FrozenFtraceConfigReader<'a>) frozen_ftrace_config = 1090 as Message;
         #[cfg(feature = "configs")]
         CpuPerUidConfig(crate::CpuPerUidConfigReader<'a>) cpu_per_uid_config = 1098 as Message;
@@ -488,13 +500,17 @@ impl DataSourceConfig {
         ),
         d::optional("priority_boost", 10, d::of!(crate ::PriorityBoostConfig)),
         d::optional("target_buffer_name", 11, d::Kind::String),
+        #[cfg(feature = "service")]
         d::optional("protovm_config", 12, d::of!(crate ::ProtoVmConfig)),
+        #[cfg(feature = "linux")]
         d::optional("ftrace_config", 100, d::of!(crate ::FtraceConfig)),
         #[cfg(feature = "configs")]
         d::optional("chrome_config", 101, d::of!(crate ::ChromeConfig)),
         #[cfg(feature = "configs")]
         d::optional("inode_file_config", 102, d::of!(crate ::InodeFileConfig)),
+        #[cfg(feature = "linux")]
         d::optional("process_stats_config", 103, d::of!(crate ::ProcessStatsConfig)),
+        #[cfg(feature = "linux")]
         d::optional("sys_stats_config", 104, d::of!(crate ::SysStatsConfig)),
         #[cfg(feature = "configs")]
         d::optional("heapprofd_config", 105, d::of!(crate ::HeapprofdConfig)),
@@ -538,6 +554,7 @@ impl DataSourceConfig {
             118,
             d::of!(crate ::AndroidSystemPropertyConfig),
         ),
+        #[cfg(feature = "linux")]
         d::optional("system_info_config", 119, d::of!(crate ::SystemInfoConfig)),
         #[cfg(feature = "configs")]
         d::optional(
@@ -610,6 +627,7 @@ impl DataSourceConfig {
         ),
         #[cfg(feature = "configs")]
         d::optional("app_wakelocks_config", 135, d::of!(crate ::AppWakelocksConfig)),
+        #[cfg(feature = "linux")]
         d::optional("frozen_ftrace_config", 136, d::of!(crate ::FrozenFtraceConfig)),
         #[cfg(feature = "configs")]
         d::optional("cpu_per_uid_config", 137, d::of!(crate ::CpuPerUidConfig)),

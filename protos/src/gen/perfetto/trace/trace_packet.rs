@@ -122,6 +122,7 @@ rt::owned! { TracePacket;
 pub enum TracePacketData {
     #[cfg(feature = "ftrace")]
     FtraceEvents(crate::FtraceEventBundle),
+    #[cfg(feature = "linux")]
     ProcessTree(crate::ProcessTree),
     #[cfg(feature = "system")]
     InodeFileMap(crate::InodeFileMap),
@@ -129,7 +130,9 @@ pub enum TracePacketData {
     ChromeEvents(crate::ChromeEventBundle),
     /// Clocks read together.
     ClockSnapshot(crate::ClockSnapshot),
+    #[cfg(feature = "linux")]
     SysStats(crate::SysStats),
+    #[cfg(feature = "linux")]
     ProcessStats(crate::ProcessStats),
     /// A slice, instant or counter.
     TrackEvent(crate::TrackEvent),
@@ -158,6 +161,7 @@ pub enum TracePacketData {
     PackagesList(crate::PackagesList),
     #[cfg(feature = "chrome")]
     ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadata),
+    #[cfg(feature = "service")]
     PerfettoMetatrace(crate::PerfettoMetatrace),
     /// Packets compressed with zlib, tags included.
     CompressedPackets(Vec<u8>),
@@ -184,15 +188,18 @@ pub enum TracePacketData {
     VulkanApiEvent(crate::VulkanApiEvent),
     #[cfg(feature = "profiling")]
     PerfSample(crate::PerfSample),
+    #[cfg(feature = "linux")]
     CpuInfo(crate::CpuInfo),
     #[cfg(feature = "profiling")]
     SmapsPacket(crate::SmapsPacket),
     /// A milestone of the session.
+    #[cfg(feature = "service")]
     ServiceEvent(crate::TracingServiceEvent),
     #[cfg(feature = "android")]
     InitialDisplayState(crate::InitialDisplayState),
     #[cfg(feature = "gpu")]
     GpuMemTotalEvent(crate::GpuMemTotalEvent),
+    #[cfg(feature = "service")]
     ExtensionDescriptor(crate::ExtensionDescriptor),
     #[cfg(feature = "profiling")]
     MemoryTrackerSnapshot(crate::MemoryTrackerSnapshot),
@@ -250,6 +257,7 @@ pub enum TracePacketData {
     GenericKernelProcessTree(crate::GenericKernelProcessTree),
     #[cfg(feature = "android")]
     UserList(crate::AndroidUserList),
+    #[cfg(feature = "service")]
     TraceProvenance(crate::TraceProvenance),
     Protovms(TracePacketProtoVms),
     TraceAttributes(crate::TraceAttributes),
@@ -259,6 +267,7 @@ pub enum TracePacketData {
     GpuInfo(crate::GpuInfo),
     #[cfg(feature = "system")]
     GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEvent),
+    #[cfg(feature = "linux")]
     InterruptInfo(crate::InterruptInfo),
     #[cfg(feature = "profiling")]
     ArtProcessMetadata(crate::ArtProcessMetadata),
@@ -266,6 +275,7 @@ pub enum TracePacketData {
     JournaldEvent(crate::SystemdJournaldEvent),
     /// Packets compressed with Zstandard, tags included.
     ZstdCompressedPackets(Vec<u8>),
+    #[cfg(feature = "service")]
     ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
     #[cfg(feature = "profiling")]
     StackSample(crate::StackSample),
@@ -275,12 +285,12 @@ pub enum TracePacketData {
 
 rt::oneof! { TracePacketData;
     #[cfg(feature = "ftrace")] FtraceEvents = 1 as Nested(crate::FtraceEventBundle);
-    ProcessTree = 2 as Nested(crate::ProcessTree);
+    #[cfg(feature = "linux")] ProcessTree = 2 as Nested(crate::ProcessTree);
     #[cfg(feature = "system")] InodeFileMap = 4 as Nested(crate::InodeFileMap);
     #[cfg(feature = "chrome")] ChromeEvents = 5 as Nested(crate::ChromeEventBundle);
     ClockSnapshot = 6 as Nested(crate::ClockSnapshot);
-    SysStats = 7 as Nested(crate::SysStats);
-    ProcessStats = 9 as Nested(crate::ProcessStats);
+    #[cfg(feature = "linux")] SysStats = 7 as Nested(crate::SysStats);
+    #[cfg(feature = "linux")] ProcessStats = 9 as Nested(crate::ProcessStats);
     TrackEvent = 11 as Nested(crate::TrackEvent);
     TraceConfig = 33 as Nested(crate::TraceConfig);
     #[cfg(feature = "ftrace")] FtraceStats = 34 as Nested(crate::FtraceStats);
@@ -296,7 +306,7 @@ rt::oneof! { TracePacketData;
     Trigger = 46 as Nested(crate::Trigger);
     #[cfg(feature = "android")] PackagesList = 47 as Nested(crate::PackagesList);
     #[cfg(feature = "chrome")] ChromeBenchmarkMetadata = 48 as Nested(crate::ChromeBenchmarkMetadata);
-    PerfettoMetatrace = 49 as Nested(crate::PerfettoMetatrace);
+    #[cfg(feature = "service")] PerfettoMetatrace = 49 as Nested(crate::PerfettoMetatrace);
     CompressedPackets = 50 as Bytes;
     #[cfg(feature = "chrome")] ChromeMetadata = 51 as Nested(crate::ChromeMetadataPacket);
     #[cfg(feature = "gpu")] GpuCounterEvent = 52 as Nested(crate::GpuCounterEvent);
@@ -310,12 +320,12 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "profiling")] DeobfuscationMapping = 64 as Nested(crate::DeobfuscationMapping);
     #[cfg(feature = "gpu")] VulkanApiEvent = 65 as Nested(crate::VulkanApiEvent);
     #[cfg(feature = "profiling")] PerfSample = 66 as Nested(crate::PerfSample);
-    CpuInfo = 67 as Nested(crate::CpuInfo);
+    #[cfg(feature = "linux")] CpuInfo = 67 as Nested(crate::CpuInfo);
     #[cfg(feature = "profiling")] SmapsPacket = 68 as Nested(crate::SmapsPacket);
-    ServiceEvent = 69 as Nested(crate::TracingServiceEvent);
+    #[cfg(feature = "service")] ServiceEvent = 69 as Nested(crate::TracingServiceEvent);
     #[cfg(feature = "android")] InitialDisplayState = 70 as Nested(crate::InitialDisplayState);
     #[cfg(feature = "gpu")] GpuMemTotalEvent = 71 as Nested(crate::GpuMemTotalEvent);
-    ExtensionDescriptor = 72 as Nested(crate::ExtensionDescriptor);
+    #[cfg(feature = "service")] ExtensionDescriptor = 72 as Nested(crate::ExtensionDescriptor);
     #[cfg(feature = "profiling")] MemoryTrackerSnapshot = 73 as Nested(crate::MemoryTrackerSnapshot);
     #[cfg(feature = "profiling")] StreamingAllocation = 74 as Nested(crate::StreamingAllocation);
     #[cfg(feature = "profiling")] StreamingFree = 75 as Nested(crate::StreamingFree);
@@ -346,17 +356,17 @@ rt::oneof! { TracePacketData;
     #[cfg(feature = "system")] GenericKernelTaskRenameEvent = 120 as Nested(crate::GenericKernelTaskRenameEvent);
     #[cfg(feature = "system")] GenericKernelProcessTree = 122 as Nested(crate::GenericKernelProcessTree);
     #[cfg(feature = "android")] UserList = 123 as Nested(crate::AndroidUserList);
-    TraceProvenance = 124 as Nested(crate::TraceProvenance);
+    #[cfg(feature = "service")] TraceProvenance = 124 as Nested(crate::TraceProvenance);
     Protovms = 125 as Nested(TracePacketProtoVms);
     TraceAttributes = 126 as Nested(crate::TraceAttributes);
     #[cfg(feature = "android")] AndroidAflags = 127 as Nested(crate::AndroidAflags);
     #[cfg(feature = "gpu")] GpuInfo = 128 as Nested(crate::GpuInfo);
     #[cfg(feature = "system")] GenericGpuFrequencyEvent = 129 as Nested(crate::GenericGpuFrequencyEvent);
-    InterruptInfo = 130 as Nested(crate::InterruptInfo);
+    #[cfg(feature = "linux")] InterruptInfo = 130 as Nested(crate::InterruptInfo);
     #[cfg(feature = "profiling")] ArtProcessMetadata = 131 as Nested(crate::ArtProcessMetadata);
     #[cfg(feature = "system")] JournaldEvent = 132 as Nested(crate::SystemdJournaldEvent);
     ZstdCompressedPackets = 133 as Bytes;
-    ConcurrentSessionEvent = 134 as Nested(crate::ConcurrentSessionEvent);
+    #[cfg(feature = "service")] ConcurrentSessionEvent = 134 as Nested(crate::ConcurrentSessionEvent);
     #[cfg(feature = "profiling")] StackSample = 135 as Nested(crate::StackSample);
     ForTesting = 900 as Nested(crate::TestEvent);
 }
@@ -386,13 +396,13 @@ rt::oneof! { TracePacketOptionalTrustedPacketSequenceId;
 
 rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "ftrace")] message ftrace_events(crate::FtraceEventBundleWriter<'_>) = 1, ftrace_events_raw;
-    message process_tree(crate::ProcessTreeWriter<'_>) = 2, process_tree_raw;
+    #[cfg(feature = "linux")] message process_tree(crate::ProcessTreeWriter<'_>) = 2, process_tree_raw;
     #[cfg(feature = "system")] message inode_file_map(crate::InodeFileMapWriter<'_>) = 4, inode_file_map_raw;
     #[cfg(feature = "chrome")] message chrome_events(crate::ChromeEventBundleWriter<'_>) = 5, chrome_events_raw;
     /// Clocks read together.
     message clock_snapshot(crate::ClockSnapshotWriter<'_>) = 6, clock_snapshot_raw;
-    message sys_stats(crate::SysStatsWriter<'_>) = 7, sys_stats_raw;
-    message process_stats(crate::ProcessStatsWriter<'_>) = 9, process_stats_raw;
+    #[cfg(feature = "linux")] message sys_stats(crate::SysStatsWriter<'_>) = 7, sys_stats_raw;
+    #[cfg(feature = "linux")] message process_stats(crate::ProcessStatsWriter<'_>) = 9, process_stats_raw;
     /// A slice, instant or counter.
     message track_event(crate::TrackEventWriter<'_>) = 11, track_event_raw;
     /// The config of the session.
@@ -414,6 +424,7 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "android")] message packages_list(crate::PackagesListWriter<'_>) = 47, packages_list_raw;
     #[cfg(feature = "chrome")]
     message chrome_benchmark_metadata(crate::ChromeBenchmarkMetadataWriter<'_>) = 48, chrome_benchmark_metadata_raw;
+    #[cfg(feature = "service")]
     message perfetto_metatrace(crate::PerfettoMetatraceWriter<'_>) = 49, perfetto_metatrace_raw;
     /// Packets compressed with zlib, tags included.
     bytes compressed_packets = 50, compressed_packets_gather;
@@ -435,14 +446,15 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     message deobfuscation_mapping(crate::DeobfuscationMappingWriter<'_>) = 64, deobfuscation_mapping_raw;
     #[cfg(feature = "gpu")] message vulkan_api_event(crate::VulkanApiEventWriter<'_>) = 65, vulkan_api_event_raw;
     #[cfg(feature = "profiling")] message perf_sample(crate::PerfSampleWriter<'_>) = 66, perf_sample_raw;
-    message cpu_info(crate::CpuInfoWriter<'_>) = 67, cpu_info_raw;
+    #[cfg(feature = "linux")] message cpu_info(crate::CpuInfoWriter<'_>) = 67, cpu_info_raw;
     #[cfg(feature = "profiling")] message smaps_packet(crate::SmapsPacketWriter<'_>) = 68, smaps_packet_raw;
     /// A milestone of the session.
-    message service_event(crate::TracingServiceEventWriter<'_>) = 69, service_event_raw;
+    #[cfg(feature = "service")] message service_event(crate::TracingServiceEventWriter<'_>) = 69, service_event_raw;
     #[cfg(feature = "android")]
     message initial_display_state(crate::InitialDisplayStateWriter<'_>) = 70, initial_display_state_raw;
     #[cfg(feature = "gpu")]
     message gpu_mem_total_event(crate::GpuMemTotalEventWriter<'_>) = 71, gpu_mem_total_event_raw;
+    #[cfg(feature = "service")]
     message extension_descriptor(crate::ExtensionDescriptorWriter<'_>) = 72, extension_descriptor_raw;
     #[cfg(feature = "profiling")]
     message memory_tracker_snapshot(crate::MemoryTrackerSnapshotWriter<'_>) = 73, memory_tracker_snapshot_raw;
@@ -489,19 +501,20 @@ rt::writer! { TracePacketWriter, "perfetto.protos.TracePacket";
     #[cfg(feature = "system")]
     message generic_kernel_process_tree(crate::GenericKernelProcessTreeWriter<'_>) = 122, generic_kernel_process_tree_raw;
     #[cfg(feature = "android")] message user_list(crate::AndroidUserListWriter<'_>) = 123, user_list_raw;
-    message trace_provenance(crate::TraceProvenanceWriter<'_>) = 124, trace_provenance_raw;
+    #[cfg(feature = "service")] message trace_provenance(crate::TraceProvenanceWriter<'_>) = 124, trace_provenance_raw;
     message protovms(TracePacketProtoVmsWriter<'_>) = 125, protovms_raw;
     message trace_attributes(crate::TraceAttributesWriter<'_>) = 126, trace_attributes_raw;
     #[cfg(feature = "android")] message android_aflags(crate::AndroidAflagsWriter<'_>) = 127, android_aflags_raw;
     #[cfg(feature = "gpu")] message gpu_info(crate::GpuInfoWriter<'_>) = 128, gpu_info_raw;
     #[cfg(feature = "system")]
     message generic_gpu_frequency_event(crate::GenericGpuFrequencyEventWriter<'_>) = 129, generic_gpu_frequency_event_raw;
-    message interrupt_info(crate::InterruptInfoWriter<'_>) = 130, interrupt_info_raw;
+    #[cfg(feature = "linux")] message interrupt_info(crate::InterruptInfoWriter<'_>) = 130, interrupt_info_raw;
     #[cfg(feature = "profiling")]
     message art_process_metadata(crate::ArtProcessMetadataWriter<'_>) = 131, art_process_metadata_raw;
     #[cfg(feature = "system")] message journald_event(crate::SystemdJournaldEventWriter<'_>) = 132, journald_event_raw;
     /// Packets compressed with Zstandard, tags included.
     bytes zstd_compressed_packets = 133, zstd_compressed_packets_gather;
+    #[cfg(feature = "service")]
     message concurrent_session_event(crate::ConcurrentSessionEventWriter<'_>) = 134, concurrent_session_event_raw;
     #[cfg(feature = "profiling")] message stack_sample(crate::StackSampleWriter<'_>) = 135, stack_sample_raw;
     /// Written by tests.
@@ -559,13 +572,13 @@ rt::reader! {
     }
     oneof data {
         #[cfg(feature = "ftrace")] FtraceEvents(crate::FtraceEventBundleReader<'a>) ftrace_events = 10 as Message;
-        ProcessTree(crate::ProcessTreeReader<'a>) process_tree = 18 as Message;
+        #[cfg(feature = "linux")] ProcessTree(crate::ProcessTreeReader<'a>) process_tree = 18 as Message;
         #[cfg(feature = "system")] InodeFileMap(crate::InodeFileMapReader<'a>) inode_file_map = 34 as Message;
         #[cfg(feature = "chrome")] ChromeEvents(crate::ChromeEventBundleReader<'a>) chrome_events = 42 as Message;
         /// Clocks read together.
         ClockSnapshot(crate::ClockSnapshotReader<'a>) clock_snapshot = 50 as Message;
-        SysStats(crate::SysStatsReader<'a>) sys_stats = 58 as Message;
-        ProcessStats(crate::ProcessStatsReader<'a>) process_stats = 74 as Message;
+        #[cfg(feature = "linux")] SysStats(crate::SysStatsReader<'a>) sys_stats = 58 as Message;
+        #[cfg(feature = "linux")] ProcessStats(crate::ProcessStatsReader<'a>) process_stats = 74 as Message;
         /// A slice, instant or counter.
         TrackEvent(crate::TrackEventReader<'a>) track_event = 90 as Message;
         /// The config of the session.
@@ -587,6 +600,7 @@ rt::reader! {
         #[cfg(feature = "android")] PackagesList(crate::PackagesListReader<'a>) packages_list = 378 as Message;
         #[cfg(feature = "chrome")]
         ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadataReader<'a>) chrome_benchmark_metadata = 386 as Message;
+        #[cfg(feature = "service")]
         PerfettoMetatrace(crate::PerfettoMetatraceReader<'a>) perfetto_metatrace = 394 as Message;
         /// Packets compressed with zlib, tags included.
         CompressedPackets(&'a [u8]) compressed_packets = 402 as Bytes;
@@ -609,14 +623,15 @@ rt::reader! {
         DeobfuscationMapping(crate::DeobfuscationMappingReader<'a>) deobfuscation_mapping = 514 as Message;
         #[cfg(feature = "gpu")] VulkanApiEvent(crate::VulkanApiEventReader<'a>) vulkan_api_event = 522 as Message;
         #[cfg(feature = "profiling")] PerfSample(crate::PerfSampleReader<'a>) perf_sample = 530 as Message;
-        CpuInfo(crate::CpuInfoReader<'a>) cpu_info = 538 as Message;
+        #[cfg(feature = "linux")] CpuInfo(crate::CpuInfoReader<'a>) cpu_info = 538 as Message;
         #[cfg(feature = "profiling")] SmapsPacket(crate::SmapsPacketReader<'a>) smaps_packet = 546 as Message;
         /// A milestone of the session.
-        ServiceEvent(crate::TracingServiceEventReader<'a>) service_event = 554 as Message;
+        #[cfg(feature = "service")] ServiceEvent(crate::TracingServiceEventReader<'a>) service_event = 554 as Message;
         #[cfg(feature = "android")]
         InitialDisplayState(crate::InitialDisplayStateReader<'a>) initial_display_state = 562 as Message;
         #[cfg(feature = "gpu")]
         GpuMemTotalEvent(crate::GpuMemTotalEventReader<'a>) gpu_mem_total_event = 570 as Message;
+        #[cfg(feature = "service")]
         ExtensionDescriptor(crate::ExtensionDescriptorReader<'a>) extension_descriptor = 578 as Message;
         #[cfg(feature = "profiling")]
         MemoryTrackerSnapshot(crate::MemoryTrackerSnapshotReader<'a>) memory_tracker_snapshot = 586 as Message;
@@ -664,20 +679,21 @@ rt::reader! {
         #[cfg(feature = "system")]
         GenericKernelProcessTree(crate::GenericKernelProcessTreeReader<'a>) generic_kernel_process_tree = 978 as Message;
         #[cfg(feature = "android")] UserList(crate::AndroidUserListReader<'a>) user_list = 986 as Message;
-        TraceProvenance(crate::TraceProvenanceReader<'a>) trace_provenance = 994 as Message;
+        #[cfg(feature = "service")] TraceProvenance(crate::TraceProvenanceReader<'a>) trace_provenance = 994 as Message;
         Protovms(TracePacketProtoVmsReader<'a>) protovms = 1002 as Message;
         TraceAttributes(crate::TraceAttributesReader<'a>) trace_attributes = 1010 as Message;
         #[cfg(feature = "android")] AndroidAflags(crate::AndroidAflagsReader<'a>) android_aflags = 1018 as Message;
         #[cfg(feature = "gpu")] GpuInfo(crate::GpuInfoReader<'a>) gpu_info = 1026 as Message;
         #[cfg(feature = "system")]
         GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEventReader<'a>) generic_gpu_frequency_event = 1034 as Message;
-        InterruptInfo(crate::InterruptInfoReader<'a>) interrupt_info = 1042 as Message;
+        #[cfg(feature = "linux")] InterruptInfo(crate::InterruptInfoReader<'a>) interrupt_info = 1042 as Message;
         #[cfg(feature = "profiling")]
         ArtProcessMetadata(crate::ArtProcessMetadataReader<'a>) art_process_metadata = 1050 as Message;
         #[cfg(feature = "system")]
         JournaldEvent(crate::SystemdJournaldEventReader<'a>) journald_event = 1058 as Message;
         /// Packets compressed with Zstandard, tags included.
         ZstdCompressedPackets(&'a [u8]) zstd_compressed_packets = 1066 as Bytes;
+        #[cfg(feature = "service")]
         ConcurrentSessionEvent(crate::ConcurrentSessionEventReader<'a>) concurrent_session_event = 1074 as Message;
         #[cfg(feature = "profiling")] StackSample(crate::StackSampleReader<'a>) stack_sample = 1082 as Message;
         /// Written by tests.
@@ -700,6 +716,7 @@ impl TracePacket {
         #[cfg(feature = "ftrace")]
         d::optional("ftrace_events", 1, d::of!(crate ::FtraceEventBundle))
             .of("data"),
+        #[cfg(feature = "linux")]
         d::optional("process_tree", 2, d::of!(crate ::ProcessTree)).of("data"),
         #[cfg(feature = "system")]
         d::optional("inode_file_map", 4, d::of!(crate ::InodeFileMap)).of("data"),
@@ -707,7 +724,9 @@ impl TracePacket {
         d::optional("chrome_events", 5, d::of!(crate ::ChromeEventBundle))
             .of("data"),
         d::optional("clock_snapshot", 6, d::of!(crate ::ClockSnapshot)).of("data"),
+        #[cfg(feature = "linux")]
         d::optional("sys_stats", 7, d::of!(crate ::SysStats)).of("data"),
+        #[cfg(feature = "linux")]
         d::optional("process_stats", 9, d::of!(crate ::ProcessStats)).of("data"),
         d::optional("track_event", 11, d::of!(crate ::TrackEvent)).of("data"),
         d::optional("trace_config", 33, d::of!(crate ::TraceConfig)).of("data"),
@@ -738,6 +757,7 @@ impl TracePacket {
                 d::of!(crate ::ChromeBenchmarkMetadata),
             )
             .of("data"),
+        #[cfg(feature = "service")]
         d::optional("perfetto_metatrace", 49, d::of!(crate ::PerfettoMetatrace))
             .of("data"),
         d::optional("compressed_packets", 50, d::Kind::Bytes).of("data"),
@@ -784,9 +804,11 @@ impl TracePacket {
             .of("data"),
         #[cfg(feature = "profiling")]
         d::optional("perf_sample", 66, d::of!(crate ::PerfSample)).of("data"),
+        #[cfg(feature = "linux")]
         d::optional("cpu_info", 67, d::of!(crate ::CpuInfo)).of("data"),
         #[cfg(feature = "profiling")]
         d::optional("smaps_packet", 68, d::of!(crate ::SmapsPacket)).of("data"),
+        #[cfg(feature = "service")]
         d::optional("service_event", 69, d::of!(crate ::TracingServiceEvent))
             .of("data"),
         #[cfg(feature = "android")]
@@ -795,6 +817,7 @@ impl TracePacket {
         #[cfg(feature = "gpu")]
         d::optional("gpu_mem_total_event", 71, d::of!(crate ::GpuMemTotalEvent))
             .of("data"),
+        #[cfg(feature = "service")]
         d::optional("extension_descriptor", 72, d::of!(crate ::ExtensionDescriptor))
             .of("data"),
         #[cfg(feature = "profiling")]
@@ -915,6 +938,7 @@ impl TracePacket {
             .of("data"),
         #[cfg(feature = "android")]
         d::optional("user_list", 123, d::of!(crate ::AndroidUserList)).of("data"),
+        #[cfg(feature = "service")]
         d::optional("trace_provenance", 124, d::of!(crate ::TraceProvenance))
             .of("data"),
         d::optional("protovms", 125, d::of!(TracePacketProtoVms)).of("data"),
@@ -931,6 +955,7 @@ impl TracePacket {
                 d::of!(crate ::GenericGpuFrequencyEvent),
             )
             .of("data"),
+        #[cfg(feature = "linux")]
         d::optional("interrupt_info", 130, d::of!(crate ::InterruptInfo)).of("data"),
         #[cfg(feature = "profiling")]
         d::optional("art_process_metadata", 131, d::of!(crate ::ArtProcessMetadata))
@@ -939,6 +964,7 @@ impl TracePacket {
         d::optional("journald_event", 132, d::of!(crate ::SystemdJournaldEvent))
             .of("data"),
         d::optional("zstd_compressed_packets", 133, d::Kind::Bytes).of("data"),
+        #[cfg(feature = "service")]
         d::optional(
                 "concurrent_session_event",
                 134,
@@ -1004,6 +1030,7 @@ impl TracePacketProtoVms {
 /// State of one producer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracePacketProtoVmsInstance {
+    #[cfg(feature = "service")]
     pub program: Option<crate::VmProgram>,
     pub state: Option<TracePacket>,
     pub memory_limit_kb: Option<u32>,
@@ -1016,11 +1043,11 @@ rt::owned! { TracePacketProtoVmsInstance;
     unpacked producer_id = 4 as Int32;
     optional memory_limit_kb = 3 as Uint32;
     optional state = 2 as Nested(TracePacket);
-    optional program = 1 as Nested(crate::VmProgram);
+    #[cfg(feature = "service")] optional program = 1 as Nested(crate::VmProgram);
 }
 
 rt::writer! { TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.ProtoVms.Instance";
-    message program(crate::VmProgramWriter<'_>) = 1, program_raw;
+    #[cfg(feature = "service")] message program(crate::VmProgramWriter<'_>) = 1, program_raw;
     message state(TracePacketWriter<'_>) = 2, state_raw;
     value memory_limit_kb(u32) = 3 as uint32;
     value producer_id(i32) = 4 as int32;
@@ -1030,7 +1057,7 @@ rt::writer! { TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.Pr
 rt::reader! {
     "perfetto.protos.TracePacket.ProtoVms.Instance": TracePacketProtoVmsInstanceReader, TracePacketProtoVmsInstanceField, TracePacketProtoVmsInstanceTable;
     one {
-        Program(crate::VmProgramReader<'a>) program = 10 as Message;
+        #[cfg(feature = "service")] Program(crate::VmProgramReader<'a>) program = 10 as Message;
         State(TracePacketReader<'a>) state = 18 as Message;
         MemoryLimitKb(u32) memory_limit_kb = 24 as Uint32;
     }
@@ -1043,6 +1070,7 @@ rt::reader! {
 impl TracePacketProtoVmsInstance {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message("perfetto.protos.TracePacket.ProtoVms.Instance", &[
+        #[cfg(feature = "service")]
         d::optional("program", 1, d::of!(crate ::VmProgram)),
         d::optional("state", 2, d::of!(TracePacket)),
         d::optional("memory_limit_kb", 3, d::Kind::Uint32),
