@@ -116,7 +116,7 @@ fn sockets_that_were_passed() {
     command.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "traced-consumer:traced-producer");
     command.stdin(listen("consumer")).stdout(listen("producer"));
     command.stderr(std::process::Stdio::piped());
-    let mut traced = Daemon::over(command.spawn().unwrap());
+    let mut traced = Daemon::new(command.spawn().unwrap());
     traced.read_until("passed");
     world.run("perfetto --query").good();
     traced.signal(Signal::TERM);
@@ -141,7 +141,7 @@ fn files_are_complete_when_it_stops() {
         perfetto.read_until("starting tracing");
         world.write("d", &config(&format!("output_path: '{}'", world.path("by-path").display())));
         world.run("perfetto --detach=k -c d --txt").good();
-        world.wait_for(|state| state.num_sessions_started == Some(2));
+        perfetto.wait_for(&world, |state| state.num_sessions_started == Some(2));
         traced.signal(signal);
         traced.end().good();
         perfetto.end().failed(1, "told to end");

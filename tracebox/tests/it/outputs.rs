@@ -21,7 +21,7 @@ fn into_pipe(world: &World, config: &str) -> Daemon {
     world.write("c", config);
     let mut perfetto = world.start("perfetto -c c --txt -o fifo");
     perfetto.read_until("Connected");
-    world.wait_for_sessions(1);
+    perfetto.wait_for_sessions(world, 1);
     perfetto
 }
 

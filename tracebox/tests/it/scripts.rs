@@ -29,7 +29,7 @@ fn the_best_session_is_cloned_by_minus_one() {
     );
     let mut perfetto = world.start("perfetto -c c --txt -o trace");
     perfetto.read_until("starting tracing");
-    world.wait_for(|state| state.num_sessions_started == Some(1));
+    perfetto.wait_for(&world, |state| state.num_sessions_started == Some(1));
     world.run("perfetto --clone -1 -o copy").good();
     assert_eq!(config_in(&world, "copy").unique_session_name.as_deref(), Some("best"));
 }

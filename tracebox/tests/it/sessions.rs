@@ -30,7 +30,7 @@ fn running(world: &World, config: &str, name: &str) -> Daemon {
     world.write(name, &format!("{config} unique_session_name: '{name}'"));
     let mut perfetto = world.start(&format!("perfetto -c {name} --txt -o {name}.pftrace"));
     perfetto.read_until("starting tracing");
-    world.wait_for(|state| {
+    perfetto.wait_for(world, |state| {
         let named = |session: &protos::TracingServiceStateTracingSession| {
             session.unique_session_name.as_deref() == Some(name) && session.is_started == Some(true)
         };

@@ -18,7 +18,7 @@ fn snapshots() {
     world.write("trace.0", "of another time");
     let mut perfetto = world.start("perfetto -c c --txt -o trace --strict");
     perfetto.read_until("waiting for triggers");
-    world.wait_for_sessions(1);
+    perfetto.wait_for_sessions(&world, 1);
     for name in ["trace.0", "trace.1"] {
         world.run("trigger_perfetto t").good();
         perfetto.read_until(&format!("{name}, "));

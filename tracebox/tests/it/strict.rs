@@ -150,7 +150,7 @@ fn sources_that_do_not_record() {
         let first = producer(&world, Flood(1));
         let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
         perfetto.read_until("starting tracing");
-        world.wait_for(|state| {
+        perfetto.wait_for(&world, |state| {
             state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
         });
         drop(first);
@@ -180,7 +180,7 @@ fn a_producer_that_did_not_answer() {
     for strict in ["", " --strict"] {
         let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
         perfetto.read_until("starting tracing");
-        world.wait_for(|state| {
+        perfetto.wait_for(&world, |state| {
             state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
         });
         perfetto.signal(Signal::INT);

@@ -31,7 +31,7 @@ fn they_start_and_stop() {
         world.write("c", &config(mode));
         let mut perfetto = world.start("perfetto -c c --txt -o trace");
         perfetto.read_until("TTL: 601s, waiting for triggers");
-        world.wait_for_sessions(1);
+        perfetto.wait_for_sessions(&world, 1);
         world.run("trigger_perfetto others t").good();
         let ran = perfetto.end().good();
         assert!(ran.stderr.contains("\nLost: 0\n"), "{ran:?}");
@@ -49,7 +49,7 @@ fn a_config_fires_them() {
     for line in ["perfetto -c fire --txt -o no", "perfetto -d -c fire --txt -o no"] {
         let mut perfetto = world.start("perfetto -c c --txt -o trace");
         perfetto.read_until("waiting for triggers");
-        world.wait_for_sessions(1);
+        perfetto.wait_for_sessions(&world, 1);
         world.run(line).good();
         perfetto.end().good();
         assert!(has(&world.packets("trace"), is_trigger), "{line}");
@@ -90,7 +90,7 @@ fn a_trigger_can_wait_for_the_service() {
     world.write("c", &config("STOP_TRACING"));
     let mut perfetto = world.start("perfetto -c c --txt -o trace");
     perfetto.read_until("waiting for triggers");
-    world.wait_for_sessions(1);
+    perfetto.wait_for_sessions(&world, 1);
     world.run("trigger_perfetto --wait t").good();
     perfetto.end().good();
     assert!(has(&world.packets("trace"), is_trigger));

@@ -107,7 +107,7 @@ impl World {
     }
 
     pub fn spawn(&self, mut command: Command) -> Daemon {
-        Daemon::over(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        Daemon::new(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
     /// What the service knows.
@@ -116,7 +116,8 @@ impl World {
         TracingServiceState::decode(&ran.stdout).unwrap()
     }
 
-    /// Asks the service until it knows of something; nobody tells who is not its consumer.
+    /// Asks the service until `is` holds: it reports sessions of other consumers in no other way. Use
+    /// [`Daemon::wait_for`] where a program has to make it hold.
     pub fn wait_for(&self, is: impl Fn(&TracingServiceState) -> bool) {
         while !is(&self.state()) {}
     }
@@ -153,7 +154,7 @@ pub fn has(packets: &[TracePacket], is: fn(&TracePacketData) -> bool) -> bool {
 
 impl Daemon {
     /// A program whose stderr is piped.
-    pub fn over(mut child: Child) -> Self {
+    pub fn new(mut child: Child) -> Self {
         let log = BufReader::new(child.stderr.take().unwrap());
         Self { child, log }
     }
@@ -170,6 +171,21 @@ impl Daemon {
             line.clear();
         }
         panic!("no {text:?} in {all:?}");
+    }
+
+    /// Asks the service until `is` holds. Panics if this program ends before.
+    #[track_caller]
+    pub fn wait_for(&mut self, world: &World, is: impl Fn(&TracingServiceState) -> bool) {
+        while !is(&world.state()) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "the program ended before ({ended:?})");
+        }
+    }
+
+    /// Waits until there are `count` sessions. Panics if this program ends before.
+    #[track_caller]
+    pub fn wait_for_sessions(&mut self, world: &World, count: i32) {
+        self.wait_for(world, |state| state.num_sessions == Some(count));
     }
 
     pub fn signal(&self, signal: Signal) {
