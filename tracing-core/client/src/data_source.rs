@@ -1,8 +1,8 @@
-//! What a producer offers: a data source, and its running instances.
+//! Data sources, which a producer offers, and their running instances.
 //!
 //! The service tells a producer when a session wants one of its data sources. Each session gets an
-//! *instance*: an id, a config, a target buffer. A [`DataSource`] hears of every step of each instance, all on
-//! one thread, which is its to block: the connection is served by another.
+//! *instance*: an id, a config, a target buffer. The methods of a [`DataSource`] are called for every step of each
+//! instance, all on one thread. They may block, because another thread serves the connection.
 //!
 //! ```text
 //!   setup ──> start ──> ( flush | clear_incremental_state )* ──> stop
@@ -18,12 +18,12 @@ use abi::sync::{Arc, Mutex, lock};
 
 /// A source of trace data.
 ///
-/// Steps that take an [`Ack`] are done when that is dropped: at the end of the call if it is ignored, or
-/// later, from any thread, if it is kept.
+/// A step with an [`Ack`] is done when that is dropped: at the end of the call, or later on any thread if the method
+/// keeps it.
 pub trait DataSource: Send {
-    /// A session will want an instance: time to prepare what takes long, nothing is recorded yet.
+    /// A session will start an instance. Slow preparations belong here, because nothing is recorded yet.
     ///
-    /// Services before Android Q say `start` right away; then this is called just before it.
+    /// Services before Android Q send only `start`; then this is called just before it.
     fn setup(&mut self, instance: &Instance) {
         let _ = instance;
     }
@@ -32,32 +32,32 @@ pub trait DataSource: Send {
     /// instance as started when this returns.
     fn start(&mut self, instance: &Instance);
 
-    /// Commit what was recorded so far: flush every writer of the instance, then drop `done`. Nothing is
-    /// sent on behalf of writers that nobody flushes.
+    /// Commit the recorded data: flush every writer of the instance, then drop `done`. The data of writers that are
+    /// not flushed is not sent.
     fn flush(&mut self, instance: &Instance, flush: &FlushRequest, done: Ack) {
         let _ = (instance, flush, done);
     }
 
-    /// Forget what a reader was told once and is expected to remember (interned strings and the like):
-    /// packets before this may be overwritten.
+    /// Forget the incremental state, for example which strings were interned: packets before this may be overwritten,
+    /// so later packets must not need them.
     fn clear_incremental_state(&mut self, instance: &Instance) {
         let _ = instance;
     }
 
-    /// Stop recording and drop all writers of the instance, which commits what they hold; then drop
-    /// `done`. The service waits for that, but not for ever (5 seconds unless configured).
+    /// Stop recording and drop all writers of the instance, which commits their data; then drop `done`. The service
+    /// waits for that up to a timeout (5 seconds unless configured).
     fn stop(&mut self, instance: &Instance, done: Ack);
 }
 
 /// Why a flush was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushRequest {
-    /// Bits as in `FlushFlags`: 0-3 reason (1 periodic, 2 trace stop, 3 clone, 4 explicit), 4-7 who (1
-    /// service, 2 perfetto tool, 3 SDK consumer), 8-11 target of a clone.
+    /// Bits as in `FlushFlags`: 0-3 reason (1 periodic, 2 trace stop, 3 clone, 4 explicit), 4-7 initiator (1 service,
+    /// 2 perfetto tool, 3 SDK consumer), 8-11 target of a clone.
     pub flags: u64,
 }
 
-/// Dropping it says that a step is done. To wait for several threads, share it in an `Arc`.
+/// Acknowledges a step when it is dropped. To wait for several threads, share it in an `Arc`.
 pub struct Ack(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Ack {
@@ -65,7 +65,7 @@ impl Ack {
         Self(Mutex::new(Some(Box::new(done))))
     }
 
-    /// For calling a source without a service: nobody hears of it.
+    /// An acknowledgement that is ignored, for calling a source without a service.
     pub fn ignored() -> Self {
         Self(Mutex::new(None))
     }
@@ -102,38 +102,38 @@ impl Instance {
         Self(Arc::new(Inner { id, config, arbiter }))
     }
 
-    /// An instance without a service, for testing a source: its writers drop everything.
+    /// An instance without a service, for tests of a source: its writers drop all packets.
     pub fn detached(id: InstanceId, config: DataSourceConfig) -> Self {
         Self::new(id, config, None)
     }
 
-    /// An instance whose writers write into `arbiter`'s memory: for data sources tested, or run, without
-    /// a [`Producer`](super::producer::Producer).
+    /// An instance whose writers write into the memory of `arbiter`: for a data source without a
+    /// [`Producer`](super::producer::Producer).
     pub fn with_arbiter(id: InstanceId, config: DataSourceConfig, arbiter: Arbiter) -> Self {
         Self::new(id, config, Some(arbiter))
     }
 
-    /// Its id, unique in the service.
+    /// The id, unique in the service.
     pub fn id(&self) -> InstanceId {
         self.0.id
     }
 
-    /// The session's config for it.
+    /// The config of the data source in this session.
     pub fn config(&self) -> &DataSourceConfig {
         &self.0.config
     }
 
-    /// The buffer its packets go to.
+    /// The buffer for its packets.
     pub fn buffer(&self) -> BufferId {
-        // The service fills in a global id, of 16 bits like all of them.
+        // The service sets a global id, which has 16 bits.
         let id = self.0.config.target_buffer.unwrap_or(0);
         BufferId(u16::try_from(id).unwrap_or(0))
     }
 
-    /// A writer into the instance's buffer; one per thread. `policy` says what happens when the service does
-    /// not keep up.
+    /// A writer into the buffer of the instance; one per thread. `policy` says what happens when shared memory is
+    /// full.
     ///
-    /// A writer of an instance whose connection is gone drops what it is given.
+    /// A writer of an instance whose connection has ended drops all packets.
     pub fn trace_writer(&self, policy: BufferExhaustedPolicy) -> TraceWriter {
         match &self.0.arbiter {
             Some(arbiter) => arbiter.create_writer(self.buffer(), policy),
@@ -141,7 +141,7 @@ impl Instance {
         }
     }
 
-    /// The policy the session's config asks for, else `default`. For sources that let users choose.
+    /// The policy in the config of the session, else `default`: for sources that let users choose.
     pub fn policy_or(&self, default: BufferExhaustedPolicy) -> BufferExhaustedPolicy {
         match self.0.config.buffer_exhausted_policy {
             Some(ConfiguredPolicy::BUFFER_EXHAUSTED_DROP) => BufferExhaustedPolicy::Drop,

@@ -1,4 +1,4 @@
-//! A client's connection to a service, of either port, over a socket or a transport of the program's.
+//! The connection of a client to either port of a service, over a socket or a transport of the program.
 //!
 //! The crate `daemon` has another kind, to a service inside this process. All kinds behave alike, and one set of
 //! tests runs over both: calls go out in order, replies come back one at a time, and at the end every call that
@@ -23,36 +23,36 @@ use abi::shm::Region;
 use abi::sync::{Arc, AtomicBool, Ordering};
 use os::shm::MapError;
 
-/// What can go along with a request.
+/// An attachment of a request.
 #[derive(Debug, Default)]
 pub enum Attachment {
     /// Nothing.
     #[default]
     None,
-    /// The producer's own shared memory. Memory that cannot be passed on (of the heap, over a
-    /// socket) is left out, which a service takes for none.
+    /// Shared memory that the producer made. Memory that cannot be passed (of the heap, over a socket) is left out;
+    /// the service then makes memory.
     Region(Region),
     /// An open file, for the service to write to.
     File(OwnedFd),
 }
 
-/// One thing that came from the service, or did not.
+/// The result of a [`Connection::receive`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// A reply, or one of a stream of them.
+    /// A reply, which may be one of a stream.
     Reply {
         /// The call it answers.
         call: CallId,
         /// The encoded response message.
         result: Result<Bytes, Rejected>,
-        /// Another one will come.
+        /// The stream has more replies.
         has_more: bool,
     },
-    /// Somebody called [`ConnectionWaker::wake`].
+    /// [`ConnectionWaker::wake`] was called.
     Woken,
-    /// Nothing came in time.
+    /// The timeout has passed.
     TimedOut,
-    /// The service is gone, and nothing will come any more.
+    /// The service has closed the connection, and no more replies will come.
     Disconnected,
 }
 
@@ -60,9 +60,9 @@ pub enum Received {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// The service is gone.
+    /// The service has closed the connection.
     Disconnected,
-    /// The system refused.
+    /// A system call failed.
     Os(OsError),
 }
 
@@ -85,10 +85,10 @@ impl From<OsError> for ConnectionError {
 
 /// A connection to port `P` of a service.
 pub trait Connection<P: Port>: Send {
-    /// Calls a method. The answer comes through [`receive`](Self::receive); without `want_reply`
-    /// none does. A method that the service does not have is answered with a rejection.
+    /// Calls a method. With `want_reply`, the answer comes through [`receive`](Self::receive). A service rejects a
+    /// method that it does not have.
     ///
-    /// Blocks only while more than a mebibyte waits to be taken by the service.
+    /// Blocks only while more than a mebibyte of requests waits to be sent.
     ///
     /// # Errors
     /// When the service is gone.
@@ -99,22 +99,22 @@ pub trait Connection<P: Port>: Send {
         attachment: Attachment,
     ) -> Result<CallId, ConnectionError>;
 
-    /// Waits for the next thing, up to `timeout` (`None`: for ever). Zero looks without waiting.
+    /// Waits for the next reply or event, up to `timeout` (`None`: for ever). Zero does not wait.
     fn receive(&mut self, timeout: Option<Duration>) -> Received;
 
-    /// The memory that came with the last reply that had any, mapped. Once for each.
+    /// The mapped memory that came with a reply. Each is returned once; only the newest is kept.
     fn take_region(&mut self) -> Option<Result<Region, MapError>>;
 
     /// Interrupts [`receive`](Self::receive) from another thread.
     fn waker(&self) -> ConnectionWaker;
 
-    /// Whether the service is gone. Calls that waited for it are answered with rejections first,
-    /// and this tells those from a refusal.
+    /// Whether the service has closed the connection. Waiting calls are rejected then, and this tells such a rejection
+    /// from a refusal by the service.
     fn is_closed(&self) -> bool;
 }
 
-/// Makes a connection's [`receive`](Connection::receive) return [`Received::Woken`]: the one that
-/// waits now, or else the next. Several wake-ups may become one.
+/// Makes [`receive`](Connection::receive) return [`Received::Woken`]: the call that waits now, or else the next one.
+/// Several wake-ups may become one.
 #[derive(Clone)]
 pub struct ConnectionWaker(Arc<WakerInner>);
 
@@ -124,13 +124,14 @@ struct WakerInner {
 }
 
 impl ConnectionWaker {
-    /// A waker for a connection of one's own: `wake` ends its sleep, from any thread, and is called once
-    /// until [`take`](Self::take) is.
+    /// A waker for another kind of connection. `wake` must end its sleep, from any thread; it is called once before
+    /// each
+    /// [`take`](Self::take).
     pub fn from_fn(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(WakerInner { raised: AtomicBool::new(false), wake: Box::new(wake) }))
     }
 
-    /// Wakes it. Never blocks; not for signal handlers.
+    /// Wakes the connection. Never blocks; not for signal handlers.
     pub fn wake(&self) {
         if self.0.raised.swap(true, Ordering::AcqRel) {
             return;
@@ -144,8 +145,7 @@ impl ConnectionWaker {
         self.0.raised.load(Ordering::Relaxed)
     }
 
-    /// Whether it was woken since the last look: for the connection, which then returns
-    /// [`Received::Woken`].
+    /// Whether it was woken since the last call: for the connection, which then returns [`Received::Woken`].
     pub fn take(&self) -> bool {
         self.0.raised.load(Ordering::Relaxed) && self.0.raised.swap(false, Ordering::AcqRel)
     }

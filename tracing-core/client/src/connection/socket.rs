@@ -1,4 +1,4 @@
-//! The connection over a socket, or over whatever else carries bytes.
+//! The connection over a socket, or over a transport of the program.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,49 +15,49 @@ use os::poll::{self, Wake};
 use os::shm::{self, MapError};
 use os::socket::{self, Address, Stream};
 
-/// Bytes asked from the kernel at a time: about what one frame can have.
+/// Bytes asked from the kernel at a time: about the size of the largest frame.
 const READ_BYTES: usize = 128 * 1024;
 
-/// What carries the bytes of a connection, and descriptors if it can: a socket, or an embedder's own way.
+/// Carries the bytes of a connection, and descriptors if it can: a socket, or a transport of the program.
 ///
-/// Nothing here waits but [`wait`](Self::wait).
+/// Only [`wait`](Self::wait) blocks.
 pub trait Transport: Send {
-    /// Sends what fits now, `fd` with the first byte; `Ok(0)`: no room. A transport that carries no
+    /// Sends as many bytes as fit, `fd` with the first byte; `Ok(0)`: no room. A transport that carries no
     /// descriptors drops it, and the service must be told so
     /// ([`Peer::by_value`](service::Peer::by_value)).
     ///
     /// # Errors
-    /// When the connection is gone.
+    /// When the connection is closed.
     fn send(&mut self, bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>)
     -> Result<usize, OsError>;
 
-    /// Receives what is there, at most `buf.len()` bytes.
+    /// Receives the bytes that wait, at most `buf.len()`.
     ///
     /// # Errors
     /// When the connection broke.
     fn receive(&mut self, buf: &mut [u8]) -> Result<socket::Received, OsError>;
 
-    /// Sleeps until something can be received, there is room to send (if `write`), what
-    /// [`waker`](Self::waker) gave was called, or `timeout` is over (`None`: never).
+    /// Sleeps until bytes can be received, there is room to send (if `write`), the function of
+    /// [`waker`](Self::waker) is called, or `timeout` has passed (`None`: never).
     fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake;
 
-    /// Ends [`wait`](Self::wait), the one that goes on or else the next, from any thread.
+    /// A function that ends [`wait`](Self::wait) from any thread: the wait that runs, or else the next one.
     fn waker(&self) -> Box<dyn Fn() + Send + Sync>;
 
-    /// Nothing more will be sent or received.
+    /// Closes the connection: nothing more is sent or received.
     fn close(&mut self);
 }
 
-/// Why a wait is over.
+/// Why a wait ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Awake {
-    /// There is something to receive, an end or an error among it.
+    /// A receive returns bytes, the end or an error at once.
     pub readable: bool,
     /// There is room to send.
     pub writable: bool,
 }
 
-/// A connection to port `P` over a transport: the client state machine, its bytes, and sleeping in between.
+/// A connection to port `P` over a transport: the client state machine, its bytes, and its sleep.
 #[derive(Debug)]
 pub struct TransportConnection<P: Port, T> {
     transport: T,
@@ -69,7 +69,7 @@ pub struct TransportConnection<P: Port, T> {
 /// A connection over a socket.
 pub type SocketConnection<P> = TransportConnection<P, SocketTransport>;
 
-/// A connected socket, and what wakes somebody who waits for it.
+/// A connected socket, and the descriptor that wakes a thread that waits for it.
 #[derive(Debug)]
 pub struct SocketTransport {
     stream: Stream,
@@ -77,10 +77,10 @@ pub struct SocketTransport {
 }
 
 impl<P: Port> SocketConnection<P> {
-    /// Connects, once, without waiting for the service to say a word.
+    /// Connects once, without waiting for an answer of the service.
     ///
     /// # Errors
-    /// When nobody listens at `address`, or we may not connect.
+    /// When no service listens at `address`, or this process may not connect.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
         Self::from_stream(Stream::connect(address)?)
     }
@@ -115,7 +115,7 @@ impl Transport for SocketTransport {
                 }
                 Awake { readable, writable }
             }
-            // Reading finds out.
+            // If this failed, the next read reports it.
             Err(_) => Awake { readable: true, writable: false },
         }
     }
@@ -131,7 +131,7 @@ impl Transport for SocketTransport {
 }
 
 impl<P: Port, T: Transport> TransportConnection<P, T> {
-    /// A connection over `transport`, which the service takes for a connection to port `P`.
+    /// A connection over `transport`, which must lead to port `P` of a service.
     pub fn new(transport: T) -> Self {
         Self {
             waker: ConnectionWaker::from_fn(transport.waker()),
@@ -141,7 +141,7 @@ impl<P: Port, T: Transport> TransportConnection<P, T> {
         }
     }
 
-    /// Sends what can be sent now. A broken connection shows in the client's state.
+    /// Sends as much as the transport takes. The state of the client shows a broken connection.
     fn write(&mut self) {
         while !self.client.is_closed() && !self.client.outbox().is_empty() {
             let mut parts = Vec::new();
@@ -150,13 +150,13 @@ impl<P: Port, T: Transport> TransportConnection<P, T> {
             match self.transport.send(&parts, fd) {
                 Ok(0) => return,
                 Ok(sent) => self.client.outbox().advance(sent),
-                // What the service said before it went can still be read; reading finds the end.
+                // Replies that came before the end can still be read; the read finds the end.
                 Err(_) => return self.client.outbox().clear(),
             }
         }
     }
 
-    /// Reads what is there, at most once.
+    /// Reads once.
     fn read(&mut self) {
         let open = match self.transport.receive(&mut self.buf) {
             Ok(socket::Received::Bytes(count, fd)) => {
@@ -172,7 +172,7 @@ impl<P: Port, T: Transport> TransportConnection<P, T> {
         }
     }
 
-    /// Sleeps until something can be read, written, or somebody wakes us.
+    /// Sleeps until bytes can be read or written, or another thread wakes this one.
     fn sleep(&mut self, timeout: Option<Duration>) {
         let write = !self.client.outbox().is_empty();
         let awake = self.transport.wait(write, timeout);
@@ -208,7 +208,7 @@ impl<P: Port, T: Transport> Connection<P> for TransportConnection<P, T> {
             .map_err(|_closed| ConnectionError::Disconnected)?;
         self.write();
         while self.client.outbox().len() > CLIENT_QUEUE_BYTES_MAX {
-            // Reading goes on meanwhile: a service that waits for us to read would never take it.
+            // Replies are read meanwhile, because a service that waits for this client to read would never take more.
             self.sleep(None);
         }
         Ok(call)
@@ -233,7 +233,7 @@ impl<P: Port, T: Transport> Connection<P> for TransportConnection<P, T> {
             let left = deadline.left();
             self.sleep(left);
             if left.is_some_and(|left| left.is_zero()) {
-                // One look was taken above even so: what it brought comes out first.
+                // The read above may have brought replies; these come first.
                 match self.client.poll_event() {
                     Some(ClientEvent::Reply { call, result, has_more }) => {
                         return Received::Reply { call, result, has_more };

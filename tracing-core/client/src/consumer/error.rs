@@ -1,4 +1,4 @@
-//! Why a consumer did not get what it asked for.
+//! Why a call of a consumer failed.
 
 use core::fmt;
 
@@ -9,46 +9,46 @@ use abi::error::OsError;
 use abi::limits;
 use os::socket::{Address, AddressError};
 
-/// One line for the user, each.
+/// Why a call of a consumer failed. Each prints as one line for the user.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConsumerError {
-    /// The environment names something that is no address.
+    /// A variable of the environment is not an address.
     Address(AddressError),
-    /// Nobody is there, or we may not talk to it.
+    /// No service listens there, or this process may not connect.
     Connect {
-        /// Where.
+        /// The address.
         address: Address,
-        /// Why.
+        /// The error of the system.
         error: OsError,
     },
-    /// The service went while we talked to it.
+    /// The service closed the connection.
     Disconnected,
-    /// The service's own words.
+    /// The service reported this error.
     Service(String),
-    /// The service said no to this method, without words.
+    /// The service rejected this method without a reason.
     Rejected(&'static str),
     /// The arguments of this method do not fit into a request.
     TooLong {
         /// The method.
         method: &'static str,
-        /// So many bytes they have.
+        /// Their size, bytes.
         bytes: usize,
     },
     /// The service did not answer this method.
     TimedOut(&'static str),
-    /// The service's answer made no sense.
+    /// The answer of the service is malformed.
     Malformed {
         /// The method.
         method: &'static str,
-        /// What is wrong with the answer.
+        /// The fault of the answer.
         error: DecodeError,
     },
-    /// Somebody used the waker.
+    /// The waker was used.
     Interrupted,
-    /// What was read could not be written.
+    /// The packets that were read could not be written.
     Output(std::io::Error),
-    /// The system refused something else.
+    /// Another system call failed.
     Os(OsError),
 }
 

@@ -1,13 +1,13 @@
-//! Starting traces and reading them: the consumer's side of the protocol, one call at a time.
+//! The consumer: starts traces and reads them, one call at a time.
 //!
 //! ```text
-//!   connect ─ enable_tracing ─ (start_tracing) ─ wait ─ read_into ─ drop: the session is gone
+//!   connect ─ enable_tracing ─ (start_tracing) ─ wait ─ read_into ─ drop, which ends the session
 //!                                                 │
 //!                    Ended, an Event, or Interrupted through the waker
 //! ```
 //!
-//! A connection has at most one session. That tracing ended, or could not begin, is the answer to
-//! `EnableTracing` and comes through [`Consumer::wait`]; everything else answers where it is called.
+//! A connection has at most one session. The answer to `EnableTracing` says that tracing ended or could not start; it
+//! comes through [`Consumer::wait`]. All other calls return their answer.
 
 mod error;
 mod read;
@@ -39,23 +39,23 @@ use abi::limits::{FLUSH_TIMEOUT_MS, IPC_ARGS_BYTES_MAX};
 use os::clock::Deadline;
 use os::socket::{self, Address};
 
-/// What ended a [`Consumer::wait`].
+/// Why a [`Consumer::wait`] returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Waited {
-    /// Tracing is over: the trace can be read, or is in its file.
+    /// Tracing has ended: the trace can be read, or is in its file.
     Ended,
-    /// Something that [`Consumer::observe_events`] asked for.
+    /// An event that [`Consumer::observe_events`] asked for.
     Event(Box<ObservableEvents>),
-    /// Somebody called [`ConnectionWaker::wake`].
+    /// [`ConnectionWaker::wake`] was called.
     Interrupted,
-    /// Nothing happened in time.
+    /// The timeout has passed.
     TimedOut,
 }
 
 /// A connection to the consumer port of a service.
 pub struct Consumer {
     connection: Box<dyn Connection<ConsumerPort>>,
-    /// The call whose answer means that tracing ended.
+    /// The `EnableTracing` call, whose answer means that tracing ended.
     enabled: Option<CallId>,
     observing: Option<CallId>,
     ended: Option<Result<(), ConsumerError>>,
@@ -69,14 +69,14 @@ impl std::fmt::Debug for Consumer {
     }
 }
 
-/// One step of the conversation.
+/// The result of handling one received event.
 enum Step {
     Reply {
         call: CallId,
         result: Result<Bytes, Rejected>,
         has_more: bool,
     },
-    /// Something that was put away: look again.
+    /// An event of the session, which was kept for [`Consumer::wait`].
     Other,
     TimedOut,
 }
@@ -85,22 +85,22 @@ impl Consumer {
     /// Connects to the service at `address`.
     ///
     /// # Errors
-    /// [`ConsumerError::Connect`] when nobody is there, or we may not.
+    /// [`ConsumerError::Connect`] when no service listens there, or this process may not connect.
     pub fn connect(address: &Address) -> Result<Self, ConsumerError> {
         let connection = SocketConnection::<ConsumerPort>::connect(address)
             .map_err(|error| ConsumerError::Connect { address: address.clone(), error })?;
         Ok(Self::with_connection(Box::new(connection)))
     }
 
-    /// Connects to where the service of this machine should be; see [`socket::defaults`].
+    /// Connects to the default address of the service of this machine; see [`socket::defaults`].
     ///
     /// # Errors
-    /// As [`connect`](Self::connect), and when the environment names something that is no address.
+    /// As [`connect`](Self::connect), and when a variable of the environment is not an address.
     pub fn connect_default() -> Result<Self, ConsumerError> {
         Self::connect(&Address::parse(socket::defaults().consumer)?)
     }
 
-    /// Uses a connection.
+    /// A consumer on a connection that exists.
     #[must_use]
     pub fn with_connection(connection: Box<dyn Connection<ConsumerPort>>) -> Self {
         Self {
@@ -113,21 +113,20 @@ impl Consumer {
         }
     }
 
-    /// Makes [`wait`](Self::wait) return [`Waited::Interrupted`], from any thread: now, or when it is
-    /// next called.
+    /// Makes [`wait`](Self::wait) return [`Waited::Interrupted`] from any thread: the call that waits now, or the next
+    /// one.
     #[must_use]
     pub fn waker(&self) -> ConnectionWaker {
         self.connection.waker()
     }
 
-    /// Asks for a session with `config`. With `write_into_file` and no `output_path`, `file` is where
-    /// the service writes, open for reading and writing.
+    /// Asks for a session with `config`. With `write_into_file` and no `output_path`, the service writes into `file`,
+    /// which must be open for reading and writing.
     ///
-    /// Returns at once: whether the service accepts, and when tracing ends, comes through
-    /// [`wait`](Self::wait).
+    /// Returns at once. [`wait`](Self::wait) reports a refusal by the service, and the end of tracing.
     ///
     /// # Errors
-    /// When the config is longer than a request can be, or the service is gone.
+    /// When the config does not fit into a request, or the service has closed the connection.
     pub fn enable_tracing(
         &mut self,
         config: &TraceConfig,
@@ -156,17 +155,17 @@ impl Consumer {
     /// Starts a session whose config has `deferred_start`.
     ///
     /// # Errors
-    /// When the service rejects it, does not answer, or is gone.
+    /// When the service rejects the call, does not answer, or closes the connection.
     pub fn start_tracing(&mut self) -> Result<(), ConsumerError> {
         self.call(Request::StartTracing(StartTracingRequest::default())).map(drop)
     }
 
-    /// Widens the producer filters of the session's data sources to those of `config`; nothing else of
-    /// it counts. Producers that match now join in.
+    /// Extends the producer filters of the data sources of the session to those of `config`; other fields of `config`
+    /// are ignored. Producers that match now are started.
     ///
     /// # Errors
-    /// [`ConsumerError::TooLong`] if the config does not fit into a request; when the service rejects it,
-    /// does not answer, or is gone.
+    /// [`ConsumerError::TooLong`] if the config does not fit into a request; also when the service rejects the call,
+    /// does not answer, or closes the connection.
     pub fn change_trace_config(&mut self, config: &TraceConfig) -> Result<(), ConsumerError> {
         let request = ChangeTraceConfigRequest {
             trace_config: Some(config.clone()),
@@ -176,33 +175,32 @@ impl Consumer {
         self.call(Request::ChangeTraceConfig(request)).map(drop)
     }
 
-    /// Stops the session. It has ended when [`wait`](Self::wait) says so: producers are given time to
-    /// hand over what they hold.
+    /// Stops the session. Producers get time to commit their data; [`wait`](Self::wait) reports the end.
     ///
     /// # Errors
-    /// When the service does not answer or is gone.
+    /// When the service does not answer, or closes the connection.
     pub fn disable_tracing(&mut self) -> Result<(), ConsumerError> {
         self.call(Request::DisableTracing(DisableTracingRequest::default())).map(drop)
     }
 
-    /// Destroys the session and what it recorded. So does dropping the consumer.
+    /// Destroys the session with its recorded data. Dropping the consumer does the same.
     ///
     /// # Errors
-    /// When the service does not answer or is gone.
+    /// When the service does not answer, or closes the connection.
     pub fn free_buffers(&mut self) -> Result<(), ConsumerError> {
         self.call(Request::FreeBuffers(FreeBuffersRequest::default())).map(drop)
     }
 
-    /// Makes all producers hand over what they hold; those that do not in `timeout` are left out. Zero
-    /// means the config's timeout, or five seconds.
+    /// Makes all producers commit their data. The service waits for them up to `timeout`; zero means the timeout of
+    /// the config, or five seconds.
     ///
     /// # Errors
     /// [`ConsumerError::Rejected`] when some producer did not answer in time, or there is no session.
     pub fn flush(&mut self, timeout: Duration) -> Result<(), ConsumerError> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
-        // Upstream never answers a flush without session: we must not wait for ever.
+        // Upstream never answers a flush without a session, so this must not wait for ever.
         let at_most_ms = u64::from(timeout_ms).max(FLUSH_TIMEOUT_MS).saturating_add(FLUSH_GRACE_MS);
-        // Asked for explicitly, by the perfetto tool.
+        // An explicit flush by the perfetto tool (`FlushFlags`).
         let request = FlushRequest {
             timeout_ms: Some(timeout_ms),
             flags: Some(0x24),
@@ -211,7 +209,7 @@ impl Consumer {
         self.call_within(Request::Flush(request), Attachment::None, at_most_ms).map(drop)
     }
 
-    /// Leaves the session running under `key`, for whoever of the same user attaches to it.
+    /// Leaves the session running under `key`. A consumer of the same user can attach to it.
     ///
     /// # Errors
     /// When the key is taken or there is no session.
@@ -220,10 +218,10 @@ impl Consumer {
         self.call(Request::Detach(request)).map(drop)
     }
 
-    /// Takes over the session left under `key`; its end comes through [`wait`](Self::wait).
+    /// Attaches to the session that was detached under `key`; [`wait`](Self::wait) reports its end.
     ///
     /// # Errors
-    /// When there is no such session of ours.
+    /// When this user has no such session.
     pub fn attach(&mut self, key: &str) -> Result<(), ConsumerError> {
         let request = AttachRequest { key: Some(key.into()), ..AttachRequest::default() };
         self.call(Request::Attach(request))?;
@@ -236,15 +234,14 @@ impl Consumer {
 
     /// Clones a running session into this connection; read it with
     /// [`read_buffers`](Self::read_buffers). With a `file`, open for reading and writing, sessions that
-    /// write into a file can be cloned, too: the service writes the copy into it, which
-    /// `was_write_into_file` of the response tells, and there is nothing to read.
+    /// write into a file can be cloned, too: the service writes the copy into `file`, sets `was_write_into_file` of
+    /// the response, and there is nothing to read.
     ///
-    /// Takes as long as the producers' flush, and half a minute at most.
+    /// Takes as long as the flush of the producers, at most 30 s.
     ///
     /// # Errors
     /// [`ConsumerError::Service`] with the service's reason, [`ConsumerError::Interrupted`] when the
-    /// [`waker`](Self::waker) was used meanwhile, [`ConsumerError::Rejected`] when the service is too
-    /// old for clones.
+    /// [`waker`](Self::waker) was used meanwhile, [`ConsumerError::Rejected`] when the service is too old to clone.
     pub fn clone_session(
         &mut self,
         request: CloneSessionRequest,
@@ -272,11 +269,11 @@ impl Consumer {
         }
     }
 
-    /// Asks for events of the session, which come through [`wait`](Self::wait). Replaces what was
-    /// asked for before; an empty list asks for none.
+    /// Asks for events of the session, which come through [`wait`](Self::wait). `kinds` replaces the kinds asked for
+    /// before; an empty list asks for none.
     ///
     /// # Errors
-    /// When the service is gone.
+    /// When the service has closed the connection.
     pub fn observe_events(&mut self, kinds: &[ObservableEventsType]) -> Result<(), ConsumerError> {
         let request = ObserveEventsRequest {
             events_to_observe: kinds.to_vec(),
@@ -287,10 +284,10 @@ impl Consumer {
         Ok(())
     }
 
-    /// What the service knows: its producers, their data sources, and the sessions we may see.
+    /// The state of the service: its producers, their data sources, and the sessions that this user may see.
     ///
     /// # Errors
-    /// When the service does not answer or is gone.
+    /// When the service does not answer, or closes the connection.
     pub fn query_service_state(
         &mut self,
         sessions_only: bool,
@@ -299,7 +296,7 @@ impl Consumer {
             sessions_only: Some(sessions_only),
             ..QueryServiceStateRequest::default()
         };
-        // A long state comes in several replies, which make one message when put together.
+        // A long state comes in several replies, whose bytes together are one message.
         let mut state = Vec::new();
         let request = Request::QueryServiceState(request);
         self.stream(request, Duration::from_millis(CALL_TIMEOUT_MS), |reply| {
@@ -314,10 +311,10 @@ impl Consumer {
         decode("QueryServiceState", &state)
     }
 
-    /// What the service can do. A service from before this could be asked can do nothing of it.
+    /// The capabilities of the service. A service that is too old for this call has none of them.
     ///
     /// # Errors
-    /// When the service does not answer or is gone.
+    /// When the service does not answer, or closes the connection.
     pub fn query_capabilities(&mut self) -> Result<TracingServiceCapabilities, ConsumerError> {
         let request = QueryCapabilitiesRequest::default();
         match self.call(Request::QueryCapabilities(request)) {
@@ -330,7 +327,7 @@ impl Consumer {
         }
     }
 
-    /// Counters of the session: what its buffers took in and lost.
+    /// Counters of the session, for example of data that its buffers received and lost.
     ///
     /// # Errors
     /// [`ConsumerError::Rejected`] when there is no session.
@@ -340,11 +337,11 @@ impl Consumer {
         Ok(response.trace_stats.unwrap_or_default())
     }
 
-    /// Waits until tracing ended or something else happened, up to `timeout` (`None`: for ever).
+    /// Waits until tracing ended or an event came, up to `timeout` (`None`: for ever).
     ///
     /// # Errors
     /// [`ConsumerError::Service`] when the service refused the session, or it ended with an error;
-    /// [`ConsumerError::Disconnected`] when the service is gone.
+    /// [`ConsumerError::Disconnected`] when the service has closed the connection.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Waited, ConsumerError> {
         let deadline = Deadline::after(timeout);
         loop {
@@ -413,7 +410,7 @@ impl Consumer {
         }
     }
 
-    /// Takes one thing from the connection; what concerns the session is put away.
+    /// Receives once from the connection. Keeps events of the session for [`wait`](Self::wait).
     fn step(&mut self, deadline: Deadline) -> Result<Step, ConsumerError> {
         match self.connection.receive(deadline.left()) {
             Received::Reply { result: Err(Rejected), .. } if self.connection.is_closed() => {
@@ -455,7 +452,7 @@ fn check_len(method: &'static str, request: &impl Message) -> Result<(), Consume
     }
 }
 
-/// What the answer to `EnableTracing` says.
+/// The result in the answer to `EnableTracing`.
 fn ended(result: Result<Bytes, Rejected>) -> Result<(), ConsumerError> {
     let reply = result.map_err(|Rejected| ConsumerError::Rejected("EnableTracing"))?;
     let response: EnableTracingResponse = decode("EnableTracing", &reply)?;

@@ -27,7 +27,7 @@ use os::{clock, shm};
 
 /// Memory of a producer whose service cannot share any, bytes (`producer_ipc_client_impl.cc`).
 const BY_VALUE_BYTES: usize = 1024 * 1024;
-/// How long the end of a producer may take.
+/// How long a producer waits for its last requests when it is dropped.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) type Link = Box<dyn Connection<ProducerPort>>;
@@ -41,7 +41,7 @@ impl Waker for WakeIo {
     }
 }
 
-/// What a reply that will come is for.
+/// The purpose of a call whose reply will come.
 enum Expected {
     Initialized,
     Commands,
@@ -60,25 +60,25 @@ pub(super) struct ProducerConnection {
     direct_patching: bool,
     by_value: bool,
     accepted: bool,
-    /// Memory we brought, until the service has said whether it takes it.
+    /// Memory that this producer made, until the service has accepted or refused it.
     own: Option<Region>,
     finishing: Option<Instant>,
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEnd {
     Disconnected,
     Finished,
 }
 
-/// What came of one step.
+/// The result of one step.
 pub(super) enum Stepped {
-    /// Something.
+    /// An event was handled.
     Progress,
-    /// Nothing: nothing came in time.
+    /// No event came in time.
     Idle,
-    /// The end.
+    /// The connection ended.
     Ended(ConnectionEnd),
 }
 
@@ -99,10 +99,10 @@ impl ProducerConnection {
         }
     }
 
-    /// Says who we are. False if the service is gone already.
+    /// Sends the first requests. False if the service has closed the connection.
     pub(super) fn begin(&mut self) -> bool {
         if self.shared.options.own_memory {
-            // What cannot be made is done without: the service makes some.
+            // If memory cannot be made, the service makes it.
             self.own = shm::create(self.shared.options.own_sizes().0).ok();
         }
         let initialize = self.shared.options.initialize_request(self.own.is_some());
@@ -111,11 +111,11 @@ impl ProducerConnection {
         let Ok(call) = self.link.send(initialize, true, attachment) else { return false };
         self.expected.insert(call, Expected::Initialized);
         let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
-        // The second does not wait for the answer to the first; all others do.
+        // This request does not wait for the answer to the first; all later ones do.
         self.call(commands, Expected::Commands)
     }
 
-    /// The connection is over: writers drop from here on.
+    /// Ends the connection: writers drop packets from now on.
     pub(super) fn end(&mut self) {
         for expected in std::mem::take(&mut self.expected).into_values() {
             if let Expected::Synced(done) = expected {
@@ -131,12 +131,12 @@ impl ProducerConnection {
         }
     }
 
-    /// Whether the service took us.
+    /// Whether the service accepted the producer.
     pub(super) fn is_accepted(&self) -> bool {
         self.accepted
     }
 
-    /// When there is something to send that nobody wakes us for.
+    /// When a batch of commits is due, for which no waker is called.
     pub(super) fn poll_timeout(&self) -> Option<BootTime> {
         self.arbiter.as_ref().and_then(Arbiter::poll_timeout)
     }
@@ -152,12 +152,12 @@ impl ProducerConnection {
     }
 
     fn tell(&mut self, request: Request) -> bool {
-        // Registrations are rejected if something is wrong with us; everything else is not answered.
+        // A reply to a registration is wanted, because it may be a rejection. Other requests have none.
         let want_reply = matches!(request, Request::RegisterDataSource(_));
         self.link.send(request, want_reply, Attachment::None).is_ok()
     }
 
-    /// Sends what there is to send, then waits for one thing, up to `wait` (`None`: for ever), and handles it.
+    /// Sends all requests that wait, then waits for one event, up to `wait` (`None`: for ever), and handles it.
     pub(super) fn step(&mut self, wait: Option<Duration>) -> Stepped {
         if !self.send_all() {
             return Stepped::Ended(ConnectionEnd::Disconnected);
@@ -194,7 +194,7 @@ impl ProducerConnection {
         let expected = self.expected.remove(&call)?;
         match (expected, result) {
             (Expected::Initialized, Ok(bytes)) => self.initialized(&bytes),
-            // Refused: nothing we say will be heard.
+            // The service refused the producer, and ignores its requests.
             (Expected::Initialized, Err(_)) => return Some(ConnectionEnd::Disconnected),
             (Expected::Commands, Ok(bytes)) => {
                 if !self.command(&bytes) {
@@ -204,14 +204,14 @@ impl ProducerConnection {
                     self.expected.insert(call, Expected::Commands);
                 }
             }
-            // A part of the end of the connection, of which we are told next.
+            // The connection is closed, which the next receive reports.
             (Expected::Commands, Err(_)) if self.link.is_closed() => {}
-            // Without commands nothing would ever be asked of us again.
+            // Without the stream of commands the service could not start any data source.
             (Expected::Commands, Err(_)) => return Some(ConnectionEnd::Disconnected),
             (Expected::Callback(done), _) => done(),
-            // Not heard: the next service will.
+            // The service closed before it answered, so the next one is asked.
             (Expected::Synced(done), Err(_)) if self.link.is_closed() => self.ask_again(done),
-            // A rejection means a service too old to know `Sync`: it answers in order all the same.
+            // A service that is too old for `Sync` rejects it, but in order, which is enough.
             (Expected::Synced(done), _) => {
                 let _ = done.send(());
             }
@@ -265,12 +265,12 @@ impl ProducerConnection {
         }
     }
 
-    /// Keeps a question for the next connection, if there is one.
+    /// Keeps a sync for the next connection, if there will be one.
     fn ask_again(&self, done: mpsc::Sender<()>) {
         self.shared.lock().controls.push_front(Control::Sync(done));
     }
 
-    /// Everything is sent; a last call whose answer says that it arrived.
+    /// Sends a last call. Its answer says that the service has received everything before it.
     fn finish(&mut self) -> bool {
         self.finishing = Some(Instant::now() + FINISH_TIMEOUT);
         self.call(Request::CommitData(CommitDataRequest::default()), Expected::Finished)
@@ -294,16 +294,16 @@ impl ProducerConnection {
             .map(|registered| Control::Request(Box::new(register_request(&registered.descriptor))))
             .collect();
         for registration in registrations.into_iter().rev() {
-            // Before a sync that was asked for meanwhile.
+            // Before a sync that was requested meanwhile.
             state.controls.push_front(registration);
         }
         drop(state);
         self.shared.changed.notify_all();
     }
 
-    /// Passes a command on; false if the service cannot be worked with.
+    /// Handles a command; false if it is malformed in a way that ends the connection.
     fn command(&mut self, bytes: &[u8]) -> bool {
-        // What we cannot read is from a newer service, and meant for a newer producer.
+        // An unknown command is from a newer service, for newer producers.
         let Ok(GetAsyncCommandResponse { cmd: Some(command), .. }) =
             GetAsyncCommandResponse::decode(bytes)
         else {
@@ -323,7 +323,7 @@ impl ProducerConnection {
             }
             Command::Flush(flush) => {
                 let id = FlushId(flush.request_id.unwrap_or(0));
-                // Without memory there is nothing to flush, and the service would not take our word.
+                // Without shared memory there is nothing to flush, and the service would ignore the answer.
                 let Some(arbiter) = self.arbiter.clone() else { return true };
                 let instances = flush.data_source_ids.into_iter().map(InstanceId).collect();
                 Step::Flush { arbiter, id, instances, flags: flush.flags.unwrap_or(0) }
@@ -344,7 +344,7 @@ impl ProducerConnection {
     fn setup_tracing(&mut self, setup: &GetAsyncCommandResponseSetupTracing) -> bool {
         let came = self.link.take_region();
         if self.arbiter.is_some() {
-            // Once per connection; writers hold chunks of the first.
+            // Only once per connection, because writers hold chunks of the first memory.
             return true;
         }
         let region = match came {

@@ -1,4 +1,4 @@
-//! The thread that data sources are called on.
+//! The thread that calls the data sources.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::write::Arbiter;
 use abi::ids::{FlushId, InstanceId};
 use abi::sync::{Arc, Mutex, lock, mpsc};
 
-/// What the data sources are to be told.
+/// An event for the data sources.
 pub(super) enum Step {
     Setup(Setup),
     Start(Setup),
@@ -23,9 +23,9 @@ pub(super) enum Step {
         flags: u64,
     },
     Clear(Vec<InstanceId>),
-    /// A data source is taken back.
+    /// A data source was unregistered.
     Unregister(String),
-    /// The connection is gone, and with it all instances.
+    /// The connection ended, and with it all instances.
     Disconnected,
     /// Stop everything and end.
     End,
@@ -66,7 +66,7 @@ impl Dispatcher {
         self.stop_all();
     }
 
-    /// Does what waits, without waiting for more; false if there was nothing.
+    /// Handles the steps that wait, without waiting for more; false if there were none.
     pub(super) fn poll(&mut self) -> bool {
         let mut any = false;
         while let Ok(step) = self.inbox.try_recv() {
@@ -76,7 +76,7 @@ impl Dispatcher {
         any
     }
 
-    /// Does one step; false if it was the last.
+    /// Handles one step; false if it was the last.
     fn take(&mut self, step: Step) -> bool {
         match step {
             Step::Setup(setup) => self.setup(setup),
@@ -107,7 +107,7 @@ impl Dispatcher {
 
     fn setup(&mut self, setup: Setup) {
         let Setup { id, config, source, arbiter } = setup;
-        // Unregistered while the command was on its way: the service knows by now.
+        // The source was unregistered while the command was on its way. The service knows that already.
         let Some(source) = source else { return };
         let instance = Instance::new(id, config, arbiter.clone());
         lock(&source).setup(&instance);
@@ -117,7 +117,7 @@ impl Dispatcher {
     fn start(&mut self, setup: Setup) {
         let id = setup.id;
         if !self.instances.contains_key(&id) {
-            // An old service: it sets nothing up.
+            // An old service sends no setup command.
             self.setup(setup);
         }
         let Some(running) = self.instances.get_mut(&id) else { return };
@@ -159,8 +159,8 @@ impl Dispatcher {
     fn flush(&mut self, arbiter: Arbiter, id: FlushId, instances: &[InstanceId], flags: u64) {
         lock(&self.flushes).waiting.push_back((id, false));
         let flushes = self.flushes.clone();
-        // Shared by all instances: the last one to be done drops it. It is acknowledged also for instances
-        // we do not know (any more), or the service would wait for nothing.
+        // All instances share it, and the last one to finish drops it. Unknown instances are acknowledged, too, or the
+        // service would wait for them until its timeout.
         let all = Arc::new(Ack::new(move || {
             let done = lock(&flushes).complete(id);
             if let Some(done) = done {
@@ -178,15 +178,15 @@ impl Dispatcher {
     }
 }
 
-/// Flushes that are not acknowledged, in order. An ack covers all older ones, so a fast one waits for a
-/// slow one before it.
+/// Flushes that are not acknowledged, in order. An acknowledgement covers all older flushes, so a flush that is done
+/// waits for an older one that is not.
 #[derive(Default)]
 struct Flushes {
     waiting: VecDeque<(FlushId, bool)>,
 }
 
 impl Flushes {
-    /// Flush `id` is done; gives the newest that can be acknowledged now.
+    /// Marks flush `id` as done. Returns the newest flush that can be acknowledged now.
     fn complete(&mut self, id: FlushId) -> Option<FlushId> {
         if let Some(entry) = self.waiting.iter_mut().find(|entry| entry.0 == id) {
             entry.1 = true;

@@ -1,4 +1,4 @@
-//! The thread that serves the connection, and makes a new one when it is lost.
+//! The thread that serves the connection, and connects again when it is lost.
 
 use std::time::{Duration, Instant};
 
@@ -13,20 +13,20 @@ use os::socket::Address;
 
 /// First pause before connecting again.
 const RECONNECT_FIRST: Duration = Duration::from_millis(100);
-/// Longest such pause when nobody is there. Upstream waits up to 30 s but watches the socket's directory;
-/// looking for a socket every two seconds costs less than that.
+/// Longest pause when no service listens. Upstream waits up to 30 s but watches the directory of the socket; one
+/// attempt every two seconds costs less than that.
 const RECONNECT_LAST: Duration = Duration::from_secs(2);
-/// Longest pause when somebody is there who does not take us, or soon hangs up again: a service that is
-/// locked down, or full, has better things to do than to refuse us all the time.
+/// Longest pause when a service refuses the producer or soon closes the connection. A service that is locked down or
+/// full should not have to refuse the same producer all the time.
 const RECONNECT_REFUSED_LAST: Duration = Duration::from_secs(30);
-/// A connection that lasted this long was a good one.
+/// A connection that lasted this long resets the pauses.
 const GOOD_CONNECTION: Duration = Duration::from_secs(2);
 
 pub(super) fn connect(address: &Address) -> Result<Link, OsError> {
     Ok(Box::new(SocketConnection::connect(address)?))
 }
 
-/// How long to wait before connecting again: longer each time, until a connection lasts.
+/// The pause before the next attempt to connect: it grows until a connection lasts.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     absences: u32,
@@ -34,13 +34,13 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Nobody was there.
+    /// The pause when no service listened.
     pub(super) fn absent(&mut self) -> Duration {
         self.absences = self.absences.saturating_add(1);
         doubled(self.absences, RECONNECT_LAST)
     }
 
-    /// Somebody was, for that long, and took us or did not.
+    /// The pause after a connection that lasted `lasted`, on which the service `accepted` the producer or not.
     pub(super) fn lost(&mut self, accepted: bool, lasted: Duration) -> Duration {
         self.absences = 0;
         if accepted && lasted >= GOOD_CONNECTION {
@@ -55,7 +55,7 @@ fn doubled(times: u32, last: Duration) -> Duration {
     RECONNECT_FIRST.saturating_mul(1 << times.saturating_sub(1).min(16)).min(last)
 }
 
-/// How writers wait for memory in real time. Nothing tells a producer that a chunk was freed.
+/// Makes writers wait for memory in real time, because no event tells a producer that a chunk was freed.
 #[derive(Default)]
 pub(super) struct ParkThread {
     lock: Mutex<()>,
@@ -104,14 +104,14 @@ impl Io {
         }
         let mut state = self.shared.lock();
         state.ended = true;
-        // Who waits for a sync hears by its sender going away.
+        // Dropping the senders ends the calls that wait for a sync.
         let controls = core::mem::take(&mut state.controls);
         drop(state);
         drop(controls);
         self.shared.changed.notify_all();
     }
 
-    /// Serves one connection; whether the service ever took us.
+    /// Serves one connection. Returns why it ended, and whether the service accepted the producer.
     fn serve(&self, link: Link) -> (ConnectionEnd, bool) {
         let park = Arc::new(ParkThread::default());
         let mut connection = ProducerConnection::new(Arc::clone(&self.shared), link, park);

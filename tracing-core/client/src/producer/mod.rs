@@ -1,8 +1,8 @@
 //! A producer: a connection to the service, and the data sources it offers.
 //!
-//! Two threads per producer, so that neither a data source that takes its time nor one that waits for
-//! shared memory keeps the connection from being served (a service cuts off a producer that does not read
-//! for 10 ms, and frees memory only when it hears of full chunks):
+//! A producer has two threads. So the connection is served while a data source is slow or waits for shared memory: a
+//! C++ service disconnects a producer that does not read for 10 ms, and frees memory only when full chunks are
+//! committed:
 //!
 //! ```text
 //!            commands                       steps
@@ -11,8 +11,8 @@
 //!     └──── requests ───────┘  └────── arbiter <── writers <──┴── any other thread
 //! ```
 //!
-//! Replies carry no data the sources need; what matters is order, and that is kept by sending
-//! everything that follows data through the arbiter's queue.
+//! Requests that must come after data, such as acknowledgements, go through the queue of the arbiter, which keeps the
+//! order. A program with an event loop uses [`PolledProducer`], which has no threads.
 
 //! A program that wants no threads of ours has [`PolledProducer`], which does the same when it is told to.
 
@@ -42,7 +42,7 @@ use abi::sync::{Arc, mpsc};
 use os::clock::Deadline;
 use os::socket::{Address, defaults};
 
-/// A running producer. Dropping it stops its instances, sends what their writers hold, and disconnects.
+/// A running producer. Dropping it stops its instances, sends the data of their writers, and disconnects.
 pub struct Producer {
     shared: Arc<Shared>,
     threads: Option<[JoinHandle<()>; 2]>,
@@ -51,11 +51,11 @@ pub struct Producer {
 impl Producer {
     /// Connects to a service over its socket.
     ///
-    /// With [`reconnect`](ProducerOptions::reconnect) this does not fail for want of a service: data sources
-    /// can be registered at once and are offered when one appears.
+    /// With [`reconnect`](ProducerOptions::reconnect) this succeeds also without a service: data sources can be
+    /// registered at once and are offered when a service starts.
     ///
     /// # Errors
-    /// Bad address; no service, without `reconnect`; no threads.
+    /// When the address is bad, no service listens (without `reconnect`), or a thread cannot be started.
     pub fn connect(options: ProducerOptions) -> Result<Self, ProducerError> {
         let address = match &options.address {
             Some(address) => address.clone(),
@@ -72,12 +72,11 @@ impl Producer {
         Self::run(options, first, again)
     }
 
-    /// Uses a connection that exists, such as one to a service in this process
-    /// ([`InProcessService::producer`](super::in_process::InProcessService::producer)). There is no
-    /// reconnecting.
+    /// A producer on a connection that exists, such as one to a service in this process (`InProcessService::producer`
+    /// of the crate `daemon`). It does not connect again.
     ///
     /// # Errors
-    /// No threads.
+    /// When a thread cannot be started.
     pub fn attach(
         connection: Box<dyn Connection<ProducerPort>>,
         options: ProducerOptions,
@@ -99,15 +98,14 @@ impl Producer {
         let dispatcher = dispatch::Dispatcher::new(inbox);
         let sources = spawn("tracing-sources", Box::new(move || dispatcher.run()))?;
         let io = io::Io::new(shared.clone(), again);
-        // If this one fails the other ends too: nobody is left to send it steps.
+        // If this thread cannot be started, the other one ends, because the sender of its steps is dropped.
         let io = spawn("tracing-io", Box::new(move || io.run(first)))?;
         Ok(Self { shared, threads: Some([sources, io]) })
     }
 
-    /// Offers `source` under `descriptor.name`. The service hears at the latest when it is connected.
+    /// Offers `source` under `descriptor.name`, at once or when the producer is connected.
     ///
-    /// Starts and stops are always acknowledged, so the descriptor's `will_notify_on_*` are set whatever it
-    /// says.
+    /// Starts and stops are always acknowledged, so this sets `will_notify_on_*` of the descriptor.
     ///
     /// # Errors
     /// [`ProducerError::Name`] without a name, or with one this producer offers already.
@@ -127,7 +125,7 @@ impl Producer {
         self.shared.update(descriptor)
     }
 
-    /// Takes a data source back; its instances are stopped. Unknown names are ignored.
+    /// Unregisters a data source and stops its instances. Unknown names are ignored.
     pub fn unregister(&self, name: &str) {
         self.shared.unregister(name);
     }
@@ -137,22 +135,21 @@ impl Producer {
         self.shared.activate_triggers(names.into_iter().map(Into::into).collect());
     }
 
-    /// Waits until the service has dealt with everything sent so far, registrations and commits
-    /// included; first, if need be, for a connection, also when one is lost meanwhile. False after `timeout` or if
-    /// there is none and none will come.
+    /// Waits until the service has handled everything sent so far, registrations and commits included. Without a
+    /// connection it first waits for one, also if one is lost meanwhile. False after `timeout`, or if there will be
+    /// no connection any more.
     pub fn sync(&self, timeout: Duration) -> bool {
         let (done, wait) = mpsc::channel();
         self.shared.control(Control::Sync(done));
         wait.recv_timeout(timeout).is_ok()
     }
 
-    /// Whether the service has accepted us.
+    /// Whether the service has accepted this producer.
     pub fn is_connected(&self) -> bool {
         self.shared.lock().connected
     }
 
-    /// Waits until the connection is over and will not come back, or `timeout` has passed. True if it is
-    /// over.
+    /// Waits until the connection has ended for good, or `timeout` has passed. True if it has ended.
     pub fn wait_ended(&self, timeout: Duration) -> bool {
         let deadline = Deadline::after(Some(timeout));
         let mut state = self.shared.lock();
@@ -171,7 +168,7 @@ impl Producer {
 impl Drop for Producer {
     fn drop(&mut self) {
         let Some([sources, io]) = self.threads.take() else { return };
-        // Instances are stopped while the connection still works, then what they wrote is sent.
+        // Instances are stopped while the connection works, then their data is sent.
         self.shared.step(Step::End);
         let _ = sources.join();
         self.shared.lock().finishing = true;

@@ -1,4 +1,4 @@
-//! How a producer presents itself, and why there is none.
+//! The options of a producer, and why one could not be made.
 
 use core::fmt;
 
@@ -9,51 +9,49 @@ use abi::error::OsError;
 use abi::limits::{SMB_BYTES_DEFAULT, SMB_PAGE_BYTES_DEFAULT};
 use os::socket::{Address, AddressError};
 
-/// How a producer presents itself and connects: [`new`](Self::new), then set the fields that differ.
+/// The options of a producer: [`new`](Self::new), then set the fields that differ.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProducerOptions {
-    /// Name shown to users and matched by producer filters of configs: free text, usually the
-    /// process's name.
+    /// The name that users see and that producer filters of configs match: any text, usually the name of the process.
     pub name: String,
-    /// Where the service listens; `None`: where [`defaults`](os::socket::defaults) says.
+    /// The address of the service; `None`: that of [`defaults`](os::socket::defaults).
     pub address: Option<Address>,
-    /// Wish for the size of the shared memory, bytes; 0 leaves it to the service (256 KiB).
+    /// The wanted size of the shared memory, bytes; 0 leaves it to the service (256 KiB).
     pub shm_bytes_hint: u32,
-    /// Wish for the size of its pages, bytes; 0 leaves it to the service (4 KiB).
+    /// The wanted size of its pages, bytes; 0 leaves it to the service (4 KiB).
     pub page_bytes_hint: u32,
-    /// Full chunks are reported after this long at the latest, ms; 0 at once.
+    /// Full chunks are committed after this time at the latest, ms; 0: at once.
     pub batch_commits_ms: u32,
-    /// Connect again, for ever, when there is no service or it goes away.
+    /// Connect again, for ever, when no service listens or the connection is lost.
     pub reconnect: bool,
-    /// What the producer is written with, shown to users.
+    /// The name and version of the library that the producer uses, which users see.
     pub sdk_version: String,
-    /// Whether the service may look at what writers have not committed yet.
+    /// Whether the service may read chunks that writers have not committed.
     pub scraping: Scraping,
-    /// Make the shared memory here and offer it when connecting, of the sizes wished for above (the defaults
-    /// where they are 0). A service that does not take it, because they are not legal, makes its own.
+    /// Make the shared memory in this process and offer it to the service, in the sizes wanted above (the defaults
+    /// where they are 0). A service that refuses it, because the sizes are not legal, makes memory itself.
     ///
-    /// What lies in it survives this process for as long as it takes the service to notice; with
-    /// [`Scraping::On`] the service then picks up what was written and not committed.
+    /// Its contents survive the end of this process until the service notices that. With [`Scraping::On`] the service
+    /// then copies the chunks that were written and not committed.
     pub own_memory: bool,
 }
 
-/// Whether the service may copy out what writers hold, when a flush is over, a session ends, or the
-/// producer goes away.
+/// Whether the service may copy chunks that writers hold, after a flush, when a session ends, and when the producer
+/// disconnects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scraping {
-    /// As the service likes: `traced` does not, a service in this process does.
+    /// The default of the service: `traced` does not, a service in this process does.
     #[default]
     Default,
-    /// Yes. Where no memory can be shared the producer sends copies by itself before it acknowledges a flush.
+    /// Yes. If no memory is shared, the producer sends copies of these chunks before it acknowledges a flush.
     On,
     /// No.
     Off,
 }
 
 impl ProducerOptions {
-    /// A producer called `name`, that connects to where the environment says and does so again when the
-    /// connection is lost.
+    /// A producer called `name`. It connects to the default address, again and again when the connection is lost.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -68,18 +66,18 @@ impl ProducerOptions {
         }
     }
 
-    /// Sizes of the producer's own memory: (whole, page), bytes.
+    /// Sizes of memory that the producer makes: (whole, page), bytes.
     pub(super) fn own_sizes(&self) -> (usize, usize) {
         let or = |wish: u32, default: usize| if wish == 0 { default } else { wish as usize };
         let whole = or(self.shm_bytes_hint, SMB_BYTES_DEFAULT);
         (whole, or(self.page_bytes_hint, SMB_PAGE_BYTES_DEFAULT))
     }
 
-    /// The first request; `own` says that memory goes along.
+    /// The first request. `own`: memory is attached.
     pub(super) fn initialize_request(&self, own: bool) -> InitializeConnectionRequest {
         let (mut whole, mut page) = (self.shm_bytes_hint, self.page_bytes_hint);
         if own {
-            // A page size of zero would never be taken.
+            // A service refuses memory with a page size of zero.
             let sizes = self.own_sizes();
             whole = u32::try_from(sizes.0).unwrap_or(0);
             page = u32::try_from(sizes.1).unwrap_or(0);
@@ -100,20 +98,20 @@ impl ProducerOptions {
     }
 }
 
-/// Why there is no producer.
+/// Why a producer or data source could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProducerError {
-    /// The address of the service, from the environment, cannot be one.
+    /// The address of the service, from the environment, is not an address.
     Address(AddressError),
-    /// Nobody listens there, or we may not connect.
+    /// No service listens there, or this process may not connect.
     Connect {
-        /// Where.
+        /// The address.
         address: String,
-        /// What the system said.
+        /// The error of the system.
         error: OsError,
     },
-    /// The system has no thread left.
+    /// A thread could not be started.
     Thread,
     /// A data source without a name, or one whose name is taken in this producer.
     Name {

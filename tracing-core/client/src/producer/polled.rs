@@ -1,4 +1,4 @@
-//! A producer without threads of its own: it does its work when it is polled.
+//! A producer without threads of its own, which runs when it is polled.
 
 use core::fmt;
 use std::thread::ThreadId;
@@ -18,17 +18,17 @@ use abi::ipc::port::ProducerPort;
 use abi::sync::{Arc, Mutex, lock, mpsc};
 use abi::time::BootTime;
 
-/// A [`Producer`](super::Producer) for a program with an event loop: everything, calls of data sources
-/// included, happens inside [`poll`](Self::poll), on the thread that calls it.
+/// A [`Producer`](super::Producer) for a program with an event loop. All its work, the calls of data sources included,
+/// happens inside [`poll`](Self::poll).
 ///
-/// Poll it when something happened: the connection has something to read (for one to a
-/// service in this program: after each of its polls), its
-/// [`waker`](Self::waker) was used, data was written, or [`poll_timeout`](Self::poll_timeout) is over.
+/// Poll it when the connection has bytes to read (for a service in this program: after each poll of the service), when
+/// its [`waker`](Self::waker) was used, when data was written, and when [`poll_timeout`](Self::poll_timeout) has
+/// passed.
 ///
-/// A writer used on the polling thread cannot wait for memory, as nobody would make any: whatever its policy,
-/// it drops. Writers on other threads wait as always.
+/// A writer on the polling thread cannot wait for memory, because only that thread frees memory: with any policy, it
+/// drops packets. Writers on other threads wait as usual.
 ///
-/// Dropping it stops its instances and sends what their writers hold, without waiting for an answer.
+/// Dropping it stops its instances and sends the data of their writers, without waiting for an answer.
 pub struct PolledProducer {
     shared: Arc<Shared>,
     dispatcher: Dispatcher,
@@ -37,8 +37,8 @@ pub struct PolledProducer {
 }
 
 impl PolledProducer {
-    /// A producer over `connection`. `options.address` and `options.reconnect` mean nothing here: when the
-    /// connection is over, so is the producer.
+    /// A producer over `connection`. `options.address` and `options.reconnect` are ignored: the producer ends with its
+    /// connection.
     #[must_use]
     pub fn new(connection: Box<dyn Connection<ProducerPort>>, options: ProducerOptions) -> Self {
         let (steps, inbox) = mpsc::channel();
@@ -69,7 +69,7 @@ impl PolledProducer {
         self.shared.update(descriptor)
     }
 
-    /// Takes a data source back; its instances are stopped. Unknown names are ignored.
+    /// Unregisters a data source and stops its instances. Unknown names are ignored.
     pub fn unregister(&self, name: &str) {
         self.shared.unregister(name);
     }
@@ -79,8 +79,7 @@ impl PolledProducer {
         self.shared.activate_triggers(names.into_iter().map(Into::into).collect());
     }
 
-    /// Sends what there is to send, takes what came, and tells the data sources. Never waits. False once
-    /// the connection is over.
+    /// Sends requests, handles replies, and calls the data sources. Never waits. False once the connection is closed.
     pub fn poll(&mut self) -> bool {
         self.park.enter();
         loop {
@@ -103,20 +102,20 @@ impl PolledProducer {
         }
     }
 
-    /// When to poll at the latest, if nothing happens before: a batch of commits is due.
+    /// When to poll at the latest, because a batch of commits is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
         self.connection.as_ref()?.poll_timeout()
     }
 
-    /// What the producer uses to say that it wants to be polled; and what interrupts a thread that waits in
-    /// the connection. None once the connection is over.
+    /// The producer calls this waker when it needs a poll. It also interrupts a thread that waits in the connection.
+    /// None once the connection is closed.
     #[must_use]
     pub fn waker(&self) -> Option<ConnectionWaker> {
         self.shared.lock().waker.clone()
     }
 
-    /// Whether the service has accepted us.
+    /// Whether the service has accepted this producer.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.shared.lock().connected
@@ -150,8 +149,8 @@ impl fmt::Debug for PolledProducer {
     }
 }
 
-/// Waits in real time, but not on the thread that would have to send what the wait is for: the one that
-/// polled last.
+/// Waits in real time, except on the thread that polled last: that thread would have to send the commits for which it
+/// waits.
 #[derive(Default)]
 struct ParkUnlessPolling {
     polling: Mutex<Option<ThreadId>>,

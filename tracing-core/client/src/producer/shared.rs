@@ -1,5 +1,5 @@
-//! What the threads of a producer share, or the parts of one without threads: the data sources it offers, and
-//! what is to be told to the service.
+//! The state that the threads of a producer share: its data sources, and requests for the service. A producer without
+//! threads uses it, too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,7 +30,7 @@ pub(super) struct Registered {
     pub(super) source: SharedSource,
 }
 
-/// What others ask of the I/O thread.
+/// A request of another thread to the I/O thread.
 pub(super) enum Control {
     Request(Box<Request>),
     Sync(mpsc::Sender<()>),
@@ -43,9 +43,9 @@ pub(super) struct State {
     /// Wakes the I/O thread while it serves a connection.
     pub(super) waker: Option<ConnectionWaker>,
     pub(super) connected: bool,
-    /// The data source thread is done and the rest is to be sent.
+    /// The data source thread has ended; the remaining data must be sent.
     pub(super) finishing: bool,
-    /// The I/O thread is gone.
+    /// The I/O thread has ended.
     pub(super) ended: bool,
 }
 
@@ -53,8 +53,7 @@ pub(super) struct Shared {
     pub(super) options: ProducerOptions,
     steps: mpsc::Sender<Step>,
     pub(super) state: Mutex<State>,
-    /// Signalled when the I/O thread should look while it is not connected, and when it connects or
-    /// ends.
+    /// Signalled when the I/O thread has a request while it is not connected, and when it connects or ends.
     pub(super) changed: Condvar,
 }
 
@@ -84,7 +83,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Tells the data sources something. They are gone only when the producer is ending.
+    /// Sends a step to the data sources. Their thread has ended only if the producer is ending.
     pub(super) fn step(&self, step: Step) {
         let _ = self.steps.send(step);
     }
@@ -105,7 +104,7 @@ impl Shared {
         let request = register_request(&descriptor);
         let source: SharedSource = Arc::new(Mutex::new(Box::new(source)));
         state.sources.insert(name, Registered { descriptor, source });
-        // Otherwise it goes with the others when the connection is there.
+        // Otherwise it is sent with the others when the producer is connected.
         if state.connected {
             state.controls.push_back(Control::Request(Box::new(request)));
         }
@@ -154,7 +153,7 @@ impl Shared {
                 .push_back(Control::Request(Box::new(Request::UnregisterDataSource(request))));
         }
         drop(state);
-        // The service stops them on its side without telling.
+        // The service stops the instances without a command.
         self.step(Step::Unregister(name.to_owned()));
         self.wake();
     }

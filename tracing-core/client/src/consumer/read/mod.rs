@@ -1,4 +1,4 @@
-//! Reading a trace: slices in, packets out.
+//! Reading a trace: joins slices into packets.
 //!
 //! ```text
 //!   reply 1                         reply 2
@@ -9,8 +9,8 @@
 //!   the packet in a file:               0a LEN bytes            field 1 of Trace, by luck the same
 //! ```
 //!
-//! Nearly all packets come in one slice. Those are never copied here: whoever reads gets them where they lie,
-//! in the shape of the file.
+//! Nearly all packets come in one slice. These are not copied: the caller gets them inside the reply, already in the
+//! form that a trace file has.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -22,12 +22,12 @@ use protozero::{DecodeError, Reader, Value};
 
 use super::{Consumer, ConsumerError};
 
-/// What was read.
+/// Totals of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadSummary {
     /// Packets.
     pub packets: u64,
-    /// Their bytes, without what a file adds.
+    /// Bytes of the packets, without the tags and lengths of a file.
     pub bytes: u64,
 }
 
@@ -54,10 +54,10 @@ impl<'a> ReadPacket<'a> {
     }
 }
 
-/// Puts the packets in the replies to one `ReadBuffers` together, without any connection.
+/// Joins the slices in the replies to one `ReadBuffers` into packets. Needs no connection.
 #[derive(Debug, Default)]
 pub struct ReplyReader {
-    /// A packet of which some slices came: room for tag and length, then its bytes.
+    /// A packet whose last slice has not come: room for tag and length, then the bytes so far.
     begun: Vec<u8>,
     summary: ReadSummary,
 }
@@ -78,11 +78,11 @@ impl ReplyReader {
         Self::default()
     }
 
-    /// Gives each packet that ends in `reply`, an encoded `ReadBuffersResponse`, to `take`.
+    /// Passes each packet that ends in `reply`, an encoded `ReadBuffersResponse`, to `take`.
     ///
     /// # Errors
-    /// [`ReadError::Malformed`] if the reply is no such message, [`ReadError::Taking`] with what `take`
-    /// said. Packets before that were given.
+    /// [`ReadError::Malformed`] if the reply is not such a message, [`ReadError::Taking`] with the error of `take`.
+    /// The packets before the error were passed.
     #[inline]
     pub fn read(
         &mut self,
@@ -91,7 +91,7 @@ impl ReplyReader {
     ) -> Result<(), ReadError> {
         let mut rest = reply;
         while !rest.is_empty() {
-            // The shape that services give to packets; everything else takes longer.
+            // The usual form of a reply; other forms take the slower path.
             if let Some((packet, after)) = whole_packet(rest)
                 && self.begun.is_empty()
             {
@@ -105,7 +105,7 @@ impl ReplyReader {
         Ok(())
     }
 
-    /// What was read so far.
+    /// Totals so far.
     #[must_use]
     pub fn summary(&self) -> ReadSummary {
         self.summary
@@ -117,7 +117,7 @@ impl ReplyReader {
         self.summary.bytes += packet_len as u64;
     }
 
-    /// Reads one field of a reply in whatever shape; returns what is behind it.
+    /// Reads one field of a reply in any form; returns the bytes behind it.
     #[cold]
     fn field<'a>(
         &mut self,
@@ -149,7 +149,7 @@ impl ReplyReader {
     }
 }
 
-/// The first slice of a reply, if it holds a whole packet and looks as it always does; and what is behind it.
+/// The first slice of a reply, if it holds a whole packet in the usual form, and the bytes behind it.
 #[inline]
 fn whole_packet(reply: &[u8]) -> Option<(ReadPacket<'_>, &[u8])> {
     let (&SLICES_TAG, rest) = reply.split_first()? else { return None };
@@ -176,13 +176,13 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-/// Why reading a reply ended.
+/// Why reading a reply failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no `ReadBuffersResponse`.
+    /// The reply is not a `ReadBuffersResponse`.
     Malformed(DecodeError),
-    /// Whoever took the packets said so.
+    /// The function that takes the packets failed.
     Taking(io::Error),
 }
 
@@ -213,12 +213,12 @@ impl From<ReadError> for ConsumerError {
 }
 
 impl Consumer {
-    /// Reads what the session recorded so far, which removes it from the service, and gives each
-    /// packet to `take`. Sessions that write into a file have nothing to read.
+    /// Reads the recorded packets, which removes them from the service, and passes each to `take`. A session that
+    /// writes into a file has none.
     ///
     /// # Errors
-    /// [`ConsumerError::TimedOut`] when nothing came for `inactivity`, [`ConsumerError::Output`] with
-    /// `take`'s error, which ends the reading.
+    /// [`ConsumerError::TimedOut`] when no reply came for `inactivity`, [`ConsumerError::Output`] with the error of
+    /// `take`, which ends the read.
     pub fn read_buffers(
         &mut self,
         inactivity: Duration,
@@ -230,11 +230,11 @@ impl Consumer {
         Ok(reader.summary())
     }
 
-    /// Reads what the session recorded so far and appends it to `out` as a trace file.
+    /// Reads the recorded packets and appends them to `out` as a trace file.
     ///
     /// # Errors
-    /// As [`read_buffers`](Self::read_buffers). What was written before is whole packets, but for the
-    /// last if `out` failed.
+    /// As [`read_buffers`](Self::read_buffers). `out` then has whole packets, except that the last may be cut if `out`
+    /// failed.
     pub fn read_into(
         &mut self,
         out: &mut dyn Write,
@@ -242,7 +242,7 @@ impl Consumer {
     ) -> Result<ReadSummary, ConsumerError> {
         let mut out = TraceFileWriter::new(out);
         let summary = self.read_buffers(inactivity, |packet| out.write(packet));
-        // Also after an error: what came before it is whole.
+        // Also after an error, because the packets before it are whole.
         let flushed = out.flush();
         let summary = summary?;
         flushed.map_err(ConsumerError::Output)?;
@@ -250,11 +250,11 @@ impl Consumer {
     }
 }
 
-/// Bytes gathered before they are written.
+/// Bytes collected before a write.
 const WRITE_BYTES: usize = 256 * 1024;
 
-/// Writes packets as a trace file, many with one call, each call ending with a whole packet: whoever kills us
-/// between two writes still has a valid trace.
+/// Writes packets as a trace file, many in one write. Each write ends with a whole packet, so that the file is a valid
+/// trace even if the process is killed between two writes.
 #[derive(Debug)]
 pub struct TraceFileWriter<W: Write> {
     to: W,
@@ -262,7 +262,7 @@ pub struct TraceFileWriter<W: Write> {
 }
 
 impl<W: Write> TraceFileWriter<W> {
-    /// Nothing gathered yet.
+    /// A writer without packets.
     pub fn new(to: W) -> Self {
         Self { to, gathered: Vec::with_capacity(WRITE_BYTES) }
     }
@@ -270,7 +270,7 @@ impl<W: Write> TraceFileWriter<W> {
     /// Appends a packet.
     ///
     /// # Errors
-    /// When what was gathered cannot be written.
+    /// When the collected packets cannot be written.
     #[inline]
     pub fn write(&mut self, packet: ReadPacket<'_>) -> io::Result<()> {
         let framed = packet.framed();
@@ -284,10 +284,10 @@ impl<W: Write> TraceFileWriter<W> {
         Ok(())
     }
 
-    /// Writes what was gathered.
+    /// Writes the collected packets.
     ///
     /// # Errors
-    /// When it cannot be written; it is forgotten then, since part of it may have been.
+    /// When they cannot be written. They are dropped then, because a part of them may be in the file.
     pub fn flush(&mut self) -> io::Result<()> {
         let written = self.to.write_all(&self.gathered);
         self.gathered.clear();
@@ -295,7 +295,7 @@ impl<W: Write> TraceFileWriter<W> {
         self.to.flush()
     }
 
-    /// What it writes to.
+    /// The output.
     pub fn get_ref(&self) -> &W {
         &self.to
     }
