@@ -46,3 +46,27 @@ fn every_example_is_read_and_printed_alike() {
     }
     assert!(count >= 2, "the documents have examples");
 }
+
+#[test]
+fn every_difference_has_its_reason() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/differences.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut columns = 0;
+    let mut count = 0;
+    for (at, line) in text.lines().enumerate() {
+        if !line.starts_with('|') {
+            columns = 0;
+            continue;
+        }
+        if line.starts_with("|---") {
+            continue;
+        }
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        // The first row of a table has its titles.
+        columns = if columns == 0 { cells.len() } else { columns };
+        assert_eq!(cells.len(), columns, "line {}: {line}", at + 1);
+        assert!(cells.iter().all(|cell| !cell.is_empty()), "line {}: {line}", at + 1);
+        count += 1;
+    }
+    assert!(count > 100, "{count}");
+}
