@@ -1,6 +1,5 @@
-//! Manual pages and completions, made from the same declarations that read the command line: an option
-//! cannot be in one and not in the other. `cargo xtask man` and `cargo xtask completions` write them all,
-//! for packages.
+//! Manual pages and completions. They are made from the declarations that also parse the command line, so they
+//! name the same options. `cargo xtask man` and `cargo xtask completions` write all of them, for packages.
 
 mod page;
 mod pages;
@@ -13,8 +12,7 @@ use clap::{Command, CommandFactory, Parser};
 use clap_complete::{Shell, generate};
 
 use crate::cli::{self, Perfetto};
-use crate::failure::Ending;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, Ending, Failure};
 use crate::recorder::command as record;
 use crate::{probes, trace, traced, trigger, units};
 
@@ -25,13 +23,13 @@ use crate::{probes, trace, traced, trigger, units};
     after_help = "For example: tracebox completions bash > ~/.local/share/bash-completion/completions/tracebox"
 )]
 struct Completions {
-    /// Which shell
+    /// The shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
-    /// For which program: tracebox, perfetto, traced and so on [default: all]
+    /// The program: tracebox, perfetto, traced and so on [default: all]
     #[arg(value_name = "PROGRAM")]
     program: Option<String>,
-    /// Write those of every program into this directory
+    /// Write the completions of every program into this directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "program")]
     all: Option<PathBuf>,
 }
@@ -41,10 +39,10 @@ struct Completions {
 #[command(name = "man", disable_help_subcommand = true)]
 #[command(after_help = "For example: tracebox man perfetto | man -l -")]
 struct Man {
-    /// Of which program: tracebox, perfetto, tracebox-record and so on
+    /// The program: tracebox, perfetto, tracebox-record and so on
     #[arg(value_name = "PROGRAM", default_value = "tracebox")]
     program: String,
-    /// Write all of them into this directory
+    /// Write all pages into this directory
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "program")]
     all: Option<PathBuf>,
 }
@@ -52,7 +50,7 @@ struct Man {
 /// `tracebox completions`.
 ///
 /// # Errors
-/// No such program, or nowhere to write.
+/// When there is no such program, or a file cannot be written.
 pub fn completions(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Completions>(name, words)? else { return Ok(0) };
     let script = |mut command: Command| {
@@ -80,7 +78,7 @@ pub fn completions(name: &str, words: &[OsString]) -> Ending {
 /// `tracebox man`.
 ///
 /// # Errors
-/// No such program, or nowhere to write.
+/// When there is no such program, or a file cannot be written.
 pub fn man(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Man>(name, words)? else { return Ok(0) };
     if let Some(directory) = &args.all {
@@ -90,19 +88,19 @@ pub fn man(name: &str, words: &[OsString]) -> Ending {
         }
         return Ok(0);
     }
-    // `record` is a word of tracebox, with a page under both names.
+    // `record` is a program of tracebox only, and its page is found by both names.
     let of_tracebox = format!("tracebox-{}", args.program);
     let is = |name: &str| name == args.program || name == of_tracebox;
     let known = pages::all().into_iter().find(|page| is(page.name));
     print(known.ok_or_else(|| unknown(&args.program))?.render().as_bytes())
 }
 
-/// The programs that have a name of their own on the path.
+/// The programs that are files of their own.
 fn programs() -> Vec<Command> {
     vec![tracebox(), Perfetto::command(), trigger::command(), traced::command(), probes::command()]
 }
 
-/// All in one: perfetto's words, or a program and its words.
+/// `tracebox`: the options of perfetto, or a program and its arguments.
 fn tracebox() -> Command {
     let applets = [
         Perfetto::command(),
@@ -117,12 +115,12 @@ fn tracebox() -> Command {
     ];
     Perfetto::command()
         .name("tracebox")
-        .about("Records what this machine does, with a service of its own")
+        .about("Records this machine, with a service of its own")
         .args_conflicts_with_subcommands(true)
         .subcommands(applets)
 }
 
-/// What the shell looks for.
+/// The file name that the shell looks for.
 fn file_of(shell: Shell, program: &str) -> String {
     match shell {
         Shell::Bash => program.to_owned(),
@@ -145,7 +143,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 fn print(bytes: &[u8]) -> Ending {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        // Whoever reads has seen enough.
+        // The reader of a pipe has read what it wanted, such as `head`.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::new(format_args!("cannot write: {error}")))
         }

@@ -1,4 +1,4 @@
-//! One manual page: what clap knows, and around it what only people can say.
+//! One manual page: the options from clap, and texts around them.
 
 use clap::Command;
 use clap_mangen::Man;
@@ -6,28 +6,28 @@ use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use crate::version::VERSION;
 
-/// A page before it is printed.
+/// A manual page, before it is rendered.
 #[derive(Debug)]
 pub(super) struct Page {
     pub name: &'static str,
     pub section: u8,
     pub command: Command,
-    /// Ways to call it; arguments are in capitals.
+    /// The forms of the command line; arguments are in capitals.
     pub synopsis: &'static [&'static str],
-    /// Between the synopsis and the options.
+    /// The texts before the options.
     pub description: &'static [Block],
-    /// Behind the options.
+    /// The sections after the options.
     pub sections: &'static [(&'static str, &'static [Block])],
 }
 
-/// A piece of text.
+/// A block of text.
 #[derive(Debug)]
 pub(super) enum Block {
     /// A paragraph.
     Text(&'static str),
-    /// Terms, and what they mean.
+    /// Terms and their meanings.
     List(&'static [(&'static str, &'static str)]),
-    /// As it stands.
+    /// Lines that are not reflowed.
     Code(&'static str),
 }
 
@@ -84,7 +84,7 @@ fn write(out: &mut Vec<u8>, title: &str, blocks: &[Block]) {
     let _ = roff.to_writer(out);
 }
 
-/// A line for each way.
+/// A line for each form.
 fn synopsis(out: &mut Vec<u8>, ways: &[&str]) {
     let mut roff = Roff::new();
     roff.control("SH", ["SYNOPSIS"]);
@@ -102,7 +102,7 @@ fn synopsis(out: &mut Vec<u8>, ways: &[&str]) {
     let _ = roff.to_writer(out);
 }
 
-/// `*bold*` and `_italic_` words; an underscore within a word is one.
+/// Words, of which `*word*` is bold and `_word_` is italic. An underscore within a word is printed.
 fn marked(text: &str) -> Vec<Inline> {
     let mut inlines = Vec::new();
     for (number, word) in text.split_whitespace().enumerate() {

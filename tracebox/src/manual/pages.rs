@@ -1,4 +1,4 @@
-//! What the manual pages say beyond the options.
+//! The texts of the manual pages, beside the options.
 
 use clap::CommandFactory;
 
@@ -84,13 +84,13 @@ fn others() -> Vec<Page> {
             command: trace::command(),
             synopsis: &["tracebox trace print [OPTIONS] FILE"],
             description: TRACE,
-            sections: &[("EXIT STATUS", SIMPLE_EXIT), ("EXAMPLES", TRACE_EXAMPLES), SEE_ALSO],
+            sections: &[("EXIT STATUS", TRACE_EXIT), ("EXAMPLES", TRACE_EXAMPLES), SEE_ALSO],
         },
         Page {
             name: "trigger_perfetto",
             section: 1,
             command: trigger::command(),
-            synopsis: &["trigger_perfetto TRIGGER..."],
+            synopsis: &["trigger_perfetto [--wait] TRIGGER..."],
             description: TRIGGER,
             sections: &[("EXIT STATUS", TRIGGER_EXIT), ("ENVIRONMENT", ENVIRONMENT), SEE_ALSO],
         },
@@ -124,114 +124,116 @@ const SEE_ALSO: Section = (
     "SEE ALSO",
     &[Text(
         "*perfetto*(1), *tracebox*(1), *tracebox-record*(1), *tracebox-trace*(1), \
-         *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); traces are looked at in \
-         https://ui.perfetto.dev",
+         *trigger_perfetto*(1), *traced*(8), *traced_probes*(8); https://ui.perfetto.dev shows traces",
     )],
 );
 
 const PERFETTO: &[Block] = &[
     Text(
         "*perfetto* asks a running *traced*(8) to record, waits for the end, and writes the trace to \
-         _FILE_. What to record comes from a config (*-c*), a TraceConfig message in binary or, with \
-         *--txt*, as text; or from a few words, see LIGHT MODE.",
+         _FILE_. A config (*-c*) says what to record: a TraceConfig message in binary or, with *--txt*, as \
+         text. Several configs are joined. Instead of a config, a few options and words can say it, see \
+         LIGHT MODE.",
     ),
     Text(
-        "At the end it prints how much was written and what was lost on the way. What was lost is \
-         counted by the service (chunks overwritten in a full ring buffer, chunks that a full buffer \
-         discarded, packets that a producer had no shared memory for, and so on) and by the packets \
-         themselves, which say that something before them is missing. With *--strict* a loss makes the \
-         exit status 3; the trace is written all the same. In a ring buffer that is meant to wrap, \
-         what it overwrote counts as lost, too.",
+        "At the end it prints how much was written and how much was lost. The service counts most losses: \
+         chunks that a full ring buffer overwrote, chunks that a full buffer discarded, packets for which a \
+         producer had no shared memory. Other losses are reported by the packets that follow them. With \
+         *--strict* a loss makes the exit status 3; the trace is written all the same. Data that a ring \
+         buffer overwrote counts as lost, too.",
     ),
     Text(
-        "An existing _FILE_ keeps its content until there is a packet to write, so a start that fails \
-         costs nobody an older trace; a copy replaces it in one step when it is whole. A new file \
-         without any packet is removed if the recording fails. With write_into_file in the config the \
-         service writes the file itself, and with output_path it opens it, too; a relative one begins in \
-         the directory of this program.",
+        "An existing _FILE_ keeps its content until there is a packet to write: a start that fails does not \
+         destroy an older trace. A copy replaces the file in one step when it is whole. A new file without \
+         packets is removed if the recording fails. With write_into_file in the config, the service writes \
+         the file itself. With output_path it also opens the file; a relative path begins in the directory of \
+         this program.",
     ),
     Text(
-        "A named pipe may get its reader later: the recording goes on, and its trace waits. A reader that \
+        "If _FILE_ is a named pipe, its reader may come later: the trace waits for it. A reader that \
          leaves before the end is a failure.",
+    ),
+    Text(
+        "As usual for long options, they can be abbreviated. If an option is repeated, the last one counts.",
     ),
 ];
 
 const LIGHT: &[Block] = &[Text(
-    "Without *-c* the config is made from *-t*, *-b*, *-s* and words: one with a slash is an ftrace \
-         event (sched/sched_switch), others are categories (sched, freq, disk). Durations are numbers \
-         with ms, s, m or h, sizes with kb, mb or gb (k, m, g). Defaults are *-t* 10s and *-b* 32mb. \
-         With *-s* the service writes the file and stops at that size.",
+    "Without *-c*, options and words make the config. A word with a slash is an ftrace event \
+     (sched/sched_switch), other words are categories of events (sched, freq, disk). Durations are numbers with \
+     ms, s, m or h, sizes are numbers with kb, mb or gb (or k, m, g). The defaults are *-t* 10s and *-b* 32mb. \
+     With *-s* the service writes the file while it records, and stops at that size.",
 )];
 
 const TRIGGERS: &[Block] = &[Text(
-    "A config with a trigger_config waits for events that *trigger_perfetto*(1) or a producer fires. \
-     In START_TRACING mode the first one starts the recording, in STOP_TRACING mode it ends it, in \
-     CLONE_SNAPSHOT mode each one writes a snapshot while the recording goes on: the first to _FILE_.0, \
-     the next to _FILE_.1, and so on; _FILE_ itself stays empty. With *--no-clobber* numbers that are \
-     taken are skipped. A config with activate_triggers records nothing: it fires those triggers and \
-     ends.",
+    "A session whose config has a trigger_config waits for triggers. *trigger_perfetto*(1) and producers fire \
+     them. In START_TRACING mode the first trigger starts the recording, in STOP_TRACING mode it stops it. In \
+     CLONE_SNAPSHOT mode each trigger writes a snapshot while the recording continues: the first to _FILE_.0, \
+     the next to _FILE_.1, and so on; _FILE_ itself stays empty. With *--no-clobber*, numbers of existing files \
+     are skipped. A config with activate_triggers records nothing: *perfetto* fires those triggers and exits.",
 )];
 
 const DETACHED: &[Block] = &[Text(
-    "With *--detach* the session goes on in the service when perfetto has ended; its config must have \
-     write_into_file. *--is_detached* asks whether it is still there, *--attach* takes it over and \
-     waits for its end, and *--attach* with *--stop* ends it. A session belongs to its user: others do \
+    "With *--detach* the session continues in the service after perfetto has exited. Its config must have \
+     write_into_file. *--is_detached* says whether it is still there, *--attach* takes it over and \
+     waits for its end, and *--attach* with *--stop* ends it. A session belongs to its user: other users do \
      not find it.",
 )];
 
 const CLONES: &[Block] = &[
     Text(
         "*--clone* and *--clone-by-name* write what a running session has recorded so far; the session \
-         goes on. *--clone-for-bugreport* leaves out its trace filter. Ids and names are in *--query*.",
+         continues. *--clone* -1 takes the session with the highest bugreport_score. *--clone-for-bugreport* \
+         copies without the trace filter of the session. *--query* prints the ids and names of sessions.",
     ),
     Text(
         "*--save-for-bugreport* writes a copy of the running session with the highest bugreport_score to \
-         systrace.pftrace in the directory TMPDIR (or /tmp); that there is none is a failure. \
-         *--save-all-for-bugreport* writes one of every running session with a score, the highest first, \
-         under the bugreport_filename of its config; names that are taken by an earlier one get a _1, _2 and \
-         so on. That there is none is no failure.",
+         systrace.pftrace in the directory TMPDIR (or /tmp). Without such a session it fails. \
+         *--save-all-for-bugreport* writes a copy of each running session with a score, the highest first, \
+         under the bugreport_filename of its config. If an earlier copy has that name, _1, _2 and so on are \
+         added. Without such a session it succeeds.",
     ),
 ];
 
 const SIGNALS: &[Block] = &[Text(
-    "SIGINT and SIGTERM end the recording: producers hand over what they hold, and the trace is written \
-     whole. A second one, a second or more later, gives up: what was written by then are whole packets. \
-     A copy is given up at the first.",
+    "SIGINT, SIGTERM and SIGHUP end the recording: producers commit the data they hold, and the trace is written \
+     whole. A second signal, a second or more later, gives up; whole packets that were written stay. \
+     The first signal gives up a copy of a session.",
 )];
 
 const EXIT: &[Block] = &[List(&[
-    ("0", "It worked: the trace is written, the session was found, all triggers were heard of."),
+    (
+        "0",
+        "Success: the trace is written, the session was found, the service received all triggers.",
+    ),
     (
         "1",
-        "It did not: words that do not go together, a config that is none, no service, an error of the \
+        "Failure: options that do not go together, a config that is not valid, no service, an error of the \
          service (it is printed), a service that went away, a file that cannot be written, a snapshot \
-         that failed. With *-D*: an error before the data sources had started.",
+         that failed. With *-D*: an error before all data sources had started.",
     ),
     (
         "2",
-        "*--attach* and *--is_detached*: there is no session under that key. *-D*: not all data sources \
-         had started after 30 seconds; the recording goes on.",
+        "*--attach* and *--is_detached*: there is no session with that key. *-D*: not all data sources \
+         had started after 30 seconds; the recording continues.",
     ),
-    (
-        "3",
-        "*--strict*: the trace is written, but data was lost, or the service does not tell whether any was.",
-    ),
+    ("3", "*--strict*: the trace is written, but data was lost, or the service cannot tell."),
     ("130", "Interrupted before the trace was whole."),
 ])];
 
 const ENVIRONMENT: &[Block] = &[List(&[
     (
         "PERFETTO_CONSUMER_SOCK_NAME",
-        "Where consumers meet the service: a path, _@name_ for an abstract socket, _host:port_. Without \
-         it: /run/perfetto/traced-consumer.sock if /run/perfetto can be entered, else \
+        "The socket of the service for consumers: a path, _@name_ for an abstract socket, or _host:port_. \
+         Without it: /run/perfetto/traced-consumer.sock if /run/perfetto can be entered, else \
          /tmp/perfetto-consumer.",
     ),
     (
         "PERFETTO_PRODUCER_SOCK_NAME",
-        "Where producers do; traced takes a list with commas. Without it: \
+        "The socket of the service for producers. *traced* takes several, separated by commas. Without it: \
          /run/perfetto/traced-producer.sock, else /tmp/perfetto-producer.",
     ),
-    ("TMPDIR", "Where traces for bug reports and private sockets are, instead of /tmp."),
+    ("TMPDIR", "The directory of copies for bug reports and of private sockets, instead of /tmp."),
     (
         "TRACED_NOTIFY_FD, TRACED_PROBES_NOTIFY_FD",
         "An open descriptor: the daemon writes 1 to it when it is ready.",
@@ -239,43 +241,49 @@ const ENVIRONMENT: &[Block] = &[List(&[
 ])];
 
 const FILES: &[Block] = &[List(&[
-    ("/run/perfetto/", "The sockets, if the directory exists."),
+    ("/run/perfetto/", "The directory of the sockets, if it exists."),
     ("/tmp/perfetto-producer, /tmp/perfetto-consumer", "The sockets otherwise."),
 ])];
 
 const PERFETTO_EXAMPLES: &[Block] = &[
-    Text("Ten seconds with a config, failing if anything was lost:"),
+    Text("Record with a config, and fail if data was lost:"),
     Code("perfetto -c config.pbtx --txt -o trace.pftrace --strict"),
-    Text("Into a pipe:"),
+    Text("Write the trace into a pipe:"),
     Code("perfetto -c config.pbtx --txt -o - | zstd > trace.pftrace.zst"),
-    Text("A recording that goes on, and its end:"),
+    Text("Start a recording that continues in the service, and end it:"),
     Code(
         "perfetto -c long.pbtx --txt -o long.pftrace --detach=long\nperfetto --attach=long --stop",
     ),
-    Text("The names of all sessions:"),
+    Text("Print the names of all sessions:"),
     Code("perfetto --query --json | jq -r '.tracing_sessions[].unique_session_name'"),
 ];
 
 const TRACEBOX: &[Block] = &[
     Text(
-        "*tracebox* is all programs in one file. With the name of one as its first word, or when called \
-         by that name, it is that program. Otherwise it takes the options of *perfetto*(1) and records \
-         with a service and data sources of its own, so that nothing has to run first; with \
-         *--system-sockets* it uses the daemons of the machine.",
+        "*tracebox* contains all programs. If its first argument or its own name is that of a program, it runs \
+         this program. Otherwise it takes the options of *perfetto*(1), and records with a service and data \
+         sources of its own: nothing has to run before.",
     ),
     Text(
         "Without a config and without events it records five seconds of processes, processors, memory, \
          disks and pressure.",
     ),
+    Text(
+        "Other programs can be recorded, too, if the service of *tracebox* listens for them. It listens where \
+         PERFETTO_PRODUCER_SOCK_NAME and PERFETTO_CONSUMER_SOCK_NAME say, if they are set. With \
+         *--system-sockets* it listens where *traced*(8) would. To record with a service that runs already, \
+         use *tracebox* *perfetto*.",
+    ),
 ];
 
 const PROGRAMS: &[Block] = &[List(&[
-    ("perfetto", "Records through a running traced; see *perfetto*(1)."),
+    ("perfetto", "Records with a running traced; see *perfetto*(1)."),
     ("record", "Records while a command runs; see *tracebox-record*(1)."),
-    ("trace", "Looks into a trace; see *tracebox-trace*(1)."),
+    ("trace", "Prints a trace as text; see *tracebox-trace*(1)."),
     ("trigger_perfetto", "Fires triggers; see *trigger_perfetto*(1)."),
-    ("traced", "The service; see *traced*(8)."),
+    ("traced", "The tracing service; see *traced*(8)."),
     ("traced_probes", "The data sources of this machine; see *traced_probes*(8)."),
+    ("install-units", "Installs systemd units of traced and traced_probes; see *traced*(8)."),
     ("completions SHELL", "Prints completions for bash, elvish, fish, powershell or zsh."),
     ("man PROGRAM", "Prints a manual page."),
 ])];
@@ -288,23 +296,29 @@ const TRACEBOX_EXAMPLES: &[Block] = &[
 
 const RECORD: &[Block] = &[Text(
     "Records while _COMMAND_ runs, with a service of its own on private sockets that the command finds in \
-     its environment. The command starts when all data sources have, or after five seconds. Its end ends \
-     the recording. SIGINT and SIGTERM are passed on to it, from the third on as SIGKILL. Without a config: \
-     processes, system counters, and track events of the command.",
+     its environment. The command starts when all data sources have started, or after five seconds. The \
+     recording ends with the command. SIGINT and SIGTERM are passed on to it, from the third one on as SIGKILL. \
+     Without a config it records processes, system counters, and track events of the command.",
 )];
 
 const RECORD_EXIT: &[Block] = &[List(&[
-    ("the command's", "It ran. If a signal killed it: 128 and the number of the signal."),
-    ("125", "The recording failed, or data was lost and *--strict* asked for it."),
+    ("the command's", "The command ran. If a signal killed it: 128 and the number of the signal."),
+    ("125", "The recording failed, or data was lost and *--strict* was given."),
     ("126", "The command could not be run."),
     ("127", "There is no such command."),
     ("130", "Interrupted before the command ran."),
 ])];
 
 const TRACE: &[Block] = &[Text(
-    "*tracebox trace print* prints the packets of a trace as text, one at a time, however long the trace \
-     is. What the schema does not know is shown by number.",
+    "*tracebox* *trace* *print* prints the packets of a trace as text, one at a time, however long the trace \
+     is. Compressed packets are unpacked. Fields that the schema does not know are shown by number. The last \
+     line says how many packets there are.",
 )];
+
+const TRACE_EXIT: &[Block] = &[List(&[
+    ("0", "All of the file was understood."),
+    ("1", "Something was not, or the trace has no packet in the range. One line says why."),
+])];
 
 const TRACE_EXAMPLES: &[Block] = &[
     Code("tracebox trace print -p 10..20 trace.pftrace"),
@@ -312,27 +326,41 @@ const TRACE_EXAMPLES: &[Block] = &[
 ];
 
 const SIMPLE_EXIT: &[Block] = &[List(&[
-    ("0", "It worked; a daemon was asked to end."),
-    ("1", "It did not, and one line says why."),
+    ("0", "Success, also after SIGINT or SIGTERM."),
+    ("1", "Failure. One line says why."),
 ])];
 
 const TRIGGER: &[Block] = &[Text(
-    "Tells the service that something happened. Sessions whose config has a trigger of that name start, \
-     stop or write a snapshot; see TRIGGERS in *perfetto*(1). Names that nobody waits for are ignored.",
+    "Fires triggers. Sessions whose config has a trigger of that name start, stop or write a snapshot; see \
+     TRIGGERS in *perfetto*(1). The service ignores names that no session waits for. With *--wait* it waits for \
+     a service if there is none, for scripts that run while the machine starts.",
 )];
 
 const TRIGGER_EXIT: &[Block] = &[List(&[
-    ("0", "The service heard of all of them, whether or not anybody waits for them."),
+    ("0", "The service received all triggers, whether or not a session waits for them."),
     ("1", "No trigger was named, there is no service, or it did not answer in ten seconds."),
 ])];
 
-const TRACED: &[Block] = &[Text(
-    "*traced* is the tracing service: producers offer data sources and write into shared memory, consumers \
-     such as *perfetto*(1) start sessions and read what was recorded. It refuses to start where another \
-     one listens, replaces sockets that a killed one left, and takes its own along when it ends.",
-)];
+const TRACED: &[Block] = &[
+    Text(
+        "*traced* is the tracing service. Producers offer data sources and write into shared memory. Consumers \
+         such as *perfetto*(1) start sessions and read the traces. It refuses to start where another service \
+         listens, replaces the sockets of one that was killed, and removes its own sockets when it ends.",
+    ),
+    Text(
+        "The umask decides who can connect to the sockets; *--set-socket-permissions* gives each a group and a \
+         mode. With perfetto:0666:perfetto:0660 every program can be traced, and members of the group perfetto \
+         can record.",
+    ),
+    Text(
+        "*tracebox* *install-units* installs units for systemd with the same permissions: sockets that start \
+         *traced* with the first connection, and services with few rights for *traced* and *traced_probes*(8). \
+         It prints the commands that enable them.",
+    ),
+];
 
 const PROBES: &[Block] = &[Text(
-    "*traced_probes* offers what this machine knows about itself to *traced*(8): linux.process_stats, \
-     linux.sys_stats and linux.system_info. It connects again whenever the service comes back.",
+    "*traced_probes* offers the data sources of this machine to *traced*(8): linux.process_stats, \
+     linux.sys_stats and linux.system_info. It waits for the service if there is none, and connects again when \
+     the service comes back.",
 )];

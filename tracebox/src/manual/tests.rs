@@ -48,3 +48,13 @@ fn declarations_make_sense() {
         command.debug_assert();
     }
 }
+
+#[test]
+fn marks_of_bold_text_are_not_printed() {
+    for page in pages::all() {
+        let name = page.name;
+        let text = page.render().replace("\\*(Aq", "'");
+        let marked = text.lines().find(|line| line.contains('*'));
+        assert_eq!(marked, None, "{name}");
+    }
+}
