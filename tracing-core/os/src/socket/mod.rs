@@ -4,15 +4,17 @@
 //! beside its bytes; other families carry none.
 
 mod address;
+#[cfg(feature = "host")]
 mod credentials;
 mod listen;
 mod stream;
 mod vsock;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "host"))]
 mod tests;
 
 pub use self::address::{Address, AddressError, Defaults, defaults};
+#[cfg(feature = "host")]
 pub use self::credentials::Credentials;
 pub use self::listen::{ListenError, Listener};
 pub use self::stream::{Received, Stream};

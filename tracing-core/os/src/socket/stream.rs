@@ -11,6 +11,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
 };
 
+#[cfg(feature = "host")]
 use super::credentials::{self, Credentials};
 use super::listen::unix_socket;
 use super::{Address, vsock};
@@ -111,6 +112,7 @@ impl Stream {
     ///
     /// # Errors
     /// None in practice.
+    #[cfg(feature = "host")]
     pub fn credentials(&self) -> Result<Credentials, OsError> {
         if !self.unix {
             return Ok(Credentials { uid: 0, pid: None });
