@@ -13,7 +13,7 @@ usage: protozero-codegen [options] FILE.proto...
 
   -I, --include DIR       where files and their imports are found; repeatable [.]
   -o, --out DIR           where to write [.]
-      --api-kinds A+B         of owned, writer, reader, service, descriptor; or all
+      --api-kinds A+B     of owned, writer, reader, service, descriptor; or all
                           [owned+writer+reader+service]
       --open-enums        take unknown numbers as values, whatever the schema says
       --lazy-utf8         readers check strings when they are asked for, not when read
@@ -61,7 +61,7 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
                 protos.push(PathBuf::from(file));
                 continue;
             }
-            Arg::Long("api_kinds") => format!("api_kinds={}", args.value()?.string()?),
+            Arg::Long("api-kinds") => format!("api_kinds={}", args.value()?.string()?),
             Arg::Long("open-enums") => "open_enums".into(),
             Arg::Long("lazy-utf8") => "lazy_utf8".into(),
             Arg::Long("root") => format!("root={}", args.value()?.string()?),

@@ -1,6 +1,8 @@
 //! Whole runs of the generator: what it writes for `tests/cases/*.proto` is committed in `golden/`,
 //! compiled here, and held against another implementation of protobuf.
 
+#[cfg(feature = "cli")]
+mod command;
 mod differential;
 #[allow(
     dead_code,
