@@ -1,8 +1,7 @@
-//! Leaving the terminal.
+//! Goes to the background.
 //!
-//! A process cannot be split safely once it has threads, so the program is started again with the
-//! same words and a variable that says why. The second one does the work; the first one waits for its
-//! status and ends:
+//! A process with threads cannot fork safely. So the program starts itself again, with the same arguments and a
+//! variable in the environment. The second process does the work; the first one waits for its status and exits:
 //!
 //! ```text
 //!  perfetto -d ──starts──▶ perfetto -d (PERFETTO_IN_BACKGROUND) ── opens, connects, enables
@@ -26,25 +25,25 @@ use crate::failure::{Context, Failure};
 /// Set in the second process.
 const VARIABLE: &str = "PERFETTO_IN_BACKGROUND";
 
-/// Is this the second process?
+/// Whether this is the second process.
 #[must_use]
 pub fn is_child() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// How the second process got on.
+/// What the first process knows of the second one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// It says so.
+    /// It has started.
     Yes,
-    /// It said that it did not, or ended; it has told why. Its exit code.
+    /// It has failed, and has printed why. This is its exit code.
     No(u8),
-    /// It said nothing in time, and goes on.
+    /// It has not told its status in time. It goes on.
     Unknown,
 }
 
-/// Starts this program again in the background and waits for its status, `timeout` at most. Returns
-/// its process id, too. `name` is the program's, or `tracebox` and the program's.
+/// Starts this program again, in the background, and waits `timeout` at most for its status. Returns the
+/// process id and the status. `name` is the program's, or `tracebox` and the program's.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -62,9 +61,9 @@ pub fn start(words: &[OsString], name: &str, timeout: Duration) -> Result<(u32, 
     let (sender, receiver) = mpsc::channel();
     let read = move || {
         let mut byte = [0];
-        let told = matches!(status.read(&mut byte), Ok(1));
-        // Nobody listens any more after the timeout.
-        let _ = sender.send(told.then_some(byte[0]));
+        let is_told = matches!(status.read(&mut byte), Ok(1));
+        // It fails after the timeout.
+        let _ = sender.send(is_told.then_some(byte[0]));
     };
     std::thread::Builder::new().spawn(read).context("cannot start a thread")?;
     let started = match receiver.recv_timeout(timeout) {
@@ -79,31 +78,31 @@ pub fn start(words: &[OsString], name: &str, timeout: Duration) -> Result<(u32, 
     Ok((pid, started))
 }
 
-/// In the second process: leaves the terminal and its directory, but keeps what is told on stderr.
+/// In the second process: leaves the terminal and the working directory. It keeps stderr.
 ///
 /// # Errors
 /// When the system refuses.
 pub fn leave() -> Result<(), Failure> {
-    // It fails only for the leader of a group, which has left already.
+    // It fails only for the leader of a process group, which has no terminal to leave.
     let _ = rustix::process::setsid();
     std::env::set_current_dir("/").context("cannot change to /")?;
     let null = File::open("/dev/null").context("cannot open /dev/null")?;
     rustix::stdio::dup2_stdin(null).context("cannot leave stdin")
 }
 
-/// In the second process: tells the first one how it went, and leaves its streams.
-pub fn tell(good: bool) {
-    let _ = std::io::stdout().write_all(if good { b"0" } else { b"1" });
+/// In the second process: tells the first one whether it has started, and closes stdout and stderr.
+pub fn tell(started: bool) {
+    let _ = std::io::stdout().write_all(if started { b"0" } else { b"1" });
     let _ = std::io::stdout().flush();
     let null = OpenOptions::new().write(true).open("/dev/null");
     if let Ok(null) = null {
-        // If it fails the streams stay open, which harms nobody but a script that waits for them.
+        // If it fails the streams stay open, and a script that waits for their end goes on waiting.
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
     }
 }
 
-/// Descriptor `fd` of this process, which somebody left open for us to write to.
+/// Descriptor `fd`, which the parent process has left open for this program to write to.
 ///
 /// # Errors
 /// When there is none.
@@ -113,13 +112,12 @@ pub fn descriptor(fd: impl AsRef<OsStr>) -> Result<File, Failure> {
     let Some(number) = number else {
         return Err(Failure::new(format_args!("{} is no descriptor", fd.display())));
     };
-    // A copy, by way of this process as another one would see it: a number alone proves nothing about who
-    // owns the descriptor.
+    // A copy by way of the pidfd: turning a bare number into an owned descriptor would be unsafe.
     let copy = pidfd_open(getpid(), PidfdFlags::empty())
         .and_then(|own| pidfd_getfd(own, number, PidfdGetfdFlags::empty()));
     match copy {
         Ok(copy) => Ok(File::from(copy)),
-        // Some sandboxes forbid that. Opened again by its name it is the same pipe.
+        // Some sandboxes forbid that. Opening its name in `/proc` gives the same pipe.
         Err(Errno::PERM | Errno::NOSYS) => {
             let path = format!("/proc/self/fd/{number}");
             OpenOptions::new().write(true).open(path).context(format_args!("descriptor {number}"))
@@ -133,7 +131,7 @@ pub fn descriptor(fd: impl AsRef<OsStr>) -> Result<File, Failure> {
 /// Writes `status` to descriptor `fd` of this process.
 ///
 /// # Errors
-/// When there is no such descriptor, or nobody takes it.
+/// When there is no such descriptor, or it cannot be written.
 pub fn notify(fd: impl AsRef<OsStr>, status: &[u8]) -> Result<(), Failure> {
     tell_to(&mut descriptor(fd)?, status)
 }
@@ -141,7 +139,7 @@ pub fn notify(fd: impl AsRef<OsStr>, status: &[u8]) -> Result<(), Failure> {
 /// Writes `status` to a [`descriptor`].
 ///
 /// # Errors
-/// When nobody takes it.
+/// When it cannot be written.
 pub fn tell_to(descriptor: &mut File, status: &[u8]) -> Result<(), Failure> {
     descriptor.write_all(status).context("cannot write to the descriptor")
 }

@@ -27,7 +27,7 @@ pub fn say(text: &str) {
 /// One line on stdout: the answer of a program.
 ///
 /// # Errors
-/// When nobody takes it.
+/// When it cannot be written.
 pub fn answer(text: impl std::fmt::Display) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write stdout")

@@ -1,13 +1,13 @@
-//! Named pipes. Who opens one for reading as well never learns that its reader has left, and waits for
-//! room for ever; who opens it for writing alone waits for a reader first.
+//! Named pipes. A program that opens one for reading and writing never learns that the reader has left, and
+//! waits for room for ever. A program that opens one for writing alone waits for a reader first.
 //!
 //! ```text
-//!  we write, somebody reads   writer ─────────────────────▶ named pipe
-//!  nobody reads yet           writer ──▶ pipe ──▶ thread ──▶ named pipe
+//!  it has a reader            writer ─────────────────────▶ named pipe
+//!  it has none yet            writer ──▶ pipe ──▶ thread ──▶ named pipe
 //!                                                   └ waits for the reader: the recording does not
 //!  the service writes         lent   ──▶ pipe ──▶ thread ──▶ named pipe
-//!                                                   └ takes the rest, too, when the reader has left:
-//!                                                     the signal of a broken pipe ends a C++ `traced`
+//!                                                   └ reads on when the reader has left: the signal of a
+//!                                                     broken pipe would end a C++ `traced`
 //! ```
 
 use std::fs::{File, OpenOptions};
@@ -22,31 +22,32 @@ use std::thread::JoinHandle;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, ioctl_fionread};
 
-use super::BUFFER_BYTES;
+/// Bytes gathered before they are written.
+pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 
 /// The writing end of a named pipe.
 #[derive(Debug)]
 pub(super) struct Fifo {
-    /// None after the end.
+    /// `None` after the end.
     writer: Option<BufWriter<File>>,
-    /// Between it and the named pipe.
+    /// The thread between it and the named pipe.
     relay: Option<Relay>,
 }
 
 #[derive(Debug)]
 struct Relay {
     thread: JoinHandle<io::Result<()>>,
-    /// There is, or was, a reader.
+    /// There is a reader, or was one.
     is_read: Arc<AtomicBool>,
 }
 
 impl Fifo {
-    /// Is a pipe what `path` names?
+    /// Whether `path` names a pipe.
     pub(super) fn is_at(path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
     }
 
-    /// Opens the pipe at `path`, and waits for nobody.
+    /// Opens the pipe at `path`, without waiting for a reader.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let no_wait = OFlags::NONBLOCK.bits().cast_signed();
         match OpenOptions::new().write(true).custom_flags(no_wait).open(path) {
@@ -64,7 +65,7 @@ impl Fifo {
         }
     }
 
-    /// By way of a thread; `open` may take its time.
+    /// Opens the pipe on a thread, where `open` may wait.
     fn relayed(open: impl FnOnce() -> io::Result<File> + Send + 'static) -> io::Result<Self> {
         let (from, to) = io::pipe()?;
         let is_read = Arc::<AtomicBool>::default();
@@ -76,7 +77,7 @@ impl Fifo {
                 io::copy(&mut from, &mut fifo)
             });
             if copied.is_err() {
-                // What failed first is told.
+                // The first error is reported.
                 let _ = io::copy(&mut from, &mut io::sink());
             }
             copied.map(drop)
@@ -89,12 +90,12 @@ impl Fifo {
         Self { writer: Some(BufWriter::with_capacity(BUFFER_BYTES, file)), relay }
     }
 
-    /// Has nobody opened it for reading so far?
+    /// Whether no reader has opened it so far.
     pub(super) fn is_unread(&self) -> bool {
         self.relay.as_ref().is_some_and(|relay| !relay.is_read.load(Ordering::SeqCst))
     }
 
-    /// A descriptor for somebody else to write to, before anything was written.
+    /// A descriptor for the service to write to. It must be lent before the first write.
     pub(super) fn lend(&mut self) -> io::Result<OwnedFd> {
         if self.relay.is_none() {
             let file = self.writer()?.get_ref().try_clone()?;
@@ -107,7 +108,7 @@ impl Fifo {
         Ok(self.writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?)
     }
 
-    /// Nothing more will come, also from whom it was lent to: waits until the reader has all of it, or
+    /// Ends the trace, also for the service that was lent a descriptor: waits until the reader has all of it, or
     /// has left. Without a reader it waits for one if there is something to read.
     pub(super) fn close(&mut self) -> io::Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
@@ -116,7 +117,7 @@ impl Fifo {
         let Some(relay) = self.relay.take() else { return flushed };
         let is_empty = ioctl_fionread(&file).is_ok_and(|bytes| bytes == 0);
         drop(file);
-        // In this order: who takes the last byte out has said before that it is read.
+        // In this order: the thread sets `is_read` before it takes the last byte.
         if is_empty && !relay.is_read.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -124,15 +125,15 @@ impl Fifo {
         copied.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).and(flushed)
     }
 
-    /// Something failed: writes what was gathered if somebody reads, and waits no longer.
+    /// After a failure: writes what was gathered if there is a reader, and does not wait for one.
     pub(super) fn abandon(mut self) {
         let is_unread = self.is_unread();
         if let Some(mut writer) = self.writer.take() {
             if !is_unread {
-                // It is the failure that is told.
+                // The failure is reported, not this error.
                 let _ = writer.flush();
             }
-            // Not flushed a second time.
+            // Dropping the writer would flush it again.
             drop(writer.into_parts());
         }
     }

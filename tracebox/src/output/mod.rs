@@ -1,5 +1,5 @@
-//! Where a trace goes. What was there before stays until there is something to replace it with, and
-//! what was begun and not filled goes away again.
+//! The destination of a trace. An existing file keeps its content until there is a packet to write, and a new
+//! file without any packet is removed.
 
 mod fifo;
 mod file_packets;
@@ -14,19 +14,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use self::fifo::Fifo;
+use self::fifo::{BUFFER_BYTES, Fifo};
 use self::file_packets::{count_packets, whole_packets};
 use crate::failure::{Context, Failure};
 use crate::loss_scanner::LossScanner;
-
-/// Bytes gathered before they are written.
-const BUFFER_BYTES: usize = 256 * 1024;
 
 /// An open destination.
 #[derive(Debug)]
 pub struct Output {
     to: To,
-    /// Bytes of whole packets handed to it.
+    /// Bytes of the whole packets so far.
     bytes: u64,
     packets: u64,
 }
@@ -36,28 +33,28 @@ enum To {
     Stdout(BufWriter<io::Stdout>),
     File {
         writer: BufWriter<File>,
-        /// As it was named.
+        /// The path as the user gave it.
         name: PathBuf,
-        /// The same from `/`: the program may leave its directory.
+        /// The absolute path: the program may leave its directory.
         path: PathBuf,
-        /// It was not there before us.
+        /// This recording created it.
         created: bool,
-        /// What it held before us is gone.
+        /// Its old content is gone.
         emptied: bool,
-        /// What it becomes once there is something in it.
+        /// The path it is renamed to once there is something in it.
         replaces: Option<PathBuf>,
         /// The file that is to be replaced, locked.
         locked_target: Option<File>,
     },
     /// A named pipe.
     Fifo(PathBuf, Fifo),
-    /// The service opens it.
+    /// A file that the service opens.
     Service(PathBuf),
 }
 
 impl Output {
-    /// Opens `path` (`-`: stdout) for reading and writing, for nobody but its owner if it is new. An
-    /// existing file keeps its content for now.
+    /// Opens `path` (`-`: stdout) for reading and writing. A new file is for its owner alone. An existing file
+    /// keeps its content for now.
     ///
     /// # Errors
     /// When it cannot be opened, exists although `no_clobber`, or is a terminal.
@@ -65,7 +62,7 @@ impl Output {
         Self::open_as(path, no_clobber, false)
     }
 
-    /// The same for somebody who lends it to the service and leaves.
+    /// Opens `path` for a program that lends it to the service and then exits.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -88,7 +85,7 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {}
             created => return Self::file(created.context(cannot())?, path, path, true, None),
         }
-        // Who leaves cannot wait for a reader: opened for both, as all else is, it has one for ever.
+        // A program that exits cannot wait for a reader. So it opens a pipe for reading, too, as all files.
         if !leaves && Fifo::is_at(path) {
             let fifo = Fifo::open(path).context(cannot())?;
             return Ok(Self::to(To::Fifo(path.to_owned(), fifo)));
@@ -96,9 +93,8 @@ impl Output {
         Self::file(options().open(path).context(cannot())?, path, path, false, None)
     }
 
-    /// The same for something that may fail late or comes from elsewhere: an existing file is replaced
-    /// by a new one in one step, when there is a packet to keep. With `follow` a link leads to the file
-    /// that is meant, otherwise the link itself is replaced.
+    /// Opens a new file that replaces `path` in one step, when there is a packet to keep: a clone may fail late.
+    /// With `follow` a link is followed to the file to replace, otherwise the link itself is replaced.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -119,13 +115,13 @@ impl Output {
             Err(error) => Err(error),
         };
         let replaced = match replaced {
-            // Pipes and devices are written to, not replaced.
+            // Pipes and devices are written in place.
             Ok(path) if follow && !path.is_file() => {
                 return Self::open(name.as_os_str(), no_clobber);
             }
             replaced => replaced.context(format_args!("cannot write {}", name.display()))?,
         };
-        // Not readable by us, it can still be replaced.
+        // A file that cannot be read can be replaced all the same.
         let target = File::open(&replaced).ok();
         if let Some(target) = &target {
             lock(target, name)?;
@@ -162,7 +158,7 @@ impl Output {
         }))
     }
 
-    /// A file that the service opens by itself.
+    /// A file that the service opens.
     #[must_use]
     pub fn of_service(path: &Path) -> Self {
         Self::to(To::Service(path.to_owned()))
@@ -172,7 +168,7 @@ impl Output {
         Self { to, bytes: 0, packets: 0 }
     }
 
-    /// What to call it.
+    /// Its name for messages.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.to {
@@ -183,25 +179,25 @@ impl Output {
         }
     }
 
-    /// Is it a file that can be opened again?
+    /// Whether it is a file that can be opened again.
     #[must_use]
     pub fn is_file(&self) -> bool {
         !matches!(self.to, To::Stdout(_) | To::Fifo(..))
     }
 
-    /// Is it a named pipe?
+    /// Whether it is a named pipe.
     #[must_use]
     pub fn is_fifo(&self) -> bool {
         matches!(self.to, To::Fifo(..))
     }
 
-    /// Is it a named pipe that nobody has opened for reading so far?
+    /// Whether it is a named pipe that no reader has opened so far.
     #[must_use]
     pub fn is_unread(&self) -> bool {
         matches!(&self.to, To::Fifo(_, fifo) if fifo.is_unread())
     }
 
-    /// A descriptor for the service to write to, emptied. None if it opens the file by itself.
+    /// Empties the file and gives a descriptor for the service to write to. `None` if the service opens it.
     ///
     /// # Errors
     /// When the file cannot be emptied.
@@ -239,8 +235,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what is still gathered, and says how much the whole is. A trace without packets is an
-    /// empty file: what was there before is no result of now.
+    /// Writes what is still gathered, and tells the size of the trace. A trace without packets leaves an empty
+    /// file: the old content is not its result.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -263,7 +259,7 @@ impl Output {
         }
     }
 
-    /// Nothing more will come, also from a service it was lent to: waits until a named pipe was read.
+    /// Ends the trace, also for a service that was lent a descriptor: waits until a named pipe was read.
     ///
     /// # Errors
     /// When its reader has left.
@@ -271,7 +267,7 @@ impl Output {
         if let To::Fifo(_, fifo) = &mut self.to { fifo.close() } else { Ok(()) }
     }
 
-    /// Gives it the name it was meant for.
+    /// Renames the file to the path that it replaces.
     ///
     /// # Errors
     /// When the system refuses.
@@ -285,7 +281,7 @@ impl Output {
         Ok(())
     }
 
-    /// What the service wrote into it; nothing is known of what went through a pipe.
+    /// Measures what the service wrote. `None` for a pipe.
     #[must_use]
     pub fn measure(&self) -> Option<Written> {
         let count = |file: &File| {
@@ -311,8 +307,8 @@ impl Output {
         Some(scanner)
     }
 
-    /// Something failed. Keeps the whole packets that were written; a file without any goes away if
-    /// it is ours. Returns how much is kept.
+    /// After a failure: keeps the whole packets that were written, and removes a new file without any. Returns
+    /// the number of bytes that are kept.
     pub fn abandon(mut self) -> u64 {
         if let To::Fifo(_, fifo) = self.to {
             fifo.abandon();
@@ -323,13 +319,12 @@ impl Output {
             && *emptied
             && (!flushed || self.bytes == 0)
         {
-            // Of our last buffer some bytes may have got there, and the service may have been
-            // writing: either ends inside a packet.
+            // A failed flush may have written part of a packet, and so may the service.
             self.bytes = whole_packets(writer.get_ref());
             let _ = writer.get_ref().set_len(self.bytes);
         }
         if self.bytes != 0 {
-            // Under its other name it is not lost either.
+            // If it fails, the trace stays under its temporary name.
             let _ = self.put_in_place();
         }
         let To::File { writer, path, created, .. } = self.to else { return self.bytes };
@@ -344,7 +339,7 @@ impl Output {
 }
 
 impl Output {
-    /// [`abandon`](Self::abandon), and `failure` with what is left.
+    /// Calls [`abandon`](Self::abandon), and adds to `failure` what is kept.
     #[must_use]
     pub fn abandoned(self, failure: Failure) -> Failure {
         let (name, is_file) = (self.name(), self.is_file());
@@ -390,23 +385,23 @@ fn empty(file: &File, emptied: &mut bool) -> io::Result<()> {
     Ok(())
 }
 
-/// How much a trace is.
+/// The size of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Bytes.
     pub bytes: u64,
-    /// Packets, if they could be counted.
+    /// Packets, also those in compressed ones, if they could be counted.
     pub packets: Option<u64>,
 }
 
-/// Appends one packet, so that a write to the system always ends with a whole packet: whoever kills us
-/// between two writes still has a valid trace.
+/// Appends one packet, so that each write to the system ends with a whole packet. If the program is killed between
+/// two writes, the trace is valid.
 #[inline]
 fn append<W: Write>(writer: &mut BufWriter<W>, packet: &[u8]) -> io::Result<()> {
     if writer.buffer().len() + packet.len() > writer.capacity() {
         writer.flush()?;
     }
-    // What does not fit into the empty buffer goes out as it is.
+    // A packet that is larger than the buffer is written by itself.
     writer.write_all(packet)
 }
 

@@ -1,4 +1,4 @@
-//! Checks which options go together, and turns a command line into one [`Plan`].
+//! Checks which options go together, and makes a [`Plan`] of a command line.
 
 use std::ffi::{OsStr, OsString};
 
@@ -15,20 +15,20 @@ pub enum Plan {
     ResetGuardrails,
     /// Print what the service knows.
     Query(QueryFormat),
-    /// Look for a session that was left behind.
+    /// Look for a detached session.
     IsDetached(String),
-    /// Take one over.
+    /// Attach to a detached session.
     Attach {
-        /// Its name.
+        /// Its key.
         key: String,
-        /// End it now.
+        /// Stop it now.
         stop: bool,
         /// Lost data is a failure.
         strict: bool,
     },
-    /// Write a copy of a running session.
+    /// Write a clone of a running session.
     Clone(CloneRequest),
-    /// Write copies for a bug report, where those are looked for.
+    /// Write clones for a bug report.
     Save(SaveRequest),
     /// Record.
     Record(Box<RecordRequest>),
@@ -37,40 +37,40 @@ pub enum Plan {
 /// How to print what a service knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryFormat {
-    /// For people.
+    /// A table, for users.
     Table {
-        /// Whole lines.
+        /// Lines are not cut.
         long: bool,
     },
-    /// For scripts.
+    /// JSON, for scripts.
     Json,
-    /// The message itself.
+    /// The serialized message.
     Raw,
 }
 
-/// Copies of running sessions for a bug report.
+/// Asks for clones of running sessions for a bug report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SaveRequest {
-    /// Of every session with a score, not only of the best.
+    /// Of every session with a score, not only of the one with the highest.
     pub all: bool,
-    /// Not over existing files.
+    /// An existing file is an error.
     pub no_clobber: bool,
     /// Lost data is a failure.
     pub strict: bool,
 }
 
-/// A running session, and where its copy goes.
+/// Asks for a clone of a running session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CloneRequest {
-    /// By its id.
+    /// The id of the session.
     pub id: Option<u64>,
-    /// By its unique name.
+    /// The unique name of the session.
     pub name: Option<String>,
     /// For a bug report.
     pub for_bugreport: bool,
-    /// The copy.
+    /// Where the clone is written.
     pub out: OsString,
-    /// Not over an existing file.
+    /// An existing file is an error.
     pub no_clobber: bool,
     /// Lost data is a failure.
     pub strict: bool,
@@ -112,7 +112,7 @@ pub fn plan(args: Perfetto, program: Program) -> Result<Plan, Failure> {
         return refuse("a program in the background has no stdout: -o needs a file");
     }
     if groups.background && args.what.strict {
-        return refuse("nobody sees the exit code of --strict in the background");
+        return refuse("--strict does not go with --background: its exit code would be lost");
     }
     let mut record = RecordRequest::from_args(&args.what, program)?;
     record.background = match (args.background, args.background_wait) {

@@ -80,7 +80,7 @@ fn bad_combinations() {
         ("--clone 1 --notify-fd 3 -o x", "--clone does not go with"),
         ("--detach=k --notify-fd 3 -c f -o x", "--detach does not wait"),
         ("--detach=k --strict -c f -o x", "--detach does not see the end"),
-        ("-d --strict -c f -o x", "nobody sees the exit code"),
+        ("-d --strict -c f -o x", "its exit code would be lost"),
         ("--attach=a -d", "--attach does not go with"),
         ("--is_detached=a --stop", "--stop goes with --attach"),
         ("--is_detached=a --clone 1", "does not go with --clone"),

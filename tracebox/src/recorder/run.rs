@@ -7,7 +7,7 @@ use protos::TraceConfig;
 use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
 use tracing_core::os::process::random_seed;
 
-use super::consumer_error::session_failure;
+use super::consumer_error::{request_failure, session_failure};
 use super::host::ServiceHost;
 use super::readback::ReadOptions;
 use super::request::{Background, RecordRequest};
@@ -68,6 +68,10 @@ impl Recorder<'_> {
         delay_start(&mut consumer, self.config)?;
 
         let mut session = TracingSession::begin(&mut consumer, self.config, output, options)?;
+        if !matches!(host, ServiceHost::Running) {
+            // It costs nothing, and nothing is announced that is refused.
+            session.accepted()?;
+        }
         control.session_begun()?;
         if let Some(key) = &self.request.detach {
             return detach(&mut consumer, key).map(|()| None);
@@ -90,8 +94,14 @@ impl Recorder<'_> {
         consumer: &mut Consumer,
         control: &dyn Control,
     ) -> Result<Option<SourceWatch>, Failure> {
-        // A service that is too old does not tell.
-        let Ok(state) = consumer.query_service_state(false) else { return Ok(None) };
+        let state = match consumer.query_service_state(false) {
+            Ok(state) => state,
+            Err(ConsumerError::Disconnected) => {
+                return Err(request_failure(ConsumerError::Disconnected));
+            }
+            // A service that is too old does not tell.
+            Err(_) => return Ok(None),
+        };
         let mut wanted = sources::wanted(self.config);
         for name in self.request.optional_sources() {
             wanted.remove(*name);

@@ -1,4 +1,4 @@
-//! What became of a trace: how much, what is missing, how to look at it.
+//! Reports what became of a trace: its size, what was lost, how to open it.
 
 use std::time::Duration;
 
@@ -42,34 +42,34 @@ impl std::fmt::Display for StoppedSource {
     }
 }
 
-/// What a finished recording left.
+/// The outcome of a recording.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// What the trace was written to.
+    /// The name of the output.
     pub name: String,
-    /// It can be opened.
+    /// The output is a file that can be opened.
     pub is_file: bool,
-    /// The service wrote it.
+    /// The service wrote the output.
     pub by_service: bool,
-    /// How much, if it is known.
+    /// The size of the trace, if it is known.
     pub written: Option<Written>,
-    /// Packets that follow a gap in their sequence, if we saw them.
+    /// Packets that follow a gap in their sequence, if the trace was scanned.
     pub gaps: Option<u64>,
-    /// The service's counters, if it told them.
+    /// The counters of the service, if it told them.
     pub stats: Option<TraceStats>,
-    /// Not everybody answered when we asked for the last data.
+    /// A producer did not answer the flush before the end.
     pub flush_failed: bool,
-    /// Without a trigger there is nothing in it.
+    /// The session waited for a trigger: without one the trace is empty.
     pub waited_for_triggers: bool,
     /// Data sources that did not record all the time.
     pub sources: SourceReport,
     /// How to make the buffers larger: an option, or a field of the config.
     pub buffer_setting: &'static str,
-    /// What triggers left, if that is what the session was for.
+    /// The snapshots, if the session was to take any.
     pub snapshots: Option<SnapshotResults>,
 }
 
-/// The last flush failed.
+/// The reason of a loss when the last flush failed.
 const UNANSWERED: &str = "the last data of a producer that did not answer in time";
 
 /// Setting of the buffer size for sessions with a config of their own.
@@ -137,7 +137,7 @@ impl Outcome {
         lines.push(self.lost());
         if !self.sources.absent.is_empty() {
             let absent = self.sources.absent.join(", ");
-            lines.push(format!("Not recorded, since no producer offers it: {absent}"));
+            lines.push(format!("Not recorded, because no producer offers it: {absent}"));
         }
         if self.is_file {
             lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
@@ -151,18 +151,18 @@ impl Outcome {
         vec![format!("Trigger {trigger:?}: {}", self.wrote()), self.lost()]
     }
 
-    /// What of it is a failure: a snapshot that could not be written, and with `strict` everything
-    /// that was lost on the way into the trace, or may have been.
+    /// Decides whether the outcome is a failure: a snapshot that could not be written is one, and with `strict`
+    /// every loss is.
     ///
     /// # Errors
-    /// That.
+    /// The failure.
     pub fn verdict(&self, strict: bool) -> Result<(), Failure> {
         if let Some(taken) = &self.snapshots {
             if taken.failed != 0 {
                 let failed = console::count(taken.failed as u64, "snapshot");
                 return Err(Failure::new(format_args!("{failed} failed")));
             }
-            // What the session itself has lost by now the snapshots may have.
+            // A loss of the session itself may have come after the snapshots.
             return taken.outcomes.iter().try_for_each(|outcome| outcome.verdict(strict));
         }
         if !strict {
@@ -212,8 +212,8 @@ impl Outcome {
         lost
     }
 
-    /// Has our flush lost something that the service says nothing of? Not if its own was the last after
-    /// all, nor if it knows of none: then it is too old to have been asked.
+    /// Whether the recorder's own flush lost data that the service does not report. It has not if the service
+    /// flushed after it, or counts no flushes at all because it is too old.
     fn own_flush_lost(&self, stats: &TraceStats) -> bool {
         let of_service = stats.final_flush_outcome.unwrap_or_default();
         self.flush_failed

@@ -128,7 +128,7 @@ fn sources_that_did_not_record() {
     let absent = SourceReport { absent: vec!["a".into(), "b".into()], stopped: Vec::new() };
     let outcome = |sources| Outcome { sources, ..outcome(Some(TraceStats::default())) };
     let lines = outcome(absent.clone()).lines();
-    assert_eq!(lines[1..3], ["Lost: 0", "Not recorded, since no producer offers it: a, b"]);
+    assert_eq!(lines[1..3], ["Lost: 0", "Not recorded, because no producer offers it: a, b"]);
     assert_eq!(outcome(absent.clone()).verdict(false), Ok(()));
     assert_eq!(outcome(absent).verdict(true).unwrap_err().code, EXIT_LOST);
     let after = Duration::from_millis(1940);

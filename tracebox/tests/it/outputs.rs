@@ -25,7 +25,7 @@ fn into_pipe(world: &World, config: &str) -> Daemon {
     perfetto
 }
 
-/// The path belongs to whoever wrote the command line, wherever the service lives.
+/// The path is relative to the directory of the program, not to that of the service.
 #[test]
 fn a_relative_output_path() {
     let world = World::new();
@@ -49,11 +49,11 @@ fn a_relative_output_path() {
     assert!(has(&world.packets("b"), is_config));
 }
 
-/// What is written to nobody is lost, and waiting for room would take for ever.
+/// What is written after the reader has left is lost, and waiting for room would take for ever.
 #[test]
 fn a_pipe_whose_reader_left() {
     for output in ["", INTO_FILE] {
-        // One who came late, and one who was there before.
+        // A reader that came late, and one that was there before.
         for late in [true, false] {
             let world = World::new();
             let _traced = world.traced();
@@ -72,7 +72,7 @@ fn a_pipe_whose_reader_left() {
     }
 }
 
-/// A recording does not wait for its reader; its trace does.
+/// A recording does not wait for a reader of the pipe; its trace does.
 #[test]
 fn a_pipe_whose_reader_comes_late() {
     let world = World::new();
@@ -80,7 +80,7 @@ fn a_pipe_whose_reader_comes_late() {
     let fifo = world.fifo("fifo");
     for output in ["", INTO_FILE] {
         let mut perfetto = into_pipe(&world, &format!("{ENDLESS} duration_ms: 100 {output}"));
-        perfetto.read_until("Nobody reads fifo yet");
+        perfetto.read_until("No reader has opened fifo yet");
         let trace = std::fs::read(&fifo).unwrap();
         assert!(has(&packets(&trace), is_config));
         perfetto.end().good();
@@ -89,7 +89,7 @@ fn a_pipe_whose_reader_comes_late() {
     world.run("perfetto -c c --txt -o fifo").failed(1, "service error: ");
 }
 
-/// Who has left cannot wait for a reader: the service does.
+/// A program that has detached cannot wait for a reader: the service does.
 #[test]
 fn a_pipe_of_a_session_that_is_left() {
     let world = World::new();

@@ -133,14 +133,14 @@ fn compressed_packets_count() {
     }
 }
 
-/// Whoever has such a data source has ended, or never came.
+/// Their producers have ended, or never came.
 #[test]
 fn sources_that_do_not_record() {
     let world = World::new();
     let _traced = world.traced();
     world.write("c", CONFIG);
     let ran = world.run("perfetto -c c --txt -o trace").good();
-    assert!(ran.stderr.contains("Not recorded, since no producer offers it: flood"), "{ran:?}");
+    assert!(ran.stderr.contains("Not recorded, because no producer offers it: flood"), "{ran:?}");
     world.run("perfetto -c c --txt -o trace --strict").failed(3, "no producer offers flood");
     let ran = world.run("tracebox record -c c --txt -o trace --strict -- true");
     ran.failed(125, "no producer offers flood");

@@ -1,4 +1,4 @@
-//! Light mode: a config from a few words (`config.cc`).
+//! Light mode: makes a config from a few options and words (`config.cc`).
 //!
 //! ```text
 //!  perfetto -t 10s -b 32mb -o trace  sched/sched_switch  freq  disk
@@ -13,13 +13,13 @@ use protos::{
 use crate::cli::What;
 use crate::failure::Failure;
 
-/// How often light mode asks producers to hand over what they hold, milliseconds.
+/// Period of the flushes in light mode, milliseconds.
 const FLUSH_PERIOD_MS: u32 = 30_000;
 
-/// The words of light mode, understood. `None`: not said.
+/// The options and words of light mode. `None`: the option is absent.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Light {
-    /// `-t`, milliseconds; 0 is for ever.
+    /// `-t`, milliseconds; 0 means without end.
     pub duration_ms: Option<u32>,
     /// `-b`, KiB.
     pub buffer_kb: Option<u32>,
@@ -37,10 +37,10 @@ const DURATION_MS: u32 = 10_000;
 /// Default of `-b`, KiB.
 const BUFFER_KB: u32 = 32 * 1024;
 
-/// Reads the words of light mode.
+/// Reads the options and words of light mode.
 ///
 /// # Errors
-/// When a duration or size is not one.
+/// When a duration or size is not valid.
 pub fn read(what: &What) -> Result<Light, Failure> {
     let read = |flag: &str, text: &Option<String>, unit: fn(&str) -> Option<u64>, example: &str| {
         let Some(text) = text else { return Ok(None) };
@@ -66,7 +66,7 @@ pub fn read(what: &What) -> Result<Light, Failure> {
     })
 }
 
-/// Milliseconds of a unit.
+/// The milliseconds in a unit of time.
 fn time_unit(unit: &str) -> Option<u64> {
     Some(match unit {
         "ms" => 1,
@@ -77,7 +77,7 @@ fn time_unit(unit: &str) -> Option<u64> {
     })
 }
 
-/// KiB of a unit.
+/// The KiB in a unit of size.
 fn size_unit(unit: &str) -> Option<u64> {
     Some(match unit {
         "kb" | "k" => 1,
@@ -87,7 +87,7 @@ fn size_unit(unit: &str) -> Option<u64> {
     })
 }
 
-/// `12mb`: digits and a unit, nothing else. Zero needs no unit.
+/// Reads digits and a unit, such as `12mb`. Zero needs no unit.
 fn with_unit(text: &str, unit: fn(&str) -> Option<u64>) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = text.split_at(digits);
@@ -98,7 +98,7 @@ fn with_unit(text: &str, unit: fn(&str) -> Option<u64>) -> Option<u64> {
     number.checked_mul(unit(rest)?)
 }
 
-/// The config that `light` stands for.
+/// The config for `light`.
 #[must_use]
 pub fn config(light: &Light) -> TraceConfig {
     let mut data_sources = Vec::new();
@@ -159,7 +159,7 @@ pub(super) fn named(name: &str) -> DataSourceConfig {
     DataSourceConfig { name: Some(name.to_owned()), ..DataSourceConfig::default() }
 }
 
-/// Puts it where a trace config has it.
+/// The entry of a trace config for a data source.
 pub(super) fn source(config: DataSourceConfig) -> TraceConfigDataSource {
     TraceConfigDataSource { config: Some(config), ..TraceConfigDataSource::default() }
 }
