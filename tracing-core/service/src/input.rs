@@ -1,13 +1,13 @@
-//! Everything that can happen to the service.
+//! The events that the service handles.
 
 use super::port::{ConsumerRequest, ProducerRequest};
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
-/// Who is at the other end of a connection, as the operating system says, not as the peer says.
+/// The identity of a peer, as the operating system reports it. The peer itself cannot choose it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Peer {
-    /// User id; what sessions and packets are attributed to.
+    /// User id; sessions and packets are attributed to it.
     pub uid: u32,
     /// Process id, where the transport knows it.
     pub pid: Option<i32>,
@@ -15,52 +15,51 @@ pub struct Peer {
     pub machine_id: u32,
     /// Name of that machine, for filters and queries.
     pub machine_name: String,
-    /// No memory can be shared with it: its transport carries no descriptors. Chunks of a producer then
+    /// Its transport carries no descriptors, so no memory can be shared with it. Chunks of such a producer
     /// come inside its commits.
     pub by_value: bool,
 }
 
-/// Why the operating system refused to create or write a file, in its own words
-/// (`No space left on device`).
+/// Why the operating system refused to create or write a file, in its words (`No space left on device`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     /// Reason, without the path.
     pub text: String,
 }
 
-/// One event. Order matters, nothing else does: the same inputs give the same outputs.
+/// One event. The same inputs in the same order give the same outputs.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "made, moved once and taken apart: a box would cost more than the move"
 )]
 pub enum Input {
-    /// Somebody opened a connection to the producer socket. `client` is never reused.
+    /// A connection to the producer socket was opened. `client` is never reused.
     ProducerConnected {
         /// The connection.
         client: ClientId,
         /// Its credentials.
         peer: Peer,
-        /// True when it lives in this process.
+        /// True when the producer is in this process.
         in_process: bool,
     },
     /// A decoded request of a producer.
     ProducerRequest {
         /// The connection.
         client: ClientId,
-        /// What to answer to; none when the caller wants no reply.
+        /// The call to answer; none when the caller wants no reply.
         call: Option<CallId>,
         /// The method and its arguments.
         request: ProducerRequest,
-        /// Shared memory that came with it: checked (sealed) and mapped by the transport.
+        /// Shared memory that came with it. The transport has checked its seals and mapped it.
         region: Option<Region>,
     },
-    /// The connection is gone. Nothing more comes from it, and nothing can be sent to it.
+    /// The connection is closed. Nothing more comes from it, and nothing can be sent to it.
     ProducerDisconnected {
         /// The connection.
         client: ClientId,
     },
-    /// Somebody opened a connection to the consumer socket.
+    /// A connection to the consumer socket was opened.
     ConsumerConnected {
         /// The connection.
         client: ClientId,
@@ -71,28 +70,28 @@ pub enum Input {
     ConsumerRequest {
         /// The connection.
         client: ClientId,
-        /// What to answer to; none when the caller wants no reply.
+        /// The call to answer; none when the caller wants no reply.
         call: Option<CallId>,
         /// The method and its arguments.
         request: ConsumerRequest,
-        /// A file that came with it. The service owns it from here on and says when it is to be closed.
+        /// A file that came with it. The service owns it from here on and says when to close it.
         file: Option<FileId>,
     },
-    /// The connection is gone; its session, if any, ends.
+    /// The connection is closed; its session, if any, ends.
     ConsumerDisconnected {
         /// The connection.
         client: ClientId,
     },
     /// Answer to [`Output::CreateFile`](super::Output::CreateFile).
     FileCreated {
-        /// The number the request carried.
+        /// The token of the request.
         token: u64,
         /// The open file, or why there is none.
         result: Result<FileId, FileError>,
     },
     /// Answer to [`Output::SetPriority`](super::Output::SetPriority).
     PrioritySet {
-        /// The number the request carried.
+        /// The token of the request.
         token: u64,
         /// Done, or why not, in the words of the operating system.
         result: Result<(), String>,
@@ -102,10 +101,10 @@ pub enum Input {
     FileWritten {
         /// The file.
         file: FileId,
-        /// Done in full, or why not. After an error the file is closed by whoever wrote.
+        /// Done in full, or why not. After an error the shell has closed the file.
         result: Result<(), FileError>,
     },
-    /// All reply bytes of this consumer have left: a stream that paused may go on.
+    /// The transport has sent all reply bytes of this consumer: a stream that paused may go on.
     ConsumerDrained {
         /// The connection.
         client: ClientId,

@@ -4,11 +4,11 @@
 //!   producers ──┐ Input                                            Output ┌──> replies, commands
 //!               ├──────> handle(now, input) ──> [ state ] ──> poll_output ├──> files
 //!   consumers ──┘        handle_timeout(now) ──┘    │                     └──> log
-//!                                                   └──> poll_timeout: wake me then
+//!                                                   └──> poll_timeout: the next deadline
 //! ```
 //!
-//! Nothing in here reads a clock, a random device, a file or a socket, nor starts a thread. The same
-//! inputs give the same outputs, so a simulator can run years of it, and a failing run replays.
+//! Nothing in here reads a clock, a random device, a file or a socket, or starts a thread. The same inputs
+//! give the same outputs, so a simulator can run it for years of virtual time, and replay a failing run.
 //!
 //! # The contract of the shell
 //!
@@ -18,22 +18,22 @@
 //!    The queue is bounded by what one event can cause, so it must be drained after each.
 //! 3. Sleep until [`Service::poll_timeout`] at the latest, then call [`Service::handle_timeout`]. Waking
 //!    early or for nothing is harmless. The deadline changes with every call; ask again each time. It may be
-//!    over already, when there is work that is done in pieces: take in what else there is between them.
-//! 4. Replies to a peer that left are dropped silently; its `…Disconnected` follows once, and nothing
-//!    from it comes after that. A peer that does not read is the shell's to cut off.
+//!    in the past, when there is work that is done in pieces: handle other events between the pieces.
+//! 4. Drop replies to a peer that left; pass on its `…Disconnected` once, and nothing from it after that. The
+//!    shell disconnects a peer that does not read.
 //! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each
-//!    answered by exactly one input, those of one file in their order. A write that came out short is
-//!    retried by the shell; an error is final for the file, which the shell then closes: what follows fails.
-//!    [`Output::AbandonFile`] ends a file at once and is not answered.
-//! 6. When the replies of a consumer have left the shell's queue (it became empty), say
+//!    answered by exactly one input, those of one file in their order. The shell continues a short write. An
+//!    error is final for the file: the shell closes it, and what follows fails. [`Output::AbandonFile`] ends a
+//!    file at once and is not answered.
+//! 6. When the shell has sent all replies to a consumer (its queue became empty), pass
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
-//!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on
-//!    only then; this bounds memory, whatever the speed of the reader. A packet is never cut by a pause, so
-//!    what waits is a window and one packet at most, which is as long as its buffer lets it be: replies
-//!    with packets are `paced`, and no reason to cut off their reader. Said without need it
-//!    does no harm; said when it is not true it doubles what may be waiting.
-//! 7. A file that comes with a request belongs to the service from then on; a `WriteFile` with `close`
-//!    gives it back, also when it was not wanted.
+//!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are in flight and goes on only
+//!    then; this bounds memory, whatever the speed of the consumer. A pause never cuts a packet, so a window
+//!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
+//!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it
+//!    while replies still wait doubles the bytes in flight.
+//! 7. A file that comes with a request belongs to the service from then on, until a `WriteFile` with `close`
+//!    or an `AbandonFile`; this follows also when the service does not need the file.
 //!
 //! # Inside
 //!
@@ -55,8 +55,8 @@
 //! | `session/` | the life of a session, from its config to its end |
 //! | `test_hooks` | what simulations see of the service beside its effects |
 //!
-//! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
-//! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.
+//! Trust: a producer is hostile; a consumer is trusted with data of its user, but not with the life of the service.
+//! Nothing that comes from either may make the service panic, hang or grow; [`crate::limits`] has every bound.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 pub mod buffer;

@@ -1,4 +1,4 @@
-//! Everything the service can ask for.
+//! The effects that the service asks for.
 
 use bytes::Bytes;
 
@@ -14,9 +14,9 @@ pub struct Rejected;
 pub enum LogLevel {
     /// Something was refused or failed.
     Error,
-    /// Something that its user should know.
+    /// Something that a user should know.
     Info,
-    /// For people who look for a fault.
+    /// For the search for a fault.
     Debug,
 }
 
@@ -29,13 +29,13 @@ pub enum Boost {
     Fifo(u32),
 }
 
-/// How durable what was written to a file is to be.
+/// How durable the written bytes of a file must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSync {
-    /// As the system likes.
+    /// The system decides.
     No,
-    /// The disk should begin with it (`sync_file_range`), for the rest of the file and then
-    /// [`Wait`](Self::Wait) follow. Nobody waits for it, and nobody minds if it is not done.
+    /// The disk should begin to write (`sync_file_range`); the rest of the file and then
+    /// [`Wait`](Self::Wait) follow. The service does not wait for it, and it may fail.
     Begin,
     /// All of it, before the answer (`fdatasync`).
     Wait,
@@ -46,7 +46,7 @@ pub enum FileSync {
 pub enum Output {
     /// A reply, or one of a stream of them.
     Reply {
-        /// The connection. It may have gone in the meantime: then nothing is to be done.
+        /// The connection. If it was closed meanwhile, the reply is dropped.
         client: ClientId,
         /// The call this answers.
         call: CallId,
@@ -56,8 +56,8 @@ pub enum Output {
         has_more: bool,
         /// Shared memory whose descriptor goes with the reply.
         region: Option<Region>,
-        /// It has packets: their stream pauses by itself, whether its reader is slow or not, so they do not
-        /// count against a peer that does not read.
+        /// It has packets. Their stream pauses by itself, so they do not count against a peer that does not
+        /// read.
         paced: bool,
     },
     /// Close the connection; the service has already forgotten it.
@@ -69,7 +69,7 @@ pub enum Output {
     /// until it is made readable for all. Answered by
     /// [`Input::FileCreated`](super::Input::FileCreated), best before any other input.
     CreateFile {
-        /// Comes back in the answer.
+        /// The answer carries it.
         token: u64,
         /// As the config says, taken relative to the daemon's directory.
         path: String,
@@ -79,34 +79,34 @@ pub enum Output {
     WriteFile {
         /// The file.
         file: FileId,
-        /// What to append; may be empty.
+        /// The bytes to append; may be empty.
         data: Bytes,
-        /// Whether to make all that was written durable.
+        /// How durable all written bytes must be.
         sync: FileSync,
         /// Close it afterwards, whatever happened.
         close: bool,
     },
-    /// Append to one file all that is in another, from its beginning; the offset at which that one is
-    /// written stays. It holds by then what was written to it before this. Answered by
+    /// Append to one file the whole content of another; the offset at which that one is written does not
+    /// change. Its content is what was written to it before this effect. Answered by
     /// [`Input::FileWritten`](super::Input::FileWritten) for `to`.
     CopyFile {
-        /// What to copy. It goes on being written afterwards.
+        /// The file to copy. It is written further afterwards.
         from: FileId,
-        /// Where to.
+        /// The file to append to.
         to: FileId,
     },
-    /// Drop what was not written yet and close it, even if somebody still writes: nobody waits for it any
-    /// more. There is no answer to this one, and those to earlier ones do not matter.
+    /// Drop what was not written yet and close the file, even if a write is in progress. There is no answer
+    /// to this effect, and answers to earlier ones about the file are ignored.
     AbandonFile {
         /// The file.
         file: FileId,
     },
-    /// Run the service itself faster, or as fast as at first again. Answered by
+    /// Change the scheduling priority of the service, or restore the first one. Answered by
     /// [`Input::PrioritySet`](super::Input::PrioritySet).
     SetPriority {
-        /// Comes back in the answer.
+        /// The answer carries it.
         token: u64,
-        /// None for the priority the service had when it was started.
+        /// None for the priority that the service was started with.
         boost: Option<Boost>,
     },
     /// A line for the log.

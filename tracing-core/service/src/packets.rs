@@ -1,7 +1,7 @@
 //! The packets that the service itself writes into a trace.
 //!
-//! All carry the service's uid and sequence 1, so that no producer can be mistaken for it: the validator
-//! drops packets of producers that have these fields or kinds.
+//! All carry the service's uid and sequence 1. The validator drops packets of producers that have these fields or
+//! kinds, so a reader can rely on them.
 
 use protos::TracingServiceEventWriter;
 
@@ -13,7 +13,7 @@ use crate::config::ServiceConfig;
 use crate::{clocks, provenance};
 use abi::time::Now;
 
-/// Bytes that no trace contains by chance, to find the next packet in a damaged file.
+/// Bytes that no trace contains by chance, by which a reader finds the next packet in a damaged file.
 const SYNC_MARKER: [u8; 16] = [
     0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79,
 ];
@@ -62,7 +62,7 @@ fn clock_snapshot(
     })
 }
 
-/// Must end with the marker and carry nothing that changes: readers search for all of it.
+/// The packet ends with the marker and has nothing that changes: readers search for the whole of it.
 fn sync_marker(config: &ServiceConfig) -> Vec<u8> {
     encode(|p| {
         p.trusted_uid(config.uid as i32).trusted_packet_sequence_id(1);
@@ -102,11 +102,11 @@ fn fill_trigger(mut out: protos::TriggerWriter<'_>, hit: &TriggerHit) {
     out.trusted_producer_uid(hit.uid as i32).stop_delay_ms(hit.delay_ms);
 }
 
-/// What was asked for, and why a clone was made.
-fn about(config: &ServiceConfig, machine_id: u32, session: &Session) -> Vec<Vec<u8>> {
+/// The config of the session, and the trigger that a clone was made for.
+fn config_and_cause(config: &ServiceConfig, machine_id: u32, session: &Session) -> Vec<Vec<u8>> {
     use protozero::Message as _;
     let body = session.config.encode_to_vec();
-    let asked = packet(config, machine_id, None, |p| {
+    let trace_config = packet(config, machine_id, None, |p| {
         p.trace_config_raw(&body);
     });
     let cloned_for = session.pending.clone_trigger.as_ref().map(|hit| {
@@ -114,28 +114,28 @@ fn about(config: &ServiceConfig, machine_id: u32, session: &Session) -> Vec<Vec<
             fill_trigger(p.clone_snapshot_trigger(), hit);
         })
     });
-    [asked].into_iter().chain(cloned_for).collect()
+    [trace_config].into_iter().chain(cloned_for).collect()
 }
 
-/// Triggers that the trace does not tell of yet.
+/// Triggers that are not in the trace yet.
 fn triggers(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
     let pending = &mut session.pending;
-    let unsaid = pending.triggers.iter().skip(pending.triggers_emitted);
-    let packets = unsaid
+    let new = pending.triggers.iter().skip(pending.triggers_emitted);
+    let packets = new
         .map(|hit| packet(config, machine_id, Some(hit.at_ns), |p| fill_trigger(p.trigger(), hit)))
         .collect();
     pending.triggers_emitted = pending.triggers.len();
     packets
 }
 
-/// Everything of the life of a session that nobody has read yet, by time; what happened at one instant in
-/// the order in which one thing leads to the other.
+/// The events of a session that were not read yet, by time; those of one instant in the order in which one causes
+/// the next.
 fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
-    let lives = std::mem::take(&mut session.pending.lifecycle);
-    let last = |kind| lives.iter().rposition(|(k, _)| *k == kind);
-    // A clone begins with a flush, and is its own end.
+    let events = std::mem::take(&mut session.pending.lifecycle);
+    let last = |kind| events.iter().rposition(|(k, _)| *k == kind);
+    // A clone begins with a flush, and ends when it is made.
     let flush = last(Lifecycle::FlushStarted);
-    let end = last(Lifecycle::TracingDisabled).unwrap_or(lives.len());
+    let end = last(Lifecycle::TracingDisabled).unwrap_or(events.len());
     let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut cloned = Vec::new();
     for (index, at_ns) in std::mem::take(&mut session.pending.buffers_cloned) {
@@ -150,7 +150,7 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
         });
         (at_ns, packet)
     });
-    for (at, &(kind, at_ns)) in lives.iter().enumerate() {
+    for (at, &(kind, at_ns)) in events.iter().enumerate() {
         if at == end {
             all.append(&mut cloned);
         }
@@ -222,7 +222,7 @@ pub(crate) fn of_pass(
     let first = !std::mem::replace(&mut session.pending.initial_done, true);
     if builtin.disable_trace_config != Some(true) {
         if first {
-            packets.extend(about(config, machine, session));
+            packets.extend(config_and_cause(config, machine, session));
         }
         packets.extend(triggers(config, machine, session));
     }
