@@ -1,4 +1,4 @@
-//! What the service is told once, when it is made.
+//! What a service is made with.
 
 use abi::sync::Arc;
 
@@ -9,7 +9,7 @@ use abi::shm::Region;
 
 /// Makes the shared memory of a producer: sealed memfds in the daemon, heap memory in tests and in one process.
 pub trait RegionFactory: Send + Sync {
-    /// How trace buffers take their own memory, if there is a faster way than to meet it.
+    /// How trace buffers get their memory from the system, if there is a faster way than one page fault for each page.
     fn fault_in(&self) -> Option<FaultIn> {
         None
     }
@@ -27,7 +27,7 @@ pub trait RegionFactory: Send + Sync {
     fn create(&self, len: usize) -> Result<Region, String>;
 }
 
-/// The `SystemInfo` packet of this machine, read by the shell: the service asks no kernel for anything.
+/// The content of the `SystemInfo` packet of this machine. The shell reads it: the service makes no system calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostInfo {
     /// `utsname.sysname`.
@@ -48,8 +48,7 @@ pub struct HostInfo {
     pub cpu_count: Option<u32>,
     /// Memory, bytes.
     pub ram_bytes: Option<u64>,
-    /// What the machine calls itself (`PERFETTO_MACHINE_NAME`, else `sysname`): the name that
-    /// `machine_name_filter` knows this machine by beside `host`.
+    /// Name of the machine (`PERFETTO_MACHINE_NAME`, else `sysname`). `machine_name_filter` accepts it and `host`.
     pub machine_name: String,
 }
 
@@ -75,7 +74,7 @@ impl std::fmt::Debug for ExtensionSet {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServiceConfig {
-    /// Who the service runs as: the trusted uid of the packets it writes itself.
+    /// User of the service: the trusted uid of the packets it writes itself.
     pub uid: u32,
     /// Its process id.
     pub pid: i32,
@@ -87,12 +86,12 @@ pub struct ServiceConfig {
     pub seed: u64,
     /// Maker of shared memory.
     pub regions: Arc<dyn RegionFactory>,
-    /// Copy out what writers still hold of producers that do not say whether they want it. Upstream: off in
+    /// Whether chunks that writers still hold are copied out, for producers that do not choose. Upstream: off in
     /// the daemon, on inside a process (`tracing_service_impl.cc`).
     pub scrape_by_default: bool,
     /// Schemas of extension fields, put into every trace unless its config disables them.
     pub extensions: Vec<ExtensionSet>,
-    /// How it may compress traces: usually all that is built in.
+    /// Codecs for traces: usually all that are built in.
     pub codecs: Codecs,
 }
 

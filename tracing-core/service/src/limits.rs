@@ -1,28 +1,28 @@
 //! Every bound of the service, with its unit and the reason for its value.
 //!
 //! Two kinds live here. Those of the protocol (first part, and those of [`abi::limits`]) are shared with every
-//! other service and producer: changing one changes what old peers see. Those of ours (second part) only keep a
-//! hostile or broken peer from growing us: each is far above what an honest one needs, and each says what is lost
-//! when it is hit.
+//! other service and producer: changing one changes what old peers see. Those of this implementation (second part)
+//! only keep a hostile or broken peer from using up memory or time: each is far above what an honest peer needs, and
+//! each says what is lost when it is reached.
 
 pub use abi::limits::*;
 
 // ---------------------------------------------------------------- protocol: IPC
 
-/// Changes of instances told to an observer in one reply, bytes; the rest of the frame is for the other events.
+/// Changes of instances in one reply to an observer, bytes; the rest of the frame is for the other events.
 pub const OBSERVED_BYTES_MAX: usize = 64 * 1024;
 /// Questions about the state of the service of one consumer that wait until older answers were read.
 pub const QUERIES_PER_CONSUMER_MAX: usize = 16;
 /// Packets read from the buffers before a pass of `ReadBuffers` over IPC ends, bytes (soft).
 pub const READ_PASS_BYTES: usize = 32 * 1024;
-/// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are compressed: as many
-/// go into one packet as upstream's.
+/// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are compressed: upstream
+/// compresses as many into one packet.
 pub const FILE_PASS_BYTES: usize = 1024 * 1024;
-/// The same for packets as they are, where nobody sees how many were written at a time.
+/// The same for packets that are not compressed, where the size of a pass does not show in the file.
 pub const FILE_PIECE_BYTES: usize = 128 * 1024;
-/// Writes of packets as they are that one file has on their way at a time: one is written, one is made.
+/// Writes of uncompressed packets that one file has in flight: the disk takes one while the next is made.
 pub const FILE_PIECES_MAX: usize = 2;
-/// What is written to a file that is being completed before the disk is asked to begin with it, bytes.
+/// Bytes written to a file that is being completed, before the disk is asked to write them.
 pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
 
 // ---------------------------------------------------------------- protocol: sessions
@@ -45,11 +45,11 @@ pub const GUARDRAIL_BUFFERS_KB_MAX: u64 = 128 * 1024;
 pub const GUARDRAIL_SPACING_NS: u64 = 300 * 1_000_000_000;
 /// How far back `max_per_24_h` looks, ns.
 pub const TRIGGER_WINDOW_NS: u64 = 24 * 3600 * 1_000_000_000;
-/// Wait for data sources to say that they stopped, when the config names no other, ms.
+/// Wait for data sources to acknowledge their stop, unless configured, ms.
 pub const STOP_TIMEOUT_MS: u64 = 5000;
 /// After this long without all data sources started the slow ones are named in the trace, ms.
 pub const SLOW_START_MS: u64 = 20_000;
-/// Data sources named in such a list.
+/// Data sources in a list of slow ones.
 pub const SLOW_SOURCES_MAX: usize = 32;
 /// Flushes in flight in one session; one more is refused once there are more than this.
 pub const FLUSHES_PENDING_MAX: usize = 1000;
@@ -59,7 +59,7 @@ pub const SNAPSHOT_PERIOD_MS: u64 = 10_000;
 pub const FILE_PERIOD_MS: u64 = 5000;
 /// Shortest period of file writes, ms.
 pub const FILE_PERIOD_MS_MIN: u64 = 100;
-/// Period of the flush that keeps a file's tail fresh when the mode is "auto", ms.
+/// Period of the flush before file writes when the mode is "auto", ms.
 pub const AUTO_FLUSH_PERIOD_MS: u64 = 5000;
 /// Clock snapshots waiting to be read. The oldest goes first.
 pub const SNAPSHOTS_PENDING_MAX: usize = 16;
@@ -70,10 +70,9 @@ pub const LIFECYCLE_EVENTS_MAX: usize = 64;
 /// Kept state changes of other sessions until they are read.
 pub const CONCURRENT_EVENTS_MAX: usize = 4096;
 
-// ---------------------------------------------------------------- ours: bounds on peers
+// ---------------------------------------------------------------- implementation: bounds on peers
 
-/// Registrations of one producer. Upstream has none; a producer that hits it has its further
-/// registrations ignored.
+/// Registrations of one producer. Upstream has no limit; further registrations are ignored.
 pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
 /// Sum of the encoded descriptors of one producer, bytes. Further registrations are ignored.
 pub const DESCRIPTORS_BYTES_PER_PRODUCER_MAX: usize = 16 * 1024 * 1024;
@@ -83,62 +82,61 @@ pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
 pub const COMMANDS_UNSENT_MAX: usize = 1024;
 /// Data source instances of one session. Further matches are not set up.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
-/// Sum of the encoded configs of the instances of one session, bytes: each goes out twice, to be set up and to
-/// be started, in one turn. Further matches are not set up.
+/// Sum of the encoded configs of the instances of one session, bytes: each is sent twice in one turn, with the
+/// set-up and the start. Further matches are not set up.
 pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
-/// Lines we log on behalf of one peer: after that its mistakes are only counted, and the number is logged when it
-/// leaves.
+/// Log lines about one peer. Further errors are only counted, and their number is logged when the peer leaves.
 pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
-/// Sequences numbered in one session. When reached, numbering goes on but older sequences forget theirs.
+/// Sequences numbered in one session. Beyond it all numbers are forgotten, and sequences get new ones.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
-/// Bytes of replies to one `ReadBuffers` that may wait in the transport, until it says that they left; the packet
-/// with which they come to that is given whole, so it may be a packet more: at most what its buffer holds.
+/// Bytes of replies to one consumer that may wait in the transport before a stream pauses. The last packet is never
+/// cut, so it may be a packet more: at most what its buffer holds.
 ///
-/// About what a socket holds: while its reader works on that, we make the next, and it is still in the cache
-/// when it goes there.
+/// About what a socket holds: while the consumer reads that, the service makes the next replies, which are still in
+/// the cache when they are sent.
 pub const READ_WINDOW_BYTES: usize = 256 * 1024;
-/// Memory of replies that have left and of pieces of files that are written, kept for the next ones while somebody
-/// reads, bytes: as much as is on the way at a time.
-pub const SPARE_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Less than this is not worth keeping, bytes.
-pub const SPARE_BYTES_MIN: usize = 16 * 1024;
+/// Memory of sent replies and written file pieces that is recycled for the next ones, bytes: as much as is in flight
+/// at a time.
+pub const POOL_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Smallest piece of memory that is worth recycling, bytes.
+pub const POOL_BYTES_MIN: usize = 16 * 1024;
 /// Bytes of a producer's shared memory, from its start, that the service keeps mapped once it has read them.
 pub const SMB_MAPPED_BYTES: usize = 128 * 1024;
-/// Bytes of it read beyond those before they are unmapped again: often enough that they do not add up in us,
-/// who only pass by, seldom enough that it costs next to nothing.
+/// Bytes of it read beyond those before they are unmapped again: often enough that they do not add up in the
+/// memory of the service, seldom enough that it costs next to nothing.
 pub const SMB_MAPPED_AGAIN_BYTES: usize = 256 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
-/// Work of holding the expressions of one user against the name of one producer in a second: states of the
-/// expression times bytes of the name, which take some nanoseconds each. When it is used up, no more of them match.
+/// Cost of matching the expressions of one user against the name of one producer in a second: states of the
+/// expression times bytes of the name, some nanoseconds each. Beyond it expressions do not match.
 pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
-/// The same of all producers in one turn. A session that needs more is refused.
+/// The same for all producers in one turn. A session that needs more is refused.
 pub const REGEX_STEPS_PER_TURN_MAX: u64 = 64 * 1024 * 1024;
 /// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
 pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
-/// Bytes of the name of a producer, and of a session where another one's trace tells of it: names are kept
-/// with each instance, trigger and event. What is longer is cut.
+/// Bytes of the name of a producer, and of a session in events of other traces: names are kept with each
+/// instance, trigger and event. Longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 1024;
-/// Received triggers kept in one session. On top of that the trace tells of no more until it is read.
+/// Received triggers kept in one session. Further ones are missing in the trace until it is read.
 pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
 /// Triggers of one session whose delay runs, before the consumer is told to clone. Further ones are only
 /// recorded.
 pub const CLONE_HITS_PENDING_MAX: usize = 256;
-/// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`]. The name that was
-/// not fired for longest goes first.
+/// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`]. The name whose last
+/// activation is the oldest goes first.
 pub const TRIGGER_NAMES_MAX: usize = 1024;
-/// Activations remembered of one trigger: a larger `max_per_24_h` is taken for this.
+/// Activations remembered of one trigger: a larger `max_per_24_h` counts as this.
 pub const TRIGGER_HISTORY_MAX: usize = 1024;
-/// Clones at a time, of all users: upstream bounds them not at all, and each holds a copy of the buffers.
+/// Clones at a time, of all users: each holds a copy of the buffers. Upstream has no limit.
 pub const CLONES_MAX: usize = 48;
 /// Clones at a time of one user.
 pub const CLONES_PER_UID_MAX: usize = 16;
-/// Bytes of buffers that are copied for clones in one turn of the service: what takes about as long as a pass of
-/// reading does.
+/// Bytes of buffers that are copied for clones in one turn of the service: it takes about as long as a pass of
+/// reading.
 pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
 /// Bytes of a buffer put aside for a clone because they changed before they were copied. Beyond this ...
 pub const CLONE_SAVED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -148,19 +146,19 @@ pub const CLONE_COPY_PER_CHANGE_BYTES: usize = 64 * 1024;
 /// Sessions at a time, with clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = SESSIONS_MAX + CLONES_MAX;
 
-/// Encoded size of one data source's config, bytes: it goes to its producers in one frame, with what the service
-/// adds and the envelope.
+/// Encoded size of one data source's config, bytes: it is sent to producers in one frame, with the fields that the
+/// service adds and the envelope.
 pub const DATA_SOURCE_CONFIG_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX - 1024;
-/// How long the file of a session that is gone may take nothing before what is left of it is dropped, ms. Its
-/// buffers are held until then.
+/// How long the file of a freed session may take no byte before the rest is dropped, ms. The buffers are kept until
+/// then.
 pub const FREED_FILE_STALL_MS: u64 = 10_000;
-/// How long a clone may copy the file of its source, which holds still meanwhile, ms. Less than clients wait for
-/// a clone.
+/// How long a clone may copy the file of its source, which is not written meanwhile, ms. Less than clients wait for a
+/// clone.
 pub const CLONE_COPY_TIMEOUT_MS: u64 = 25_000;
-/// How much longer once the source has ended, ms.
+/// The same once the source has ended, ms.
 pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 
-// ---------------------------------------------------------------- ours: buffers
+// ---------------------------------------------------------------- implementation: buffers
 
 /// Sequences that a buffer remembers though nothing of theirs is in it. All that is kept of them is
 /// their last chunk id, which only tells whether a next chunk counts as out of order.
@@ -176,7 +174,7 @@ pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
 /// Chunks further away are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;
 
-// ---------------------------------------------------------------- ours: trace filters
+// ---------------------------------------------------------------- implementation: trace filters
 
 /// Words of a filter's bytecode. A program for all of the schema has some ten thousand.
 pub const FILTER_WORDS_MAX: usize = 256 * 1024;

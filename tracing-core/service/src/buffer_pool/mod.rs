@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::limits::{SPARE_BYTES_MAX, SPARE_BYTES_MIN};
+use crate::limits::{POOL_BYTES_MAX, POOL_BYTES_MIN};
 
 /// Memory is kept only while a consumer or a file is being read into.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl BufferPool {
         let memory = Vec::from(memory);
         let capacity = memory.capacity();
         let bytes = self.bytes.saturating_add(capacity);
-        if capacity >= SPARE_BYTES_MIN && bytes <= SPARE_BYTES_MAX {
+        if capacity >= POOL_BYTES_MIN && bytes <= POOL_BYTES_MAX {
             self.bytes = bytes;
             self.kept.push(memory);
         }

@@ -1,4 +1,4 @@
-//! What sessions are let in: the checks of EnableTracing, in order.
+//! The checks of EnableTracing, in their order.
 
 use super::*;
 use protos::{
@@ -7,7 +7,7 @@ use protos::{
 };
 use service::Boost;
 
-/// The error of an attempt, empty if the session runs.
+/// The error of a request; empty if the session runs.
 fn attempt(shell: &mut Shell, uid: u32, config: TraceConfig) -> (MockConsumer, String) {
     let mut consumer = MockConsumer::connect(shell, uid);
     consumer.enable(shell, config, None);
@@ -114,7 +114,7 @@ fn filters_must_be_expressions() {
     let mut bad = config(&["ds"]);
     bad.data_sources[0].producer_name_regex_filter = vec!["(".into()];
     check(bad.clone(), "producer_name_regex_filter \"(\" is invalid");
-    // Between parentheses of ours it would be a legal one that takes nearly all.
+    // Between the parentheses that the service adds, it would be valid and match nearly all names.
     bad.data_sources[0].producer_name_regex_filter = vec!["a)|(b".into()];
     check(bad.clone(), "is invalid");
     bad.data_sources[0].producer_name_regex_filter = vec!["\u{1}".repeat(60_000) + "("];
@@ -130,7 +130,7 @@ fn one_session_per_consumer() {
     consumer.enable(&mut shell, config(&[]), None);
     let error = consumer.ended(&mut shell).unwrap();
     assert!(error.contains("already active"), "{error}");
-    // The first session lives on.
+    // The first session goes on.
     assert!(!shell.service.is_idle());
 }
 
@@ -188,7 +188,7 @@ fn limit_sessions_per_uid() {
     assert_eq!(attempt(&mut shell, 9, config(&[])).1, "");
 }
 
-/// Which of sessions with these limits for one semaphore, enabled in turn, are let in.
+/// Which of sessions with these limits for one semaphore, enabled in turn, are accepted.
 fn semaphores(limits: &[u64]) -> Vec<bool> {
     let mut shell = Shell::new();
     let with = |max| TraceConfig {
@@ -204,7 +204,7 @@ fn semaphores(limits: &[u64]) -> Vec<bool> {
     for (mut consumer, error) in kept {
         assert!(error.is_empty() || error.contains("semaphore"), "{error}");
         let_in.push(error.is_empty());
-        // Who was let in is not touched by who was not.
+        // A refused session does not change the accepted ones.
         assert_eq!(consumer.ended(&mut shell), None);
         consumer.disable(&mut shell);
         assert_eq!(consumer.ended(&mut shell), error.is_empty().then(String::new));
@@ -316,7 +316,7 @@ fn the_highest_boost_counts_for_as_long_as_it_is_wanted() {
     fifo.free(&mut shell);
     assert_eq!(shell.boost, Some(Boost::Other(20)));
     high.free(&mut shell);
-    // What the system refuses reaches the consumer, and changes nothing.
+    // The error of the system reaches the consumer, and nothing changes.
     shell.priority_error = Some("Permission denied".into());
     let (_, error) = attempt(&mut shell, 0, boosted(2, 2));
     assert!(error.contains("Permission denied"), "{error}");
@@ -363,7 +363,7 @@ fn uuid_is_the_configs_or_random() {
     assert!(msb != 0 && lsb != 0);
 }
 
-/// A program for trace buffers is passed on to its producer, and nobody runs it.
+/// A ProtoVM program is passed on to its producer, and is not run.
 #[test]
 fn proto_vm_is_ignored_with_a_line() {
     let mut shell = Shell::new();
@@ -378,7 +378,7 @@ fn proto_vm_is_ignored_with_a_line() {
     assert_eq!(lines, 1, "{:?}", shell.log);
 }
 
-/// A config that would not fit into the frame of a command would end the commands of its producers.
+/// A config that does not fit into the frame of a command is refused, as it would end the command stream.
 #[test]
 fn configs_that_no_command_can_carry() {
     for (text_bytes, fits) in [(129_000, true), (131_000, false)] {

@@ -1,7 +1,6 @@
 //! Which of two errors a user sees first: the checks of EnableTracing in their order.
 //!
-//! A config that fails the check asked for, and whatever later checks it can fail as well, must be refused
-//! by the former.
+//! A config that fails a check and all later checks that it can fail is refused by the first of them.
 
 use super::*;
 use protos::{

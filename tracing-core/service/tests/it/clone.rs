@@ -1,4 +1,4 @@
-//! Copies of sessions: what is in them, when it was taken, and who may have them.
+//! Clones of sessions: their content, the instant they show, and the users who may have them.
 
 use super::*;
 use protos::{
@@ -126,7 +126,7 @@ fn clone_session() {
     producer.ack_flush(&mut shell, 2);
     let response = done(&mut shell, &clone, call);
     assert_eq!(response.was_write_into_file, Some(false));
-    // What comes later, even on top of what was copied, is not in the clone.
+    // Later packets are not in the clone, even if they overwrite what was copied.
     for _ in 0..10 {
         producer.write(&mut shell, WRITER, COPIED, &[stamped(&"after ".repeat(200))]);
     }
@@ -369,7 +369,7 @@ fn lifecycle_events_clone_started() {
     assert!(events(&consumer.read(&mut shell), is_clone_started).is_empty());
 }
 
-/// What happens at one instant is told in the order in which one thing leads to the other.
+/// Events of one instant come in the order in which one causes the next.
 #[test]
 fn events_of_one_instant() {
     let mut shell = Shell::new();
@@ -390,7 +390,7 @@ fn events_of_one_instant() {
             Event::AllDataSourcesStarted(true),
             Event::FlushStarted(true),
             Event::CloneStarted(true),
-            // Of the buffers that go along, there are none, and of those that are copied.
+            // First the group of transferred buffers, which is empty, then that of copied ones.
             Event::AllDataSourcesFlushed(true),
             Event::AllDataSourcesFlushed(true),
             Event::BufferCloned(0),
@@ -473,7 +473,7 @@ fn clone_session_with_compression() {
     }
 }
 
-// ------------------------------------------------------------ what upstream has no tests for
+// ------------------------------------------------------------ tests that upstream does not have
 
 #[test]
 fn clones_are_counted_and_bounded() {
@@ -497,11 +497,11 @@ fn clones_are_counted_and_bounded() {
             assert_eq!(ask(uid), "");
         }
         assert!(ask(uid).contains(&format!("for uid {uid}")));
-        // Others are not the worse for it, until there are too many of everybody.
+        // Other users are not affected, until there are too many clones of all users.
         if uid as usize + 1 == 7 + CLONES_MAX / CLONES_PER_UID_MAX {
             assert!(ask(0).contains("too many clones"));
         }
-        // A user's own ones count among his sessions.
+        // The clones of a user count among the sessions of that user.
         let mut next = MockConsumer::connect(&mut shell, uid);
         next.enable(&mut shell, config(&[]), None);
         assert!(next.ended(&mut shell).unwrap().contains("for uid"));
@@ -515,7 +515,7 @@ fn clones_are_counted_and_bounded() {
     assert_eq!(shell.service.footprint().buffers, 1 + CLONES_MAX / CLONES_PER_UID_MAX);
 }
 
-/// It would never end, and nothing but the number of all sessions bounds clones.
+/// A detached clone would never end.
 #[test]
 fn clones_cannot_be_detached() {
     let mut shell = Shell::new();
@@ -528,7 +528,7 @@ fn clones_cannot_be_detached() {
     assert!(clone.call(&mut shell, request)[0].response.is_none());
 }
 
-/// What was triggered and read stays triggered and readable; upstream takes it from the source.
+/// A source that was triggered can be read after a clone; upstream moves its triggers into the clone.
 #[test]
 fn triggers_of_other_modes_stay_with_the_source() {
     let mut shell = Shell::new();
@@ -558,7 +558,7 @@ fn triggers_of_other_modes_stay_with_the_source() {
     }
 }
 
-/// Without one its reader cannot tell any time.
+/// Without a clock snapshot its reader could not convert any time.
 #[test]
 fn a_clone_has_a_clock_snapshot_although_its_source_was_read() {
     let mut shell = Shell::new();

@@ -1,5 +1,4 @@
-//! Copies of sessions that write into a file: what is in the file of each, and what becomes of both when it
-//! fails.
+//! Clones of sessions that write into a file: the content of both files, and what happens when a file fails.
 
 use super::clone::{ask, by_id, done, refused};
 use super::files::started;
@@ -71,7 +70,7 @@ fn write_into_file_clone_session_after_write() {
     done(&mut shell, &clone, call);
     assert_eq!(payloads(&in_file(&shell, copy)), ["payload-1", "payload-2"]);
     assert!(shell.files[&copy].bytes.starts_with(&before));
-    // One writer, so one sequence, on both sides of the seam.
+    // One writer, so one sequence, in the copied part and behind it.
     let packets = in_file(&shell, copy);
     let own = packets.iter().filter(|p| matches!(p.data, Some(TracePacketData::ForTesting(_))));
     assert_eq!(own.map(sequence).collect::<Vec<_>>(), [Some(2), Some(2)]);
@@ -123,7 +122,7 @@ fn write_into_file_clone_session_lifecycle_events() {
     }
 }
 
-// ------------------------------------------------------------ what upstream has no tests for
+// ------------------------------------------------------------ tests that upstream does not have
 
 #[test]
 fn a_clone_needs_a_consumer_without_session_and_a_file_for_a_file() {
@@ -144,7 +143,7 @@ fn a_clone_needs_a_consumer_without_session_and_a_file_for_a_file() {
     assert!(shell.files[&second].closed && !shell.files[&copy].closed);
 }
 
-/// While a clone copies the file, nothing moves from the buffers into it.
+/// While a clone copies the file, the session writes nothing into it.
 #[test]
 fn the_file_of_the_source_holds_still() {
     let mut shell = Shell::new();
@@ -153,7 +152,7 @@ fn the_file_of_the_source_holds_still() {
     producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
     let copy = shell.open_file();
     let (clone, call) = ask(&mut shell, 0, Some(copy));
-    // The period of the file is over, and its flush, but not that of the clone.
+    // The period of the file and its flush are over, but not the flush of the clone.
     consumer.disable(&mut shell);
     assert!(shell.files[&file].bytes.is_empty());
     shell.advance_ms(10);
@@ -163,7 +162,7 @@ fn the_file_of_the_source_holds_still() {
     assert!(shell.files[&file].closed && shell.files[&copy].closed);
 }
 
-/// Whichever of its file operations fails, the consumer learns of it, and all files are closed.
+/// Whichever file operation fails, the consumer is told, and all files are closed.
 #[test]
 fn a_clone_whose_file_cannot_be_written() {
     for number in 0.. {
@@ -193,8 +192,8 @@ fn a_clone_whose_file_cannot_be_written() {
     }
 }
 
-/// A clone into a pipe that nobody reads holds the file of its source for some time only, and for a shorter
-/// one when the source ends.
+/// A clone into a pipe that nobody reads delays the file of its source for a limited time, which is shorter when the
+/// source ends.
 #[test]
 fn a_clone_that_cannot_be_written_is_given_up() {
     for ends in [false, true] {
@@ -225,14 +224,14 @@ fn a_clone_that_cannot_be_written_is_given_up() {
     }
 }
 
-/// Whoever asked for it hears of it.
+/// The consumer that asked for the clone is told.
 #[test]
 fn a_clone_that_is_ended_while_it_is_written() {
     let mut shell = Shell::new();
     let _source = into_file(&mut shell);
     let copy = shell.open_file();
     let (clone, call) = ask(&mut shell, 0, Some(copy));
-    // The copy is made, what follows it takes its time.
+    // The copy is done, but not the writes behind it.
     shell.stuck.insert(copy);
     shell.advance_ms(10);
     assert!(clone.cloned(&mut shell, call).is_none());
@@ -241,7 +240,7 @@ fn a_clone_that_is_ended_while_it_is_written() {
     refused(&mut shell, &clone, call, "aborted by a higher-priority (1) exclusive session");
 }
 
-/// What the source could not write is in no copy either.
+/// What the source could not write is missing in copies, too, so they fail.
 #[test]
 fn a_clone_of_a_file_that_fails_meanwhile() {
     let mut shell = Shell::new();

@@ -28,7 +28,7 @@ fn write(shell: &mut Shell, producer: &mut MockProducer, name: &str, count: usiz
     texts
 }
 
-/// Bytes on their way into clones.
+/// Copies in progress, and detached buffers.
 fn copying(shell: &Shell) -> (usize, usize) {
     let held = shell.service.footprint();
     (held.copying, held.detached_buffers)
@@ -67,7 +67,7 @@ fn what_changes_meanwhile_is_not_in_the_clone() {
         let mut turns = 0;
         while copying(&shell).0 > 0 {
             assert_eq!(clone.cloned(&mut shell, call), None);
-            // The service wants to go on at once, and does as much as it may.
+            // The service is due at once, and copies one piece.
             assert_eq!(shell.service.poll_timeout().map(|at| at.0), Some(shell.now_ns));
             write(&mut shell, &mut producer, "after", 5);
             if turns % 2 == 0 {
@@ -84,7 +84,7 @@ fn what_changes_meanwhile_is_not_in_the_clone() {
     }
 }
 
-/// Each shows its own instant.
+/// Each clone shows its own instant.
 #[test]
 fn clones_of_one_source_at_a_time() {
     let mut shell = shell();
@@ -95,7 +95,7 @@ fn clones_of_one_source_at_a_time() {
     producer.ack_flush(&mut shell, 4);
     assert_eq!(copying(&shell), (2, 0));
     write(&mut shell, &mut producer, "after", 100);
-    // The older one first.
+    // The older clone comes first.
     while first.cloned(&mut shell, first_call).is_none() {
         assert_eq!(second.cloned(&mut shell, second_call), None);
         shell.turn();
@@ -118,7 +118,7 @@ fn the_source_goes_away_meanwhile() {
         }
         assert_eq!(shell.service.footprint().buffers, 0);
         assert_eq!(copying(&shell), (1, 1), "its buffer is kept for the clone");
-        // Its number is another buffer's now.
+        // Another buffer has its number now.
         let mut other = MockConsumer::connect(&mut shell, 0);
         other.enable(&mut shell, of_version(1), None);
         shell.turn();
@@ -142,7 +142,7 @@ fn the_source_ends_meanwhile() {
     assert_eq!(payloads(&source.read(&mut shell)).len(), texts.len() + more.len());
 }
 
-/// A second clone wants the buffer to be emptied, of which the first one has not everything yet.
+/// A second clone empties a buffer that the first one is still copying.
 #[test]
 fn the_buffer_is_cleared_meanwhile() {
     let mut shell = shell();
@@ -185,7 +185,7 @@ fn its_consumer_goes_away_meanwhile() {
     }
 }
 
-/// The consumer found something else to do: it has a session when the clone is there.
+/// The consumer has enabled a session before the clone is complete.
 #[test]
 fn its_consumer_has_a_session_meanwhile() {
     let mut shell = shell();
@@ -198,7 +198,7 @@ fn its_consumer_has_a_session_meanwhile() {
     assert_eq!(payloads(&source.read(&mut shell)), texts);
 }
 
-/// Nobody else's session goes on, nor does what is to become one.
+/// An exclusive session ends pending clones, too.
 #[test]
 fn an_exclusive_session_or_the_end_comes_meanwhile() {
     for (ends, without_source) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -223,7 +223,7 @@ fn an_exclusive_session_or_the_end_comes_meanwhile() {
     }
 }
 
-/// What the clone has of the file and of the buffers is settled before its bytes are there.
+/// The parts of file and buffers that a clone has are settled before its bytes are copied.
 #[test]
 fn the_file_of_the_source_goes_on_meanwhile() {
     let mut shell = shell();
@@ -272,7 +272,7 @@ fn the_source_is_read_meanwhile() {
     assert_eq!(numbers(&packets), numbers(&of_source));
 }
 
-/// A trigger that comes after the instant stays for the next clone.
+/// A trigger after the instant of a clone is for the next clone.
 #[test]
 fn a_trigger_comes_meanwhile() {
     let mut shell = shell();
@@ -319,7 +319,7 @@ fn a_trigger_comes_meanwhile() {
     assert_eq!(triggers(&second.read(&mut shell)), ["b"]);
 }
 
-/// What fits into a piece needs no turn of its own; several at one instant share that piece.
+/// A buffer that fits into a piece is copied in the same turn; several at one instant share the piece.
 #[test]
 fn small_clones_are_made_at_once() {
     let mut shell = shell();

@@ -1,4 +1,4 @@
-//! Chunks and patches from producers that keep to the rules and from those that do not.
+//! Chunks and patches from honest and from hostile producers.
 
 use super::*;
 use protos::producer_port::Request;
@@ -246,7 +246,7 @@ fn scraping_on_flush_disable_and_disconnect() {
             ..Default::default()
         };
         producer.call(&mut shell, Request::RegisterTraceWriter(request));
-        // Two packets that are done, and one of which only the length is there.
+        // Two complete packets, and one of which only the length is written.
         let smb = producer.smb.clone().unwrap();
         assert!(smb.try_partition(0, Layout::Div1));
         let header = ChunkHeader {

@@ -19,7 +19,7 @@ fn zstd(level: i32) -> Config {
     Config { zstd: Some(zstd), ..Config::default() }
 }
 
-/// The packets inside of one that has nothing else.
+/// The packets inside a packet that has no other field.
 fn unpack(packet: &TracePacket) -> Vec<TracePacket> {
     let mut bytes = Vec::new();
     match &packet.data {
@@ -38,8 +38,7 @@ fn unpack(packet: &TracePacket) -> Vec<TracePacket> {
     decode_file(&bytes)
 }
 
-/// Records two packets with this compression and reads them; all that comes must be compressed by
-/// `codec`.
+/// Records two packets with this compression and reads them; all packets must be compressed by `codec`.
 fn read_ipc(config: TraceConfig, is_codec: fn(&TracePacketData) -> bool) {
     let mut shell = Shell::new();
     let (mut producer, consumer) = recording(&mut shell, config);
@@ -84,7 +83,7 @@ fn compression_zstd_configured_level() {
 #[test]
 fn compression_config_unknown_codec_does_not_crash() {
     let mut shell = Shell::new();
-    // A codec of the future.
+    // A codec that this build does not know.
     let unknown = Config::decode(&[0x7a, 2, 8, 1]).unwrap();
     let config = TraceConfig { compression: Some(unknown), ..config(&["ds"]) };
     let (mut producer, consumer) = recording(&mut shell, config);
@@ -124,7 +123,7 @@ fn compression_write_into_file() {
     }
 }
 
-/// What does not shrink is cut into slices and replies, and comes out whole.
+/// A compressed packet that does not shrink is cut into slices and replies, and can be joined again.
 #[test]
 fn a_pass_larger_than_a_reply() {
     let mut shell = Shell::new();
@@ -143,7 +142,7 @@ fn a_pass_larger_than_a_reply() {
     assert_eq!(payloads(&inner), [text]);
 }
 
-/// What a session gives that is recorded by a service with these codecs only.
+/// The packets of a session that a service with these codecs records.
 fn read_with(codecs: Codecs, config: TraceConfig) -> (Vec<TracePacket>, Shell) {
     let mut shell = Shell::with(|service| service.codecs = codecs);
     let (mut producer, consumer) = recording(&mut shell, config);
@@ -187,7 +186,7 @@ fn compression_config_zstd_used_when_available() {
     read_ipc(config, is_zstd);
 }
 
-/// A packet that lies in several chunks is one packet of the stream.
+/// A packet in several chunks is one packet of the compressed stream.
 fn multi_slice_input(compression: Config) {
     let mut shell = Shell::new();
     let config = TraceConfig {

@@ -1,4 +1,4 @@
-//! What a trace tells of other sessions that go on at the same time.
+//! Events of other sessions in a trace.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn concurrent_session_events() {
     shell.advance_ms(1);
     let mut newcomer = MockConsumer::connect(&mut shell, 3);
     newcomer.enable(&mut shell, curious("newcomer"), None);
-    // Those that are there, by when they got into their states: here at one instant.
+    // Events of the sessions that run already, by the time of their states: here one instant.
     assert_eq!(
         seen(&mut shell, &newcomer),
         [(1, DISABLED, "lingering".into(), 1), (2, STARTED, "running".into(), 2)]
@@ -65,13 +65,13 @@ fn concurrent_session_events() {
             (3, DISABLED, "newcomer".into(), 3)
         ]
     );
-    // Sessions that are over hear of nothing any more.
+    // Sessions that are over get no events any more.
     assert_eq!(seen(&mut shell, &lingering)[..1], [(2, CONFIGURED, "running".into(), 2)]);
     assert_eq!(seen(&mut shell, &newcomer), []);
 }
 
 #[test]
-fn clones_are_told_of_too() {
+fn clones_are_in_the_events_too() {
     let mut shell = Shell::new();
     let mut watcher = MockConsumer::connect(&mut shell, 0);
     watcher.enable(&mut shell, curious("watcher"), None);

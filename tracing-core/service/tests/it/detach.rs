@@ -1,4 +1,4 @@
-//! Sessions without a connection, and changes of a session that is there.
+//! Detached sessions, and changes of a running session.
 
 use super::*;
 use protos::consumer_port::Request;
@@ -89,7 +89,7 @@ fn keys_are_of_one_user_and_never_empty() {
     assert!(detach(&mut shell, &two, "key"), "free again");
 }
 
-/// What the tool's `--is_detached` does.
+/// The calls of the tool's `--is_detached`.
 #[test]
 fn a_probe_attaches_and_detaches() {
     let mut shell = Shell::new();
@@ -105,9 +105,9 @@ fn a_probe_attaches_and_detaches() {
     assert!(!shell.service.is_idle());
 }
 
-/// It ended while nobody was there: whoever takes it over is told.
+/// A session that ended while it was detached: a consumer that attaches is told.
 #[test]
-fn the_end_is_told_to_who_attaches_later() {
+fn a_consumer_that_attaches_later_is_told_of_the_end() {
     let mut shell = Shell::new();
     let limited = TraceConfig {
         write_into_file: Some(true),
@@ -130,7 +130,7 @@ fn the_end_is_told_to_who_attaches_later() {
     }
 }
 
-/// Also the error that it ended with, however often it was told.
+/// The error that it ended with is told to each consumer that attaches.
 #[test]
 fn a_probe_does_not_swallow_the_error() {
     let mut shell = Shell::new();
@@ -177,7 +177,7 @@ fn producer_name_filter_change() {
     config.data_sources[0].producer_name_regex_filter = vec![".*_producer_[2]".into()];
     assert!(change(&mut shell, &consumer, &config));
     assert_eq!(words(&mut shell, &mut two), got(2));
-    // A data source that comes on top is ignored, and so is all else.
+    // A new data source is ignored, and so are all other changes.
     config.data_sources[0].producer_name_filter = vec!["mock_producer_3".into()];
     config.data_sources.extend(named(&["new"]));
     config.duration_ms = Some(1);
@@ -216,7 +216,7 @@ fn producer_name_filter_change_two_data_sources() {
     assert!(words(&mut shell, &mut producer).is_empty());
 }
 
-/// Upstream gives a producer that two data sources come to mean only the first one.
+/// Upstream sets up only the first one when a change makes two data sources match a producer.
 #[test]
 fn each_data_source_is_looked_at_by_itself() {
     let mut shell = Shell::new();

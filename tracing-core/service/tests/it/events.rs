@@ -1,4 +1,4 @@
-//! What the trace tells about itself, and what consumers observe.
+//! Service events in the trace, and events that consumers observe.
 
 use super::*;
 use protos::consumer_port::Request;
@@ -155,7 +155,7 @@ fn markers_and_stats_come_again_every_period() {
     let (_producer, consumer) = recording(&mut shell, config(&["ds"]));
     consumer.read(&mut shell);
     shell.advance_ms(10_000);
-    // Clocks that did not drift are not worth another snapshot.. but an empty ring takes one.
+    // Without drift there is no other snapshot, except into an empty ring.
     assert_eq!(
         kinds(&consumer.read(&mut shell)),
         [
@@ -215,7 +215,7 @@ fn observe_events_data_source_instances() {
     let (mut producer, consumer) = recording(&mut shell, config(&["ds", "other"]));
     let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
     assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 2)]);
-    // The mask outlives the session.
+    // The mask is kept after the session.
     consumer.disable(&mut shell);
     assert_eq!(changes(&observed(&mut shell, &consumer, call)), [("ds".into(), 1)]);
     consumer.free(&mut shell);
@@ -223,7 +223,7 @@ fn observe_events_data_source_instances() {
     consumer.enable(&mut shell, config(&["ds", "other"]), None);
     let again = [("ds".into(), 1), ("ds".into(), 2)];
     assert_eq!(changes(&observed(&mut shell, &consumer, call)), again);
-    // One that comes later is set up and started.
+    // A data source that registers later is set up and started.
     producer.register_name(&mut shell, "other");
     let came = [("other".into(), 1), ("other".into(), 2)];
     assert_eq!(changes(&observed(&mut shell, &consumer, call)), came);
@@ -283,7 +283,7 @@ fn started(shell: &mut Shell, producer: &MockProducer, id: u64) {
     producer.call(shell, ProducerRequest::NotifyDataSourceStarted(request));
 }
 
-/// How often "all started" was observed since the last look.
+/// How often "all started" was observed since the last call.
 fn all_started(shell: &mut Shell, consumer: &MockConsumer, call: CallId) -> usize {
     let events = observed(shell, consumer, call);
     events.iter().filter(|event| event.all_data_sources_started == Some(true)).count()
@@ -424,7 +424,7 @@ fn get_trace_stats() {
     assert_eq!(stats.chunks_discarded, Some(0));
 }
 
-/// Snapshots of a session that wants the clock which runs in suspend come at multiples of that one.
+/// With a suspend-aware clock, snapshots come at multiples of the period in that clock.
 #[test]
 fn snapshots_by_the_suspend_clock() {
     use abi::time::BootTime;
@@ -438,7 +438,7 @@ fn snapshots_by_the_suspend_clock() {
         });
         let request =
             protos::EnableTracingRequest { trace_config: Some(config), ..Default::default() };
-        // The machine slept for nine seconds: a million boot seconds are nine less of the other.
+        // The machine slept for nine seconds: the monotonic clock is nine seconds behind boot time.
         let mut now = shell.now();
         now.mono_ns -= 9_000_000_000;
         shell.service.handle(

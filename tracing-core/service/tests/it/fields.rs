@@ -1,4 +1,4 @@
-//! Fields of configs and answers that are one line of code each.
+//! Fields of configs and answers that need one line of code each.
 
 use super::*;
 use protos::consumer_port::Request;
@@ -8,8 +8,8 @@ use protozero::Message as _;
 use abi::time::{BootTime, Now};
 use service::Input;
 
-/// The config that a trace tells.
-fn told(packets: &[TracePacket]) -> TraceConfig {
+/// The config in a trace.
+fn config_in(packets: &[TracePacket]) -> TraceConfig {
     let of = |p: &TracePacket| match &p.data {
         Some(TracePacketData::TraceConfig(config)) => Some(config.clone()),
         _ => None,
@@ -17,9 +17,9 @@ fn told(packets: &[TracePacket]) -> TraceConfig {
     packets.iter().find_map(of).expect("a config")
 }
 
-/// What the service has no use for is told as it was asked, and so is what nobody knows yet.
+/// Fields that the service ignores are in the trace as the consumer wrote them, and so are unknown fields.
 #[test]
-fn the_trace_tells_the_whole_config() {
+fn the_trace_has_the_whole_config() {
     let mut shell = Shell::new();
     let asked = TraceConfig {
         notify_traceur: Some(true),
@@ -38,7 +38,7 @@ fn the_trace_tells_the_whole_config() {
     let asked = TraceConfig::decode(&bytes).unwrap();
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     consumer.enable(&mut shell, asked.clone(), None);
-    assert_eq!(told(&consumer.read(&mut shell)), asked);
+    assert_eq!(config_in(&consumer.read(&mut shell)), asked);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn snapshots_come_as_often_as_asked() {
     assert_eq!([0, 249, 1, 249, 1].map(|ms| markers(&mut shell, ms)), [1, 0, 1, 0, 1]);
 }
 
-/// The end of a session in time that runs through suspend, or stands still; and what its sources are told.
+/// The duration of a session in boot time or monotonic time, and the durations that its data sources are told.
 #[test]
 fn durations_by_the_suspend_clock() {
     for (suspend, due_s) in [(None, 1_000_010), (Some(false), 1_000_010), (Some(true), 1_000_001)] {
@@ -96,7 +96,7 @@ fn durations_by_the_suspend_clock() {
         let Cmd::SetupDataSource(setup) = &commands[1] else { panic!("{commands:?}") };
         let told = setup.config.as_ref().unwrap().prefer_suspend_clock_for_duration;
         assert_eq!(told, suspend.filter(|suspend| *suspend));
-        // Nine seconds of sleep count, or do not.
+        // Nine seconds of suspend count, or do not.
         let boot_ns = due_s * 1_000_000_000;
         for (boot_ns, flushes) in [(boot_ns - 1, 0), (boot_ns, 1)] {
             let asleep_ns = 9_000_000_000.min(boot_ns - shell.now_ns);
@@ -141,7 +141,7 @@ fn sessions(shell: &mut Shell) -> protos::TracingServiceState {
 }
 
 #[test]
-fn what_a_query_tells_of_a_session() {
+fn sessions_in_the_answer_to_a_query() {
     let mut shell = Shell::new();
     let asked = TraceConfig {
         unique_session_name: Some("name".into()),
@@ -182,7 +182,7 @@ fn what_a_query_tells_of_a_session() {
     expected.start_realtime_ns = Some(shell.now_ns as i64);
     assert_eq!(state.tracing_sessions, [expected.clone()]);
     assert_eq!(state.num_sessions_started, Some(1));
-    // Reading does not take it away.
+    // A read does not remove it.
     consumer.read(&mut shell);
     assert_eq!(sessions(&mut shell).tracing_sessions, [expected.clone()]);
     consumer.disable(&mut shell);
@@ -191,9 +191,9 @@ fn what_a_query_tells_of_a_session() {
     assert_eq!(sessions(&mut shell).tracing_sessions, [expected]);
 }
 
-/// What a refused config has done already stays: sessions that had to go, the mode of producers, the name.
+/// Effects of a refused config stay: aborted sessions, lockdown, the time of the name.
 #[test]
-fn what_a_refused_config_leaves_behind() {
+fn effects_of_a_refused_config_stay() {
     let mut shell = Shell::new();
     let mut running = MockConsumer::connect(&mut shell, 0);
     running.enable(&mut shell, config(&[]), None);
@@ -202,7 +202,7 @@ fn what_a_refused_config_leaves_behind() {
         lockdown_mode: Some(protos::TraceConfigLockdownModeOperation::LOCKDOWN_SET),
         enable_extra_guardrails: Some(true),
         unique_session_name: Some("name".into()),
-        // What is looked at last of all.
+        // The last check of all.
         buffers: vec![buffer(0)],
         ..config(&[])
     };
@@ -223,9 +223,9 @@ fn what_a_refused_config_leaves_behind() {
     assert!(consumer.ended(&mut shell).unwrap().contains("too recent"));
 }
 
-/// A clone says to producers what it is for, and may go without the filter.
+/// The flush of a clone tells producers its purpose, and the clone may skip the filter.
 #[test]
-fn what_a_clone_asks_for() {
+fn flush_flags_and_filter_of_a_clone() {
     let (program, _) = {
         use service::filter::Rule;
         use service::filter::generator::{Generator, Target};

@@ -42,7 +42,7 @@ fn exactly_one_of_descriptor_and_path() {
     assert!(consumer.ended(&mut shell).unwrap().contains("exactly one"));
     assert!(file(&shell, fd).closed);
     assert!(shell.service.is_idle());
-    // A descriptor that nobody asked for is given back at once.
+    // A descriptor that the config does not need is closed at once.
     let fd = shell.open_file();
     consumer.enable(&mut shell, config(&[]), Some(fd));
     assert!(file(&shell, fd).closed);
@@ -64,7 +64,7 @@ fn write_into_file_with_path() {
     assert_eq!(kinds(&packets).last().unwrap(), "TraceStats");
 }
 
-/// What is refused leaves no empty file, which would be in the way of the next try.
+/// A refused session leaves no empty file, which would make the next request fail.
 #[test]
 fn a_refused_session_creates_no_file() {
     let mut shell = Shell::new();
@@ -110,7 +110,7 @@ fn written_at_each_period_and_valid_in_between() {
         shell.advance_ms(100);
         assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)), expect);
     }
-    // Meanwhile nothing is to be had over IPC.
+    // Meanwhile reads over IPC get nothing.
     assert_eq!(consumer.read(&mut shell), []);
     consumer.disable(&mut shell);
     assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
@@ -145,7 +145,7 @@ fn no_flush_before_write_into_file() {
     assert!(!packets.is_empty() && payloads(&packets).is_empty());
 }
 
-/// A reader that lost its place finds it again behind each marker.
+/// A reader of a damaged file finds the next packet behind each marker.
 #[test]
 fn resynchronize_trace_stream_using_sync_marker() {
     let mut shell = Shell::new();
@@ -218,7 +218,7 @@ fn write_into_file_and_stop_on_max_size() {
     let packets = decode_file(&file.bytes);
     let texts = payloads(&packets);
     assert!(!texts.is_empty() && texts.len() < 100, "{}", texts.len());
-    // The next one, with tag and length, would have reached the limit; and nothing comes in its place.
+    // The next packet, with tag and length, would reach the limit; no other packet takes its place.
     let last = packets.last().unwrap();
     assert!(matches!(last.data, Some(TracePacketData::ForTesting(_))), "{last:?}");
     let len = protozero::Message::encode_to_vec(last).len();
@@ -239,7 +239,7 @@ fn large_buffers_are_written_in_passes() {
     assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)).len(), 1000);
 }
 
-/// The disk has most of it when the end waits for the disk.
+/// Most bytes are on the disk when the session waits for the rest.
 #[test]
 fn a_disk_begins_before_a_large_file_is_complete() {
     let mut shell = Shell::new();
@@ -257,7 +257,7 @@ fn a_disk_begins_before_a_large_file_is_complete() {
     assert!(times >= 2);
 }
 
-/// Two pieces are on their way and a third is there: what becomes of the answers, and the end that is said.
+/// Two pieces are in flight and a third is ready: these answers arrive, and the end is reported.
 fn answered(answers: &[Result<(), &str>]) -> Vec<Option<String>> {
     let mut shell = Shell::new();
     let config = TraceConfig { buffers: vec![buffer(8192)], ..into_file(&["ds"]) };
@@ -285,7 +285,7 @@ fn a_file_is_complete_when_all_pieces_are_answered() {
 }
 
 #[test]
-fn the_first_failure_is_told_and_the_next_is_not() {
+fn only_the_first_failure_is_reported() {
     let no_space = "writing the trace file failed: No space left".to_owned();
     let fails = [Err("No space left"), Err("the file is closed")];
     assert_eq!(answered(&fails), [Some(no_space.clone()), None]);
@@ -330,7 +330,7 @@ fn an_error_of_the_last_write_reaches_the_consumer_too() {
 }
 
 #[test]
-fn a_consumer_that_vanishes_leaves_a_whole_file() {
+fn the_file_of_a_consumer_that_disconnects_is_complete() {
     let mut shell = Shell::new();
     let (mut producer, consumer, id) = started(&mut shell, into_file(&["ds"]));
     producer.write(&mut shell, WRITER, BUFFER, &[payload("kept")]);
@@ -363,7 +363,7 @@ fn write_into_file_final_stats() {
     assert_eq!(stats.unwrap().buffer_stats[0].chunks_written, Some(2));
 }
 
-/// Fails the first file operation, then the second, until none is left that could fail.
+/// Fails the first file operation, then the second, and so on for all of them.
 #[test]
 fn every_file_operation_may_fail() {
     for number in 0.. {
@@ -387,7 +387,7 @@ fn every_file_operation_may_fail() {
         consumer.disconnect(&mut shell);
         assert!(shell.service.is_idle());
         assert!(shell.files.values().all(|f| f.closed));
-        // What was written before the failure is there, in whole packets; and nothing after it.
+        // The bytes before the failure are there, in whole packets, and none after it.
         assert_eq!(shell.files.len(), usize::from(number > 0));
         for file in shell.files.values() {
             let packets = decode_file(&file.bytes);
@@ -403,7 +403,7 @@ fn every_file_operation_may_fail() {
     }
 }
 
-/// The service goes: everything that reached it gets into the files first, and consumers know why.
+/// The service ends: everything that reached it is written into the files first, and consumers are told the reason.
 #[test]
 fn the_end_of_the_service_completes_files() {
     let mut shell = Shell::new();
@@ -459,7 +459,7 @@ fn a_consumer_that_leaves_before_the_priority_is_set_leaves_no_file_open() {
     assert_eq!(shell.service.footprint(), Default::default());
 }
 
-/// A pipe that nobody reads holds a session after its end for some time, and not a second user's.
+/// A pipe that nobody reads keeps a session after its end for a limited time, and does not affect other users.
 #[test]
 fn files_that_take_nothing_are_given_up() {
     let mut shell = Shell::new();
@@ -484,7 +484,7 @@ fn files_that_take_nothing_are_given_up() {
     shell.advance_ms(1);
     assert!(shell.service.is_idle());
     assert_eq!(shell.service.footprint().buffers, 0);
-    // But for that of the session that was refused: the close of a stuck file is stuck, too.
+    // Except that of the refused session: the close of a stuck file is stuck, too.
     assert_eq!(shell.files.values().filter(|file| !file.closed).count(), 1);
     assert_eq!(leave_one(&mut shell, 7), None);
 }

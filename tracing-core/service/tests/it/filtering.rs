@@ -17,7 +17,7 @@ const FOR_TESTING: u32 = 900;
 const ATRACE: SemanticType = SemanticType::SEMANTIC_TYPE_ATRACE;
 const UNSPECIFIED: SemanticType = SemanticType::SEMANTIC_TYPE_UNSPECIFIED;
 
-/// Everything of a packet but that `for_testing` has only its first field, by this rule.
+/// Allows whole packets, but of `for_testing` only the first field, by this rule.
 fn program(target: Target, text: FieldRule) -> (Vec<u8>, Vec<u8>) {
     Generator::new(target)
         .field(1, FieldRule::Message(1))
@@ -48,7 +48,7 @@ fn with_filter(filter: Filter) -> TraceConfig {
     TraceConfig { trace_filter: Some(filter), ..config(&["ds"]) }
 }
 
-/// What comes out of a session with this filter for these texts.
+/// The filtered texts of a session with this filter.
 fn read(filter: Filter, texts: &[&str]) -> Vec<String> {
     let mut shell = Shell::new();
     let (mut producer, consumer) = recording(&mut shell, with_filter(filter));
@@ -115,7 +115,7 @@ fn string_filtering_v2_bytecode_unspecified_redaction() {
     assert_eq!(read(&[ATRACE]), ["secret"]);
 }
 
-/// A filter that cannot be understood must not let anything through.
+/// A session with an invalid filter is refused.
 #[test]
 fn invalid_filters_are_refused() {
     let mut shell = Shell::new();
@@ -138,7 +138,7 @@ fn invalid_filters_are_refused() {
 #[test]
 fn packets_that_are_nothing_stay_as_nothing() {
     let mut shell = Shell::new();
-    // Only payloads pass, so what the service says comes out empty.
+    // Only payloads pass, so the packets of the service are empty.
     let (code, _) = Generator::new(Target::V54)
         .field(1, FieldRule::Message(1))
         .end()
@@ -153,7 +153,7 @@ fn packets_that_are_nothing_stay_as_nothing() {
     let (last, others) = packets.split_last().unwrap();
     let empty = others.iter().filter(|p| **p == TracePacket::default()).count();
     assert_eq!(empty, others.len() - 1);
-    // Statistics are not filtered, and count what was.
+    // Statistics are not filtered, and count the filtered packets.
     let Some(TracePacketData::TraceStats(stats)) = &last.data else { panic!("no statistics") };
     let filtered = stats.filter_stats.as_ref().unwrap();
     assert_eq!(filtered.input_packets, Some(others.len() as u64));
@@ -201,7 +201,7 @@ fn write_into_file_filter_multiple_chunks() {
     assert_eq!(filtered.input_packets, Some(lens.len() as u64));
 }
 
-/// A filter for the text of packets; `costly` ones have expressions that no automaton is small enough for.
+/// A filter for the text of packets; the expressions of `costly` ones are too large for an automaton.
 fn text_filter(costly: bool) -> Filter {
     let (code, _) = program(Target::V54, FieldRule::String(0));
     let regex = if costly { "[ab]*a[ab]{30}(N)" } else { "x(.*)" };
@@ -266,7 +266,7 @@ fn costly_filters_write_small_pieces() {
     assert!(pieces[1] >= pieces[0] + 2, "{pieces:?}");
 }
 
-/// What cannot be filtered is not shown, and the statistics tell of it.
+/// A packet whose filter exceeds its budget is empty, and the statistics count it.
 #[test]
 fn a_packet_too_costly_to_filter_is_empty() {
     let mut shell = Shell::new();

@@ -1,4 +1,4 @@
-//! Flushes, however started, and what ends them.
+//! Flushes: what starts and what ends them.
 
 use super::*;
 use protos::GetAsyncCommandResponseCmd as GetAsyncCommand;
@@ -92,7 +92,7 @@ fn no_flush() {
 }
 
 #[test]
-fn nobody_to_ask() {
+fn a_flush_without_producers_succeeds_at_once() {
     let mut shell = Shell::new();
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     let call = consumer.flush(&mut shell, 0);
@@ -126,7 +126,7 @@ fn implicit_flush_on_timed_traces() {
     let (mut producer, mut consumer) = recording(&mut shell, config);
     shell.advance_ms(1);
     assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x12"]);
-    // Silence: the end comes after the timeout, and the stats say that the flush failed.
+    // Without an acknowledgement the end comes after the timeout, and the statistics count a failed flush.
     shell.advance_ms(4999);
     assert_eq!(consumer.ended(&mut shell), None);
     shell.advance_ms(1);
@@ -184,8 +184,8 @@ fn periodic_clear_incremental_state() {
     assert_eq!(words(&mut shell, &mut producer), ["clear [1, 3]"; 3]);
 }
 
-/// What a producer is told in each of `writes` periods of a session that writes into a file, and what is in the
-/// file at the end. It commits what it has when it is flushed, and never else.
+/// The flushes of a producer in each of `writes` periods of a session that writes into a file, and the payloads in the
+/// file at the end. The producer commits only when it is flushed.
 fn flushed_for_writes(mode: Mode, period_ms: u32, writes: u64) -> (Vec<usize>, Vec<String>) {
     let mut shell = Shell::new();
     let mut producer = producer(&mut shell, "p");
@@ -228,7 +228,7 @@ fn flush_strategies() {
 }
 
 #[test]
-fn a_fence_is_answered_after_what_came_before() {
+fn sync_is_answered_after_earlier_requests() {
     let mut shell = Shell::new();
     let (producer, _consumer) = recording(&mut shell, config(&["ds"]));
     assert!(producer.call(&mut shell, Request::Sync(Default::default()))[0].response.is_some());
@@ -269,7 +269,7 @@ fn flush_timeout_events_emitted() {
     assert_eq!(slow(&mut shell), None);
 }
 
-/// What a consumer does not say is unknown, not made up.
+/// Flags that a consumer does not set are zero.
 #[test]
 fn flags_come_as_they_were_sent() {
     use protos::consumer_port::Request;
@@ -289,7 +289,7 @@ fn slow_sources_are_named_or_there_are_none() {
     let config = TraceConfig { duration_ms: Some(10), ..config(&["ds"]) };
     let (producer, consumer) = recording(&mut shell, config);
     shell.advance_ms(10);
-    // Asked for the last flush, and gone before its time is over.
+    // The producer of the last flush disconnects before the timeout.
     producer.call(
         &mut shell,
         Request::UnregisterDataSource(protos::UnregisterDataSourceRequest {

@@ -1,4 +1,4 @@
-//! Set-up, start, stop, and everybody who may vanish meanwhile.
+//! Set-up, start, stop, and disconnects at each of these moments.
 
 use super::*;
 use protos::producer_port::Request;
@@ -80,7 +80,7 @@ fn session_id() {
         consumer.enable(&mut shell, config(&["a", "b"]), None);
         for (producer, instances) in producers.iter_mut().zip([2, 1]) {
             let commands = producer.commands(&mut shell);
-            // Memory comes with the first session, and once.
+            // Shared memory comes with the first session, and once.
             let setups = commands.iter().filter(|c| matches!(c, Cmd::SetupTracing(_))).count();
             assert_eq!(setups, usize::from(round == 1));
             let told = commands.iter().filter_map(|command| match command {
@@ -145,7 +145,7 @@ fn on_tracing_disabled_waits_for_data_source_stop_acks() {
     producer.register(&mut shell, notifying("b", false, true));
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     consumer.enable(&mut shell, config(&["a", "b"]), None);
-    // Not asked to stop yet: without effect.
+    // It was not asked to stop yet: without effect.
     stopped(&mut shell, &producer, 1);
     consumer.disable(&mut shell);
     stopped(&mut shell, &producer, 1);
@@ -168,7 +168,7 @@ fn foreign_stop_acks_are_ignored() {
     consumer.disable(&mut shell);
     stopped(&mut shell, &stranger, 1);
     assert_eq!(consumer.ended(&mut shell), None);
-    // The one that was waited for goes away: nobody is left.
+    // The last instance that must acknowledge the stop goes away.
     producer1.disconnect(&mut shell);
     assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
 }

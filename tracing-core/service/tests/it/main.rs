@@ -1,4 +1,4 @@
-//! Scenarios through the front door: requests in, replies and files out.
+//! Scenarios: requests in, replies and files out.
 //!
 //! Names follow upstream's `tracing_service_impl_unittest.cc` where a test of that name exists.
 
@@ -99,7 +99,7 @@ pub(crate) fn payloads(packets: &[TracePacket]) -> Vec<String> {
     texts.collect()
 }
 
-/// A command in a word.
+/// A command as text.
 pub(crate) fn word(command: &Cmd) -> String {
     let ids = |ids: &[u64]| format!("{ids:?}");
     match command {
@@ -117,7 +117,7 @@ pub(crate) fn word(command: &Cmd) -> String {
     }
 }
 
-/// The commands that came, in words.
+/// The commands that came, as text.
 pub(crate) fn words(shell: &mut Shell, producer: &mut MockProducer) -> Vec<String> {
     producer.commands(shell).iter().map(word).collect()
 }
@@ -163,7 +163,7 @@ pub(crate) fn write_large(shell: &mut Shell, producer: &MockProducer, packet: &T
     write_large_from(shell, producer, 0, packet);
 }
 
-/// The same with chunks from this id on; returns the next id.
+/// Commits one packet that takes many chunks, by value, with chunk ids from `first` on; returns the next id.
 pub(crate) fn write_large_from(
     shell: &mut Shell,
     producer: &MockProducer,

@@ -1,4 +1,4 @@
-//! Expressions that are held against names: how much of that there may be, and what is said about it.
+//! The budgets of matching expressions against names, and the errors when they are exceeded.
 
 use super::*;
 use protos::{
@@ -34,11 +34,11 @@ fn a_producer_has_so_much_to_spend_on_its_name() {
     let first = shell.service.footprint().instances;
     assert!(first < 10, "{first} matches of {SLOW}");
     assert_eq!(lines(&shell, "exceeded its budget"), limits::LOG_LINES_PER_PEER_MAX as usize);
-    // Others are not the worse for it.
+    // Other users are not affected.
     let honest = producer(&mut shell, "honest");
     honest.register_name(&mut shell, "ds");
     assert_eq!(shell.service.footprint().instances, first + 16);
-    // Time makes rich.
+    // In the next second there is a new budget.
     shell.advance_ms(1000);
     hostile.register_name(&mut shell, "ds");
     assert!(shell.service.footprint().instances > first + 16);
@@ -62,7 +62,7 @@ fn a_turn_has_an_end_whatever_the_config() {
     consumer.free(&mut shell);
     many[0].commands(&mut shell);
     consumer.ended(&mut shell);
-    // What takes longer is refused, and nothing of it stays.
+    // A session that exceeds the budget is refused, and nothing of it is left.
     consumer.enable(&mut shell, with_filter(&format!("\\d*{SLOW}"), 1), None);
     assert!(consumer.ended(&mut shell).unwrap().contains("exceeds its budget"));
     assert!(shell.service.is_idle());
@@ -71,7 +71,7 @@ fn a_turn_has_an_end_whatever_the_config() {
     assert_eq!(consumer.ended(&mut shell), None);
 }
 
-/// Who writes slow expressions does not make the sessions of others miss anybody.
+/// Slow expressions of one user do not affect the sessions of others.
 #[test]
 fn users_do_not_pay_for_each_other() {
     let mut shell = Shell::new();
@@ -119,7 +119,7 @@ fn triggers_are_held_to_it_as_well() {
 }
 
 #[test]
-fn what_is_said_of_a_consumer_has_an_end() {
+fn log_lines_about_a_consumer_are_bounded() {
     let mut shell = Shell::new();
     let consumer = MockConsumer::connect(&mut shell, 0);
     for _ in 0..3000 {

@@ -1,4 +1,4 @@
-//! What a trace says of itself: where it comes from, its identity, its statistics.
+//! Metadata of a trace: provenance, uuid, statistics.
 
 use protos::consumer_port::Request;
 use protozero::Message as _;
@@ -69,7 +69,7 @@ fn extension_descriptors() {
         (None, Kind::ExtensionSetGzip(vec![0x1f, 0x8b, 0])),
     ];
     assert_eq!(found, expected);
-    // Unless they are not wanted.
+    // Unless the config disables them.
     consumer.free(&mut shell);
     let builtin = protos::TraceConfigBuiltinDataSource {
         disable_extension_descriptors: Some(true),
@@ -135,7 +135,7 @@ fn trace_writer_stats() {
     }
     consumer.read(&mut shell);
     let stats = stats(&mut shell, &consumer);
-    // One less than there are buckets: the last takes what is larger than all of these.
+    // One less than there are buckets: the last bucket has no bound.
     let def = &stats.chunk_payload_histogram_def;
     assert_eq!(def[..], [8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384]);
     assert_eq!(stats.writer_stats[0].chunk_payload_histogram_counts.len(), def.len() + 1);
@@ -168,7 +168,7 @@ fn statistics_of_thousands_of_writers_fit_into_a_frame() {
     assert!(stats.chunks_written.unwrap() >= 10_000);
 }
 
-/// Readers refuse a snapshot that goes back behind the one before.
+/// Readers refuse a snapshot that is older than the one before.
 #[test]
 fn clock_snapshots_from_before_the_start_come_first() {
     let mut shell = Shell::new();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Buffers of these names; an empty one is none.
+/// Buffers of these names; an empty string is no name.
 fn named_config(names: &[&str], sources: &[(u32, &str)]) -> TraceConfig {
     let buffers = names.iter().map(|name| TraceConfigBufferConfig {
         name: (!name.is_empty()).then(|| (*name).into()),
@@ -17,7 +17,7 @@ fn named_config(names: &[&str], sources: &[(u32, &str)]) -> TraceConfig {
     TraceConfig { buffers: buffers.collect(), data_sources, ..Default::default() }
 }
 
-/// The global ids of the buffers that a producer is sent to.
+/// The global ids of the target buffers that a producer is sent.
 fn targets(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer, Vec<u32>) {
     let mut producer = producer(shell, "producer");
     producer.register_name(shell, "ds");

@@ -99,7 +99,7 @@ fn a_slow_reader_costs_one_window() {
         if over {
             break;
         }
-        // Until the transport says so nothing more comes, whatever else happens.
+        // Nothing more comes before the transport is empty, whatever else happens.
         producer.ack_flush(&mut shell, 1);
         assert!(shell.take_replies_to(consumer.client, call).is_empty());
         shell.drain_consumers();
@@ -108,7 +108,7 @@ fn a_slow_reader_costs_one_window() {
     assert_eq!(payloads(&testing::mock::decode_replies(&all)).len(), 1500);
 }
 
-/// Reads with a consumer that is told of nothing until a turn is over; returns the turns it took.
+/// Reads with a slow consumer; returns the number of turns.
 fn turns(shell: &mut Shell, consumer: &MockConsumer) -> usize {
     shell.consumers_are_slow = true;
     let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
@@ -135,7 +135,7 @@ fn little_that_came_of_much_takes_several_turns() {
     assert_eq!(turns(&mut shell, &consumer), 18);
 }
 
-/// Packets that say of themselves what only the service may: some megabytes.
+/// Some megabytes of packets with fields that only the service may write.
 fn write_forged(shell: &mut Shell, producer: &mut MockProducer) {
     let mut forged = payload("");
     forged.trusted_pid = Some(1);
@@ -202,7 +202,7 @@ fn a_second_read_ends_the_first() {
     let second = read(&mut shell);
     let replies = shell.take_replies_to(consumer.client, first);
     assert!(replies.last().is_some_and(|r| r.response.is_none() && !r.has_more));
-    // The end of the session ends the second.
+    // The end of the session ends the second stream.
     consumer.free(&mut shell);
     let replies = shell.take_replies_to(consumer.client, second);
     assert!(replies.last().is_some_and(|r| r.response.is_some() && !r.has_more));

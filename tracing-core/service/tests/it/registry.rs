@@ -1,4 +1,4 @@
-//! Who is connected, what they offer, and which of it a config means.
+//! Connections, data sources, and the match between data sources and configs.
 
 use super::*;
 use protos::consumer_port::Request as ConsumerRequest;
@@ -174,7 +174,7 @@ fn producer_shm_and_page_size_overridden_by_trace_config() {
     }
 }
 
-/// What a producer is sent that brings memory of that size with that page hint.
+/// The commands to a producer that brings memory of that size with that page hint.
 fn bring(shell: &mut Shell, bytes: usize, page: u32) -> (MockProducer, Vec<String>) {
     let request = InitializeConnectionRequest {
         producer_name: Some("bringer".into()),
@@ -209,7 +209,7 @@ fn producer_provided_smb_invalid_sizes() {
     }
 }
 
-/// The producers that a config with these filters sets up.
+/// The producers that are set up for a config with these filters.
 fn matched(exact: &[&str], regex: &[&str]) -> Vec<&'static str> {
     let mut shell = Shell::new();
     let mut all: Vec<_> =
@@ -236,7 +236,7 @@ fn producer_name_filters() {
     assert_eq!(matched(&[], &["[o]ne"]), ["one"]);
 }
 
-/// Which of this machine (0), 2 and 3 a data source with that filter is set up on.
+/// Which of the machines 0 (this one), 2 and 3 a data source with that filter is set up on.
 fn machines(filter: &[&str], all: bool) -> Vec<u32> {
     let mut shell = Shell::new();
     let machine =
@@ -282,7 +282,7 @@ fn machine_filter_default_override() {
     assert_eq!(machines(&[], true), [0, 2, 3]);
 }
 
-/// The machine ids of what the service itself writes, while a producer of `machine_id` is connected.
+/// The machine ids of packets of the service, while a producer of `machine_id` is connected.
 fn machines_of_the_service(machine_id: u32, in_process: bool) -> Vec<Option<u32>> {
     let mut shell = Shell::new();
     let peer = Peer { machine_id, ..peer(42) };
@@ -310,9 +310,9 @@ fn host_producer_keeps_service_packets_on_host() {
     }
 }
 
-/// On TCP, before it says so, or if it never does.
+/// On TCP, a peer has no process id before it sends one, or if it never does.
 #[test]
-fn a_producer_that_does_not_say_who_it_is_has_no_pid() {
+fn a_producer_without_a_pid() {
     let mut shell = Shell::new();
     let _one = MockProducer::connect(&mut shell, "one", Peer { pid: None, ..peer(1) });
     assert_eq!(query(&mut shell, 0).producers[0].pid, Some(-1));
@@ -373,7 +373,7 @@ fn with_long_names(shell: &mut Shell) -> usize {
 }
 
 #[test]
-fn an_answer_waits_for_who_reads_it() {
+fn an_answer_waits_for_its_consumer() {
     let mut shell = Shell::new();
     let count = with_long_names(&mut shell);
     let consumer = MockConsumer::connect(&mut shell, 0);
@@ -407,7 +407,7 @@ fn an_answer_waits_for_who_reads_it() {
 }
 
 #[test]
-fn questions_that_nobody_reads_the_answers_of_are_bounded() {
+fn unread_answers_are_bounded() {
     let mut shell = Shell::new();
     with_long_names(&mut shell);
     let consumer = MockConsumer::connect(&mut shell, 0);
@@ -417,7 +417,7 @@ fn questions_that_nobody_reads_the_answers_of_are_bounded() {
         let request = ConsumerRequest::QueryServiceState(Default::default());
         shell.call_consumer(consumer.client, request, None);
     }
-    // Nothing is kept back for them but the last ones: the transport has to see that nobody reads.
+    // Only the last ones wait: the transport must see that nobody reads.
     let answered = |replies: &[Reply]| replies.iter().filter(|r| !r.has_more).count();
     let mut replies = shell.take_replies(consumer.client);
     assert_eq!(answered(&replies), asked - limits::QUERIES_PER_CONSUMER_MAX);
@@ -442,7 +442,7 @@ fn query_service_state_reports_machine() {
 }
 
 #[test]
-fn what_a_producer_is_sent() {
+fn the_config_that_a_producer_is_sent() {
     let mut shell = Shell::new();
     let mut producer = producer(&mut shell, "p");
     producer.register_name(&mut shell, "ds");
@@ -519,7 +519,7 @@ fn update_data_source() {
     };
     producer.register(&mut shell, with(1, false));
     producer.register(&mut shell, with(1, true));
-    // Of another one, under the same name and number.
+    // A data source of another producer, with the same name and number.
     let other = MockProducer::connect(&mut shell, "other", peer(1));
     other.register(&mut shell, with(1, false));
     update(&mut shell, with(2, true));
@@ -552,7 +552,7 @@ fn registrations_are_bounded() {
     assert!(shell.log.len() <= service::limits::LOG_LINES_PER_PEER_MAX as usize);
 }
 
-/// One producer and one config make hundreds of thousands of matches; what is left out costs nothing.
+/// One producer and one config make hundreds of thousands of matches; those above the limit cost nothing.
 #[test]
 fn matches_beyond_the_bound_cost_nothing() {
     let mut shell = Shell::new();
@@ -566,7 +566,7 @@ fn matches_beyond_the_bound_cost_nothing() {
     assert!(shell.log.len() < 10, "{} lines", shell.log.len());
     consumer.free(&mut shell);
     producer.commands(&mut shell);
-    // Large configs are bounded by their bytes: each is sent to be set up and to be started.
+    // Large configs are bounded by their bytes: each is sent with the set-up and with the start.
     let mut large = config(&["ds"]);
     large.data_sources[0].config.as_mut().unwrap().legacy_config = Some("x".repeat(100_000));
     consumer.enable(&mut shell, large, None);
@@ -620,7 +620,7 @@ fn without_a_session() {
     }
 }
 
-/// An instance that stopped goes with its source as well, and is not stopped twice.
+/// A stopped instance is removed with its data source, too, and is not stopped twice.
 #[test]
 fn sources_of_stopped_sessions_leave() {
     let mut shell = Shell::new();

@@ -1,4 +1,4 @@
-//! Names that producers call out, and the sessions that wait for them.
+//! Triggers that producers activate, and the sessions that wait for them.
 
 use super::*;
 use protos::consumer_port::Request as ConsumerRequest;
@@ -43,7 +43,7 @@ fn fire(shell: &mut Shell, producer: &MockProducer, names: &[&str]) {
     assert!(replies[0].response.is_some());
 }
 
-/// (name, delay) of the triggers that packets tell of.
+/// (name, delay) of the triggers in packets.
 fn received(packets: &[TracePacket]) -> Vec<(String, u64)> {
     let of = |p: &TracePacket| match &p.data {
         Some(TracePacketData::Trigger(t)) => {
@@ -56,8 +56,7 @@ fn received(packets: &[TracePacket]) -> Vec<(String, u64)> {
     packets.iter().filter_map(of).collect()
 }
 
-/// A producer "mock_producer" with "ds" and a consumer with a session of that config; the set-up is
-/// taken.
+/// A producer "mock_producer" with "ds" and a consumer with a session of that config, after the set-up.
 fn session(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer) {
     let mut producer = producer(shell, "mock_producer");
     producer.register_name(shell, "ds");
@@ -67,7 +66,7 @@ fn session(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsume
     (producer, consumer)
 }
 
-/// Nothing happens until the time is up.
+/// Nothing happens until the timeout.
 fn times_out(shell: &mut Shell, mut producer: MockProducer, mut consumer: MockConsumer) {
     assert!(words(shell, &mut producer).is_empty());
     shell.advance_ms(999);
@@ -130,7 +129,7 @@ fn a_file_of_a_session_that_was_never_triggered_is_empty() {
     }
 }
 
-/// Names the only producer that may fire it.
+/// Sets the only producer that may activate it.
 fn only_from(regex: &str) -> Trigger {
     Trigger { producer_name_regex: Some(regex.into()), ..trigger("a", 1) }
 }
@@ -276,7 +275,7 @@ fn stop_tracing_trigger_multiple_triggers() {
     assert_eq!(received(&consumer.read(&mut shell)), [("b".into(), 30_000), ("a".into(), 1)]);
 }
 
-/// Fires "a", once a day at most, for a session and for another one `later_ms` after that: what each tells.
+/// Activates "a", at most once a day, for a session and for another one `later_ms` after that: the triggers of both.
 fn two_sessions(later_ms: u64) -> [Vec<(String, u64)>; 2] {
     let mut shell = Shell::new();
     let limited = Trigger { max_per_24_h: Some(1), ..trigger("a", 1) };
@@ -372,7 +371,7 @@ fn clone_snapshot_trigger_produces_event() {
     let at_ns = shell.now_ns;
     assert_eq!(observed(&mut shell, &consumer, call), []);
     shell.advance_ms(1);
-    // A message has room for one, so there are two of them.
+    // A message has room for one trigger, so there are two messages.
     let events = observed(&mut shell, &consumer, call);
     assert_eq!(events.len(), 2);
     let hit = events[0].clone_trigger_hit.clone().unwrap();
@@ -411,7 +410,7 @@ fn consumer_disconnection_races_flush_and_disable() {
     assert!(shell.service.is_idle());
 }
 
-/// Upstream records for ever then.
+/// Upstream records for ever in that case.
 #[test]
 fn a_start_trigger_without_a_delay_ends_some_day() {
     let mut shell = Shell::new();
@@ -426,7 +425,7 @@ fn a_start_trigger_without_a_delay_ends_some_day() {
     assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
 }
 
-/// A trigger after the end is still told, and without consequences.
+/// A trigger after the end is in the trace, and has no effect.
 #[test]
 fn triggers_of_a_session_that_is_over() {
     let mut shell = Shell::new();
@@ -439,7 +438,7 @@ fn triggers_of_a_session_that_is_over() {
     assert_eq!(received(&consumer.read(&mut shell)), [("a".into(), 1)]);
 }
 
-/// The name of a producer is in everything that is kept of it.
+/// The name of a producer is kept with many things, so it is cut.
 #[test]
 fn long_names_of_producers_are_cut() {
     let mut shell = Shell::new();
@@ -457,7 +456,7 @@ fn long_names_of_producers_are_cut() {
 }
 
 #[test]
-fn what_is_remembered_of_triggers_is_bounded() {
+fn the_history_of_triggers_is_bounded() {
     let mut shell = Shell::new();
     let config = waiting(Mode::CLONE_SNAPSHOT, 8_640_000, vec![trigger("a", 60_000)]);
     let (producer, consumer) = session(&mut shell, config);
