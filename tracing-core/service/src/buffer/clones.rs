@@ -14,7 +14,7 @@ use super::{Inner, TraceBuffer};
 /// A clone that has everything but its bytes. To be given back to its source:
 /// [`TraceBuffer::finish_clone`], [`TraceBuffer::abandon_clone`].
 #[derive(Debug)]
-#[must_use = "its source keeps what was copied"]
+#[must_use = "its source keeps the copied bytes"]
 pub struct UnfinishedClone {
     clone: TraceBuffer,
     number: u64,

@@ -1,25 +1,24 @@
-//! Central buffers: where a session keeps the chunks of all its producers until they are read.
+//! Trace buffers: a session keeps the chunks of all its producers in them until they are read.
 //!
 //! ```text
 //!  copy_chunk ──>  | chunk | chunk | padding | chunk | chunk | ...       |
-//!  patch ───────>      ^ by (producer, writer, chunk id)   ^ write position, goes round
+//!  patch ───────>      ^ by (producer, writer, chunk id)   ^ write position, wraps around
 //!                      │
 //!  begin_read,         └── next_packet: per sequence, in order of chunk ids, fragments joined
 //!  next_packet
 //! ```
 //!
-//! Layer 2. One buffer is private memory of the service and one contiguous allocation; producers
-//! only ever hand in copies. A *sequence* is what one writer of one producer writes; its chunks
-//! carry rising ids and may arrive out of order, come twice (copied while being written, then
-//! whole) or never. Packets are read out once, in order within their sequence, and the first packet
-//! after a loss says so.
+//! One buffer is one contiguous allocation in private memory of the service, into which chunks are copied.
+//! A *sequence* is everything that one writer of one producer writes. Its chunks have rising ids. A chunk may come
+//! out of order, twice (first while it is being written, then complete) or never. Each packet is read once, in order
+//! within its sequence, and the first packet after a loss reports the loss.
 //!
-//! Trust: the producer's number and identity come from the connection. Everything else (writer,
-//! chunk id, counts, flags, payload, patches) is a claim. A false claim costs its own sequence data
-//! and moves [`Stats::abi_violations`]; it never reaches another producer's packets, panics or
-//! grows us beyond what the limits below say.
+//! Trust: the producer's id and identity come from the connection. Everything else (writer,
+//! chunk id, counts, flags, payload, patches) is a claim of the producer. A false claim costs data of its own sequence
+//! and increments [`Stats::abi_violations`]. It never changes packets of another producer, causes a panic, or takes
+//! more memory than the limits allow.
 //!
-//! [`TraceBuffer`] is the one type that callers see. It holds one of two versions, which a config chooses:
+//! [`TraceBuffer`] is the type that callers use. It holds one of two versions, which a config chooses:
 //! [`Version::V1`] (`trace_buffer_v1.cc`), the default, and [`Version::V2`] (`trace_buffer_v2.cc`).
 #![cfg_attr(
     not(test),
@@ -69,32 +68,32 @@ pub enum Policy {
     /// The oldest chunks make room for new ones.
     #[default]
     Ring,
-    /// The first chunk that would cost an unread one is refused, and all that come after it.
+    /// The first chunk that would overwrite an unread one is refused, and so are all chunks after it.
     Discard,
 }
 
-/// Which kind of buffer: `BufferConfig.experimental_mode`.
+/// The version of a buffer: `BufferConfig.experimental_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Version {
     /// Keeps chunks until they are overwritten; sequences are read one after the other.
     #[default]
     V1,
-    /// Gives space back as it is read, in nearly the order of writing, and says why data is missing.
+    /// Frees the space of read chunks, gives packets in nearly the order of writing, and reports why data is missing.
     V2,
 }
 
-/// Who is behind a producer, as the kernel or the machine's relay told.
+/// The identity of a producer, which comes from the kernel or from the relay of its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Identity {
-    /// User.
+    /// User id.
     pub uid: u32,
-    /// Process, if known.
+    /// Process id, if known.
     pub pid: Option<i32>,
-    /// Machine; 0 is the one the service runs on.
+    /// Machine id; 0 is the machine of the service.
     pub machine_id: u32,
 }
 
-/// What comes with a chunk's payload.
+/// The header of a chunk, with the identity of its producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkMeta {
     /// The producer, trusted.
@@ -105,38 +104,38 @@ pub struct ChunkMeta {
     pub writer: WriterId,
     /// Claimed chunk id.
     pub chunk: ChunkId,
-    /// Claimed number of fragments, whole ones and parts of packets.
+    /// Claimed number of fragments.
     pub fragments: u16,
     /// Claimed flags.
     pub flags: ChunkFlags,
-    /// Whether the writer is done with it. Of an unfinished chunk the last fragment is not taken.
+    /// Whether the writer has finished the chunk. The last fragment of an incomplete chunk is ignored.
     pub complete: bool,
 }
 
-/// Four bytes that replace those a writer left open in a chunk it gave away already.
+/// Four bytes that a writer left open in a chunk, and knows now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// Where, bytes from the start of the chunk's payload.
+    /// Offset from the start of the chunk's payload, bytes.
     pub offset: u32,
-    /// What.
+    /// The new bytes.
     pub data: [u8; 4],
 }
 
-/// A packet lying in the buffer.
+/// A packet in the buffer.
 #[derive(Clone, Debug)]
 pub struct PacketRef<'a> {
-    /// Its bytes; none of the slices is empty. No slices at all is an odd but legal packet: one
-    /// spread over several chunks with nothing in any.
+    /// Its bytes; none of the slices is empty. A packet without slices is odd but legal: it was
+    /// written in several empty fragments.
     pub slices: Slices<'a>,
-    /// Who wrote it.
+    /// Its producer.
     pub producer: ProducerId,
-    /// With which writer.
+    /// Its writer.
     pub writer: WriterId,
-    /// On whose behalf.
+    /// The identity of the producer.
     pub identity: Identity,
-    /// Whether packets of this sequence were lost before this one: [`loss`] bits, as in
-    /// `TracePacket.previous_packet_dropped`. [`Version::V1`] only knows [`loss::PRESENT`], and says it
-    /// of the first packet of a sequence always.
+    /// Losses of this sequence before this packet: [`loss`] bits, as in
+    /// `TracePacket.previous_packet_dropped`. [`Version::V1`] only knows [`loss::PRESENT`], and always sets it for
+    /// the first packet of a sequence.
     pub dropped: u32,
 }
 
@@ -154,8 +153,8 @@ pub trait TakePacket {
         true
     }
 
-    /// What a [`WrapBuffer`] sees of this: with None it gives packets one by one. A type of which a reference escapes
-    /// cannot live in registers, so that only those that are wrapped in simulations give one.
+    /// This, for a [`WrapBuffer`]; None makes it give its packets one by one. The state of a receiver cannot stay in
+    /// registers when a reference to it escapes, so only the receivers that simulations use return themselves.
     #[doc(hidden)]
     #[inline]
     fn as_dyn(&mut self) -> Option<&mut dyn TakePacket> {
@@ -202,8 +201,9 @@ pub struct TraceBuffer {
     read_only: bool,
 }
 
-/// The kinds of buffer there are.
+/// The kinds of buffers. A tag of its own is compared faster than one that hides in a field.
 #[derive(Debug)]
+#[repr(u8)]
 enum Inner {
     V1(v1::Buffer),
     V2(v2::Buffer),
@@ -279,8 +279,7 @@ impl TraceBuffer {
         }
     }
 
-    /// Begins a batch: goes to the first sequence. To be called before each batch of
-    /// [`next_packet`](Self::next_packet).
+    /// Begins a batch of [`next_packet`](Self::next_packet) or [`read_while`](Self::read_while).
     pub fn begin_read(&mut self) {
         match &mut self.inner {
             Inner::V1(b) => b.begin_read(),
@@ -322,12 +321,12 @@ impl TraceBuffer {
         &self.common().stats
     }
 
-    /// How full the chunks of each sequence were, in order of first sight.
+    /// How full the chunks of each sequence were, in the order in which the sequences first came.
     pub fn writer_stats(&self) -> impl Iterator<Item = &WriterStats> {
         self.common().histograms.all().iter()
     }
 
-    /// Which kind it is.
+    /// Its version.
     #[must_use]
     pub fn version(&self) -> Version {
         match &self.inner {
@@ -337,7 +336,7 @@ impl TraceBuffer {
         }
     }
 
-    /// Whether it is a clone, or was made to take nothing more.
+    /// Whether it ignores chunks and patches: it is a clone, or [`set_read_only`](Self::set_read_only) was called.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only
@@ -348,19 +347,19 @@ impl TraceBuffer {
         self.read_only = true;
     }
 
-    /// What it does when full.
+    /// What it does when it is full.
     #[must_use]
     pub fn policy(&self) -> Policy {
         self.common().policy
     }
 
-    /// Whether a chunk ever came.
+    /// Whether a chunk was ever stored.
     #[must_use]
     pub fn has_data(&self) -> bool {
         self.common().has_data
     }
 
-    /// Memory it takes: what was written, and what is needed to find it again, bytes.
+    /// Memory of the written part and of the index, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let index = match &self.inner {
@@ -371,7 +370,7 @@ impl TraceBuffer {
         self.used_bytes().saturating_add(index)
     }
 
-    /// Bytes that were ever written to, which is what the buffer costs in memory.
+    /// Bytes of the written part, which takes memory.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         self.common().memory.used()

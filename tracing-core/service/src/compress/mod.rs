@@ -1,4 +1,4 @@
-//! Compression of what a reading pass gives.
+//! Compression of the packets of a reading pass.
 //!
 //! ```text
 //!   pass     0a LEN packet | 0a LEN packet | ...      a piece of a Trace
@@ -6,8 +6,8 @@
 //!   out      one packet: field 50 or 133 = stream     in slices of at most 130560 bytes
 //! ```
 //!
-//! Layer 2. Each pass is a stream of its own, so that a file which ends early still has all passes before.
-//! The codecs come with the feature `compression`; without it nothing is chosen and traces are plain.
+//! Each pass is a stream of its own, so that a file that ends early has all passes before.
+//! The codecs need the feature `compression`; without it traces are not compressed.
 //! (`zlib_compressor.cc`, `zstd_compressor.cc`)
 
 #[cfg(any(test, feature = "compression"))]
@@ -19,10 +19,11 @@ mod zstd;
 mod tests;
 
 use protos::{TraceConfig, TraceConfigCompressionType};
+use protozero::wire::write::Prefix;
 
 use crate::limits;
 
-/// How a session compresses.
+/// A codec and its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// zlib format, level 6.
@@ -31,7 +32,7 @@ pub enum Codec {
     Zstd(i32),
 }
 
-/// Which codecs may be used.
+/// A set of codecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codecs {
     /// [`Codec::Deflate`].
@@ -41,18 +42,18 @@ pub struct Codecs {
 }
 
 impl Codecs {
-    /// None.
+    /// No codec.
     pub const NONE: Self = Self { deflate: false, zstd: false };
-    /// Those that there are in this build.
+    /// The codecs of this build.
     pub const BUILT: Self = Self {
         deflate: cfg!(any(test, feature = "compression")),
         zstd: cfg!(any(test, feature = "compression")),
     };
 
-    /// The one of these that a config asks for: zstd if it is asked for at all, else deflate in the new way or
-    /// the old; none if nothing known is asked for, or it is not among these.
+    /// The codec of this set that a config asks for: zstd if it asks for it, else deflate, by the new or the
+    /// old field. None if it asks for no codec, or for one that is not in this set.
     #[must_use]
-    #[allow(deprecated, reason = "what configs of today still say")]
+    #[allow(deprecated, reason = "configs still use the old field")]
     pub fn choose(self, config: &TraceConfig) -> Option<Codec> {
         let asked = config.compression.as_ref();
         if let Some(zstd) = asked.and_then(|asked| asked.zstd.as_ref())
@@ -68,19 +69,19 @@ impl Codecs {
 }
 
 impl Codec {
-    /// The one of all in this build that a config asks for: [`Codecs::choose`].
+    /// The codec of this build that a config asks for: [`Codecs::choose`].
     #[must_use]
     pub fn choose(config: &TraceConfig) -> Option<Self> {
         Codecs::BUILT.choose(config)
     }
 
-    /// Whether a config asks for a codec, built or not.
+    /// Whether a config asks for a codec, whether or not this build has it.
     #[must_use]
     pub fn is_asked_for(config: &TraceConfig) -> bool {
         Codecs { deflate: true, zstd: true }.choose(config).is_some()
     }
 
-    /// The field of `TracePacket` that holds such a stream.
+    /// The field of `TracePacket` that holds a stream of this codec.
     #[must_use]
     pub const fn field(self) -> u32 {
         match self {
@@ -89,16 +90,18 @@ impl Codec {
         }
     }
 
-    /// The packet for `stream`, the packets of a pass as fields of a `Trace`. Nothing for nothing.
+    /// A packet with `stream` in it: the packets of a pass, as fields of a `Trace`.
     ///
-    /// None also when the codec fails, which it does only without memory: the pass is then given as it is.
+    /// None if `stream` is empty, or the codec has no memory: the pass is then not compressed.
     #[must_use]
     pub fn compress(self, stream: &[u8]) -> Option<Compressed> {
         if stream.is_empty() {
             return None;
         }
         let data = self.encode(stream)?;
-        Some(Compressed { preamble: Preamble::new(self.field(), data.len()), data })
+        let mut head = Prefix::new();
+        head.head(self.field(), data.len());
+        Some(Compressed { head, data })
     }
 
     #[cfg(any(test, feature = "compression"))]
@@ -115,43 +118,17 @@ impl Codec {
     }
 }
 
-/// A packet with nothing but a compressed stream.
+/// A packet that holds a compressed stream.
 #[derive(Clone, Debug)]
 pub struct Compressed {
-    preamble: Preamble,
+    /// Tag and length of the stream.
+    head: Prefix<16>,
     data: Vec<u8>,
 }
 
 impl Compressed {
     /// The packet in slices, none larger than [`limits::SLICE_BYTES_MAX`].
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
-        core::iter::once(self.preamble.bytes()).chain(self.data.chunks(limits::SLICE_BYTES_MAX))
-    }
-}
-
-/// Tag and length.
-#[derive(Clone, Copy, Debug)]
-struct Preamble {
-    bytes: [u8; 20],
-    len: usize,
-}
-
-impl Preamble {
-    fn new(field: u32, len: usize) -> Self {
-        let mut this = Self { bytes: [0; 20], len: 0 };
-        this.put(u64::from(field) << 3 | 2);
-        this.put(len as u64);
-        this
-    }
-
-    fn put(&mut self, value: u64) {
-        let mut digits = [0; protozero::wire::varint::LEN_MAX];
-        let count = protozero::wire::varint::encode(value, &mut digits);
-        self.bytes[self.len..self.len + count].copy_from_slice(&digits[..count]);
-        self.len += count;
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        core::iter::once(self.head.as_bytes()).chain(self.data.chunks(limits::SLICE_BYTES_MAX))
     }
 }

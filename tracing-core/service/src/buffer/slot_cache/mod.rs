@@ -7,7 +7,7 @@
 const ENTRIES_MIN: usize = 16;
 /// Entries of the largest table, which has 64 KiB.
 const ENTRIES_MAX: usize = 4096;
-/// An entry without a key. No slot has this number.
+/// An entry without a key: no writer has the key 0.
 const NONE: (u64, u32) = (0, u32::MAX);
 
 /// The cache.
@@ -33,7 +33,7 @@ impl SlotCache {
     #[inline]
     pub(super) fn find(&self, key: u64) -> Option<u32> {
         let (known, slot) = *self.entries.get(self.index(key))?;
-        (known == key && slot != NONE.1).then_some(slot)
+        (known == key).then_some(slot)
     }
 
     /// Adds a key. `key_count` is the number of keys in the map: the table grows with it.
