@@ -1,13 +1,13 @@
-//! Expressions over bytes, none of which can take longer than it pays for.
+//! Expressions over bytes. A search is charged for its longest time before it starts.
 //!
 //! ```text
 //!   text ──> automaton ──> span of a match ──> captures ──> groups
-//!            1 step a byte                     one-pass automaton: a step a byte
-//!            none if it would be large         machine: its states for each byte
+//!            1 step for each byte              one-pass automaton: 1 step for each byte
+//!            none if it would be large         machine: all its states for each byte
 //! ```
 //!
-//! All memory is taken when a rule is compiled; what a search needs beside it is one [`Scratch`] of a filter. So a
-//! filter cannot grow, and what a search costs is known before.
+//! All memory is allocated when a rule is compiled, except for one [`Scratch`] of each filter. So a
+//! filter cannot grow, and the cost of a search is known before.
 
 use regex_automata::dfa::Automaton as _;
 use regex_automata::dfa::{StartKind, dense, onepass, regex};
@@ -16,25 +16,25 @@ use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
+use super::budget::{BudgetExceeded, FilterBudget};
 use super::strings::Policy;
-use super::work::{TooMuch, Work};
 use crate::limits;
 
-/// What is written over a group.
+/// The text that overwrites a group.
 const REDACTED: &[u8] = b"P60REDACTED";
 
-/// Overwrites a group, whatever its length.
+/// Overwrites a group of any length.
 fn redact(group: &mut [u8]) {
     let mut word = REDACTED.iter();
     group.iter_mut().for_each(|byte| *byte = word.next().copied().unwrap_or(b'-'));
 }
 
-/// Steps of a state of the machine for a byte; each slot of a group that it carries along is one more.
+/// Steps of each state of the machine for one byte; each slot of a group is one more.
 const STATE_STEPS: u64 = 8;
-/// States of the largest expression that is tried to be turned into an automaton: the attempt takes time, too.
+/// States of the largest expression for which an automaton is built. The attempt takes time, even if it fails.
 const AUTOMATON_STATES_MAX: usize = 512;
 
-/// Memory of searches, whatever the expression.
+/// Memory of searches, for all expressions of a filter.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     machine: Option<pikevm::Cache>,
@@ -42,10 +42,10 @@ pub(super) struct Scratch {
     slots: Vec<Option<NonMaxUsize>>,
 }
 
-/// Finds where a match is, or that there is none.
+/// Finds the range of a match.
 #[derive(Debug)]
 enum Finder {
-    /// All of a text matches, or it does not.
+    /// For whole texts: they match or not.
     Whole(Box<dense::DFA<Vec<u32>>>),
     Within(Box<regex::Regex>),
 }
@@ -61,7 +61,7 @@ impl Finder {
     }
 }
 
-/// A compiled expression; one for whole strings is anchored at both ends.
+/// A compiled expression. An expression for whole strings is anchored at both ends.
 #[derive(Debug)]
 pub(super) struct Regex {
     whole: bool,
@@ -73,10 +73,10 @@ pub(super) struct Regex {
 }
 
 impl Regex {
-    /// Compiles `pattern`; automata that make it faster are taken out of `automata` bytes.
+    /// Compiles `pattern`, with automata that make it faster if they fit into `automata` bytes, which it reduces.
     pub(super) fn new(pattern: &str, whole: bool, automata: &mut usize) -> Result<Self, String> {
         let dialect = syntax::Config::new().unicode(false).utf8(false);
-        // By itself first: it must not close the group that is put around it.
+        // First without the group around it, which it must not close.
         syntax::parse_with(pattern, &dialect).map_err(|error| one_line(&error.to_string()))?;
         let anchored;
         let text = if whole {
@@ -118,7 +118,7 @@ impl Regex {
                 builder.dense(config).syntax(dialect).thompson(machine);
                 builder.build(text).ok().map(|both| Finder::Within(Box::new(both)))
             };
-            // What was tried in vain took time.
+            // A failed attempt took time.
             let taken = finder.as_ref().map_or(limit.saturating_mul(2), Finder::bytes);
             *automata = automata.saturating_sub(taken);
             onepass = onepass_of(&nfa, automata);
@@ -128,55 +128,55 @@ impl Regex {
         Ok(Self { whole, finder, onepass, machine, states: states as u64, slots })
     }
 
-    /// What its program takes, bytes; automata are not in it.
+    /// Memory of its program without automata, bytes.
     pub(super) fn bytes(&self) -> usize {
         self.machine.get_nfa().memory_usage()
     }
 
-    /// Redacts the groups of a match, or of all; or only tells whether there is one.
+    /// Does what `policy` says. Returns whether there is a match.
     pub(super) fn redact_or_match(
         &self,
         text: &mut [u8],
         policy: Policy,
-        work: &mut Work,
-    ) -> Result<bool, TooMuch> {
+        budget: &mut FilterBudget,
+    ) -> Result<bool, BudgetExceeded> {
         match policy {
-            Policy::MatchBreak | Policy::AtraceMatchBreak => self.is_match(text, work),
+            Policy::MatchBreak | Policy::AtraceMatchBreak => self.is_match(text, budget),
             Policy::MatchRedactGroups | Policy::AtraceMatchRedactGroups => {
-                Ok(self.redact_from(text, 0, work)?.is_some())
+                Ok(self.redact_from(text, 0, budget)?.is_some())
             }
-            Policy::AtraceRepeatedSearchRedactGroups => self.redact_all(text, work),
+            Policy::AtraceRepeatedSearchRedactGroups => self.redact_all(text, budget),
         }
     }
 
-    fn is_match(&self, text: &[u8], work: &mut Work) -> Result<bool, TooMuch> {
+    fn is_match(&self, text: &[u8], budget: &mut FilterBudget) -> Result<bool, BudgetExceeded> {
         if self.finder.is_some() {
-            return Ok(self.find(text, 0, work)?.is_some());
+            return Ok(self.find(text, 0, budget)?.is_some());
         }
-        work.spend(self.machine_steps(text.len(), 0))?;
-        let cache = machine_cache(&self.machine, &mut work.scratch);
+        budget.charge(self.machine_steps(text.len(), 0))?;
+        let cache = machine_cache(&self.machine, &mut budget.scratch);
         let input = Input::new(text).earliest(true);
         Ok(self.machine.search_slots(cache, &input, &mut []).is_some())
     }
 
-    /// Where to look for the first match from `at` on: it is just there if there is a finder.
+    /// The range of the first match from `at` on, if there is a finder; else the range in which to search.
     fn find(
         &self,
         text: &[u8],
         at: usize,
-        work: &mut Work,
-    ) -> Result<Option<(usize, usize)>, TooMuch> {
+        budget: &mut FilterBudget,
+    ) -> Result<Option<(usize, usize)>, BudgetExceeded> {
         let all = (at, text.len());
         let rest = bytes_to_look_at(text.len().saturating_sub(at));
-        // Automata without bytes to give up at never fail; if they did, the machine would know.
+        // These automata never fail. If they did, the machine would search everything.
         match &self.finder {
             Some(Finder::Whole(dfa)) => {
-                work.spend(rest)?;
+                budget.charge(rest)?;
                 let input = Input::new(text).anchored(Anchored::Yes).earliest(true);
                 Ok(dfa.try_search_fwd(&input).map_or(Some(all), |end| end.map(|_| all)))
             }
             Some(Finder::Within(both)) => {
-                work.spend(rest.saturating_mul(2))?;
+                budget.charge(rest.saturating_mul(2))?;
                 let found = both.try_search(&Input::new(text).range(at..));
                 Ok(found.map_or(Some(all), |found| found.map(|m| (m.start(), m.end()))))
             }
@@ -184,67 +184,71 @@ impl Regex {
         }
     }
 
-    /// Redacts the groups of the first match from `at` on; returns where it is.
+    /// Redacts the groups of the first match from `at` on. Returns the range of the match.
     fn redact_from(
         &self,
         text: &mut [u8],
         at: usize,
-        work: &mut Work,
-    ) -> Result<Option<(usize, usize)>, TooMuch> {
-        let Some((from, to)) = self.find(text, at, work)? else { return Ok(None) };
+        budget: &mut FilterBudget,
+    ) -> Result<Option<(usize, usize)>, BudgetExceeded> {
+        let Some((from, to)) = self.find(text, at, budget)? else { return Ok(None) };
         let len = to.saturating_sub(from);
-        let mut slots = std::mem::take(&mut work.scratch.slots);
+        let mut slots = std::mem::take(&mut budget.scratch.slots);
         slots.clear();
         slots.resize(self.slots, None);
-        // What a finder found is there; a whole text matches from its begin or not at all.
+        // A finder has found the exact range, and an expression for whole texts matches at the begin or not at all.
         let (exact, anchored) = (self.finder.is_some(), self.whole || self.finder.is_some());
         let mode = if anchored { Anchored::Yes } else { Anchored::No };
         let input = Input::new(&*text).range(from..to).anchored(mode);
         let found = match &self.onepass {
             Some(dfa) if exact => {
                 let step = u64::try_from(self.slots).unwrap_or(u64::MAX);
-                work.spend(bytes_to_look_at(len).saturating_mul(step))?;
-                let cache = onepass_cache(dfa, &mut work.scratch);
+                budget.charge(bytes_to_look_at(len).saturating_mul(step))?;
+                let cache = onepass_cache(dfa, &mut budget.scratch);
                 dfa.try_search_slots(cache, &input, &mut slots).ok().flatten()
             }
             _ => {
-                work.spend(self.machine_steps(len, self.slots))?;
-                let cache = machine_cache(&self.machine, &mut work.scratch);
+                budget.charge(self.machine_steps(len, self.slots))?;
+                let cache = machine_cache(&self.machine, &mut budget.scratch);
                 self.machine.search_slots(cache, &input, &mut slots)
             }
         };
-        let mut places = slots.chunks_exact(2).map(|pair| match *pair {
+        let mut ranges = slots.chunks_exact(2).map(|pair| match *pair {
             [Some(from), Some(to)] => Some((from.get(), to.get())),
             _ => None,
         });
-        let mut whole = places.next().flatten().filter(|_| found.is_some());
+        let mut whole = ranges.next().flatten().filter(|_| found.is_some());
         if whole.is_some() {
-            for (from, to) in places.flatten() {
+            for (from, to) in ranges.flatten() {
                 if let Some(bytes) = text.get_mut(from..to) {
                     redact(bytes);
                 }
             }
         } else if exact {
-            // They never disagree; if they did, nothing may be shown.
+            // Finder and machine never disagree. If they did, all of it would have to be hidden.
             redact(text.get_mut(from..to).unwrap_or_default());
             whole = Some((from, to));
         }
-        work.scratch.slots = slots;
+        budget.scratch.slots = slots;
         Ok(whole)
     }
 
-    fn redact_all(&self, text: &mut [u8], work: &mut Work) -> Result<bool, TooMuch> {
+    fn redact_all(
+        &self,
+        text: &mut [u8],
+        budget: &mut FilterBudget,
+    ) -> Result<bool, BudgetExceeded> {
         let (mut at, mut matches) = (0usize, 0usize);
         while at <= text.len() {
             if matches >= limits::STRING_MATCHES_MAX {
-                // Each search may look at all that is left: going on would take quadratic time,
-                // and leaving the rest as it is might show what was to be hidden.
+                // Each search may look at the whole rest, so that more of them would take quadratic time. The rest may
+                // have text that is to be hidden.
                 redact(text.get_mut(at..).unwrap_or_default());
                 break;
             }
-            let Some((from, to)) = self.redact_from(text, at, work)? else { break };
+            let Some((from, to)) = self.redact_from(text, at, budget)? else { break };
             matches = matches.saturating_add(1);
-            // An empty match would be found again for ever.
+            // An empty match would be found again and again.
             at = if from == to { to.saturating_add(1) } else { to };
         }
         Ok(matches > 0)
@@ -256,7 +260,7 @@ impl Regex {
     }
 }
 
-/// The end of a text counts, too.
+/// The end of the text counts as a byte.
 fn bytes_to_look_at(len: usize) -> u64 {
     (len as u64).saturating_add(1)
 }
@@ -283,7 +287,7 @@ fn onepass_cache<'a>(dfa: &onepass::DFA, scratch: &'a mut Scratch) -> &'a mut on
     scratch.onepass.get_or_insert_with(|| dfa.create_cache())
 }
 
-/// Errors of syntax draw where in the expression they are.
+/// The last line of an error. The lines before show the place in the expression.
 fn one_line(text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     last.trim().trim_start_matches("error: ").to_owned()

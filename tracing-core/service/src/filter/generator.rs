@@ -4,20 +4,20 @@ use super::Rule;
 use super::program::checksum;
 use protozero::wire::write::append_varint;
 
-/// Which services a program is for, as `filter_bytecode_generator.cc` has it.
+/// The services that a program is for, as in `filter_bytecode_generator.cc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// No strings with rules: they become plain fields if allowed, else they vanish.
+    /// Services without rules for strings.
     V1 {
-        /// Whether they become plain fields.
+        /// Whether strings with rules become plain fields; else they are denied.
         strings: bool,
     },
-    /// Types of strings go into an overlay.
+    /// Services that read the types of strings from an overlay.
     V2 {
-        /// Whether typed strings are in the program as untyped ones, for services without overlays.
+        /// Whether the program itself has typed strings as untyped ones, for services without overlays.
         untyped: bool,
     },
-    /// Types of strings are in the program.
+    /// Services that read the types of strings from the program.
     V54,
 }
 

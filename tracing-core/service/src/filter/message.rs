@@ -1,64 +1,64 @@
-//! One packet through a program.
+//! Applies a program to a packet.
 //!
 //! ```text
-//!   in    0a 84 80 00 | 08 01  1a 02 'a' 'b' | ...       a message whose length takes three bytes
-//!   out   0a 84 00    | 08 01                | ...       shorter inside: the length is filled in later
+//!   in    0a 84 80 00 | 08 01  1a 02 'a' 'b' | ...       the length of the message takes three bytes
+//!   out   0a 84 00    | 08 01                | ...       the length is filled in when its message has ended
 //! ```
 //!
-//! Output never gets longer than input: tags and values are written in their shortest form, and a nested
-//! length in as many bytes as the input's own shortest form has. Nesting costs an entry of a list, not stack.
+//! The output is never longer than the input: tags and values are written in their shortest form, and the length of a
+//! message in as many bytes as the shortest form of the input's length has. Nested messages take no stack.
 
 use core::fmt;
 
+use super::budget::FilterBudget;
 use super::program::{Program, Rule};
 use super::strings::StringFilter;
-use super::work::Work;
 use crate::limits;
 use protozero::DecodeErrorKind;
 use protozero::wire::{hostile, tag, varint, write};
 
-/// Largest length of a field: what four bytes of varint hold.
+/// Largest length of a field: the largest varint of four bytes.
 const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
 
-/// Why a packet is no message. Nothing of it is kept.
+/// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterError {
-    /// There is nothing in it: a packet of the service never is empty.
+    /// It is empty.
     Empty,
-    /// A wire type that is none, or a group.
+    /// The wire type is invalid, or a group.
     WireType {
         /// Offset of the field.
         offset: usize,
     },
-    /// A length above 2^28 - 1, or beyond the end of the message around it.
+    /// The length is above 2^28 - 1, or leads out of the message around it.
     Length {
         /// Offset of the length.
         offset: usize,
     },
-    /// A varint of more than ten bytes.
+    /// A varint has more than ten bytes.
     Varint {
         /// Its offset.
         offset: usize,
     },
-    /// The message ends within a field.
+    /// The message ends inside a field.
     Truncated {
-        /// Where it ends.
+        /// Offset of its end.
         offset: usize,
     },
-    /// Field number 0.
+    /// A field has the number 0.
     FieldZero {
         /// Offset of the field.
         offset: usize,
     },
-    /// Messages within messages beyond [`limits::FILTER_DEPTH_MAX`].
+    /// Messages are nested deeper than [`limits::FILTER_DEPTH_MAX`].
     Depth {
         /// Offset of the field.
         offset: usize,
     },
     /// The rules for its strings take more steps than [`limits::FILTER_STEPS_PER_PACKET_MAX`].
-    Work {
-        /// Offset of the string they came to.
+    Budget {
+        /// Offset of the string at which the steps ran out.
         offset: usize,
     },
 }
@@ -73,7 +73,7 @@ impl fmt::Display for FilterError {
             Self::Truncated { offset } => write!(f, "a field is cut off at byte {offset}"),
             Self::FieldZero { offset } => write!(f, "field 0 at byte {offset}"),
             Self::Depth { offset } => write!(f, "nested too deep at byte {offset}"),
-            Self::Work { offset } => {
+            Self::Budget { offset } => {
                 write!(f, "rules take too long for the string at byte {offset}")
             }
         }
@@ -82,18 +82,18 @@ impl fmt::Display for FilterError {
 
 impl core::error::Error for FilterError {}
 
-/// A field as it lies in its message.
+/// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Varint(u64),
     Fixed64,
     Fixed32,
-    /// So many bytes follow.
+    /// A length-delimited field with this many bytes.
     Len(usize),
 }
 
-/// Cuts a message into fields: number, value, and where the value (of a length: its content) begins.
-/// The message is `bytes[..end]`, the field is at `at`.
+/// Reads the field at `at` of the message `bytes[..end]`: its number, its value, and where the content begins. After a
+/// varint that is the next field.
 #[inline]
 pub(super) fn token(
     bytes: &[u8],
@@ -132,18 +132,18 @@ pub(super) fn token(
     }
 }
 
-/// A message that the walk is in.
+/// A message that was begun and has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Its number in the program, and its end in the input: those of the message around.
+    /// Number in the program, and end in the input, of the message around it.
     message: u32,
     end: usize,
-    /// Where in the output the length of the message inside is to be, and in how many bytes.
+    /// Where its length goes in the output, and how many bytes it takes.
     len_at: usize,
     len_width: usize,
 }
 
-/// The walk, with memory that is kept between packets.
+/// Applies programs, with memory that is kept between packets.
 #[derive(Debug, Default)]
 pub struct MessageFilter {
     root: u32,
@@ -151,8 +151,8 @@ pub struct MessageFilter {
 }
 
 impl MessageFilter {
-    /// A filter for the messages at the end of a path of fields from the program's root. None if one of
-    /// them is no message there.
+    /// A filter for the messages at the end of a path of fields from the program's root. None if a field of the
+    /// path is no message.
     #[must_use]
     pub fn rooted(program: &Program, path: &[u32]) -> Option<Self> {
         let step = |message, field: &u32| match program.rule(message, *field) {
@@ -163,28 +163,28 @@ impl MessageFilter {
         Some(Self { root, stack: Vec::new() })
     }
 
-    /// One like this.
+    /// The same filter without state.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { root: self.root, stack: Vec::new() }
     }
 
-    /// Appends to `out` what `program` allows of `input`; strings go through `strings` in `out`.
+    /// Appends the fields of `input` that `program` allows to `out`, with `strings` applied.
     ///
     /// # Errors
-    /// When `input` is no message, as far as the program makes one look into it. `out` is as before then.
+    /// When `input`, or a message in it that the program knows, is no valid message. `out` is unchanged then.
     pub fn apply(
         &mut self,
         program: &Program,
         strings: &StringFilter,
-        work: &mut Work,
+        budget: &mut FilterBudget,
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         self.stack.clear();
         let before = out.len();
         out.reserve(input.len());
-        let result = self.walk(program, strings, work, input, out);
+        let result = self.walk(program, strings, budget, input, out);
         if result.is_err() {
             out.truncate(before);
         }
@@ -195,7 +195,7 @@ impl MessageFilter {
         &mut self,
         program: &Program,
         strings: &StringFilter,
-        work: &mut Work,
+        budget: &mut FilterBudget,
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
@@ -246,9 +246,9 @@ impl MessageFilter {
                     let text_at = out.len();
                     out.extend_from_slice(value);
                     let text = out.get_mut(text_at..).unwrap_or_default();
-                    redact(strings, rule, text, work).ok_or(FilterError::Work { offset })?;
+                    redact(strings, rule, text, budget).ok_or(FilterError::Budget { offset })?;
                 }
-                // Only plain fields may be numbers.
+                // Only plain fields may be fixed-width numbers.
                 (_, Rule::Pass) => {
                     write::append_tag(
                         out,
@@ -271,15 +271,20 @@ fn rule_for(program: &Program, message: u32, field: u64) -> (u32, Rule) {
     }
 }
 
-/// Lets the rules for strings do their work if the field is one; none if that is too much.
-fn redact(strings: &StringFilter, rule: Rule, text: &mut [u8], work: &mut Work) -> Option<()> {
+/// Applies the rules for strings, if the field is one. None if they take too many steps.
+fn redact(
+    strings: &StringFilter,
+    rule: Rule,
+    text: &mut [u8],
+    budget: &mut FilterBudget,
+) -> Option<()> {
     if let Rule::String(kind) = rule {
-        strings.apply(kind, text, work).ok()?;
+        strings.apply(kind, text, budget).ok()?;
     }
     Some(())
 }
 
-/// Fills in the length of a message that is over.
+/// Fills in the length of a message that has ended.
 fn close(open: &Open, out: &mut [u8]) {
     let body_at = open.len_at.saturating_add(open.len_width);
     let len = out.len().saturating_sub(body_at);

@@ -1,19 +1,19 @@
-//! Trace filters: which fields of a packet may leave the service, and which words of its strings.
+//! Trace filters: the fields of packets that may leave the service, and the parts of their strings.
 //!
 //! ```text
 //!   packet  0a 05 | 08 01 12 01 'x' |  50 02  ...
 //!             |      |     |              |
 //!   program   message 3    string 5       denied           [`program`]: an array of rules per message
 //!             |      |     |
-//!   output  0a 05 | 08 01 12 01 '-' |                      [`message`]: one walk, output <= input
+//!   output  0a 05 | 08 01 12 01 '-' |                      [`message`]: one pass, output <= input
 //!                           ^ overwritten in place         [`strings`]: a chain of rules
 //! ```
 //!
-//! Layer 2. A consumer gives the filter with its config; its author wants certain data never to be in a
-//! trace, so whatever is not understood is denied: a packet that does not parse comes out empty, as does one
-//! whose strings take rules too long. The
-//! bytes filtered come from producers and are hostile; bytecode and expressions come from consumers, are
-//! checked once, and must not be able to stop the service either. Every bound is in [`crate::limits`].
+//! A consumer sends the filter with its config, to keep certain data out of the
+//! trace. So everything that is not understood is denied: a packet that does not parse comes out empty, and so does a
+//! packet for whose strings the rules take too long. The packets come from producers and are hostile. Bytecode and
+//! expressions come from consumers; they are checked once, and must not stop the service. Every bound is in
+//! [`crate::limits`].
 #![cfg_attr(
     not(test),
     deny(
@@ -26,6 +26,7 @@
     )
 )]
 
+mod budget;
 #[cfg(any(test, feature = "string-filter"))]
 mod engine;
 #[cfg(not(any(test, feature = "string-filter")))]
@@ -35,7 +36,6 @@ pub mod generator;
 mod message;
 mod program;
 mod strings;
-mod work;
 
 #[cfg(test)]
 mod props;
@@ -44,15 +44,15 @@ mod tests;
 
 use protos::{TraceConfigTraceFilter, TraceConfigTraceFilterStringFilterRule};
 
+pub use self::budget::{BudgetExceeded, FilterBudget};
 pub use self::message::{FilterError, MessageFilter};
 pub use self::program::{Program, ProgramError, Rule};
 pub use self::strings::{Policy, RuleError, StringFilter, StringRule};
-pub use self::work::{TooMuch, Work};
 #[cfg(doc)]
 use crate::limits;
 use abi::sync::Arc;
 
-/// What a filter did, as `TraceStats.FilterStats` tells it.
+/// Counters of a filter, as in `TraceStats.FilterStats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterStats {
     /// Packets that went in.
@@ -61,19 +61,19 @@ pub struct FilterStats {
     pub input_bytes: u64,
     /// Bytes that came out.
     pub output_bytes: u64,
-    /// Packets that came out empty: they did not parse, or their strings cost too much.
+    /// Packets that came out empty: they did not parse, or the rules for their strings took too many steps.
     pub errors: u64,
-    /// Bytes taken away, for each buffer of the session that lost some.
+    /// Removed bytes, for each buffer of the session.
     pub bytes_discarded_per_buffer: Vec<u64>,
 }
 
-/// The filter of a session: what its config says, compiled, and what it did so far.
+/// The compiled filter of a session, and its counters.
 #[derive(Debug)]
 pub struct TraceFilter {
     program: Arc<Program>,
     strings: Arc<StringFilter>,
     filter: MessageFilter,
-    work: Work,
+    budget: FilterBudget,
     stats: FilterStats,
 }
 
@@ -83,12 +83,12 @@ const TRACE_PACKET: u32 = 1;
 impl TraceFilter {
     /// Compiles the `trace_filter` of a config.
     ///
-    /// Strings follow `string_filter_chain`, changed by `string_filter_chain_v54`: a rule of the same
-    /// name takes the place of the older one, others come last. Of the two programs `bytecode_v2` is
-    /// preferred, and `bytecode_overlay_v54` goes on top of whichever is taken.
+    /// The rules for strings are those of `string_filter_chain`. A rule of `string_filter_chain_v54` replaces the one
+    /// of the same name, or is added at the end. The program is `bytecode_v2`, or `bytecode` if there is none;
+    /// `bytecode_overlay_v54` is applied to it.
     ///
     /// # Errors
-    /// One line for the user: the rule or the word of the program that is wrong.
+    /// One line for the user, with the rule or the word of the program that is wrong.
     pub fn from_config(config: &TraceConfigTraceFilter) -> Result<Self, String> {
         let mut strings = StringFilter::default();
         let chain = config.string_filter_chain.iter().flat_map(|chain| &chain.rules);
@@ -111,45 +111,45 @@ impl TraceFilter {
             program: Arc::new(program),
             strings: Arc::new(strings),
             filter,
-            work: Work::default(),
+            budget: FilterBudget::default(),
             stats: FilterStats::default(),
         })
     }
 
-    /// The same filter, having done nothing yet: for a clone of the session.
+    /// The same filter with new counters, for a clone of the session.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self {
             program: Arc::clone(&self.program),
             strings: Arc::clone(&self.strings),
             filter: self.filter.fork(),
-            work: Work::default(),
+            budget: FilterBudget::default(),
             stats: FilterStats::default(),
         }
     }
 
-    /// Says that a pass of reading begins.
+    /// A pass of reading begins.
     pub fn begin_pass(&mut self) {
-        self.work.begin_pass();
+        self.budget.begin_pass();
     }
 
-    /// What was done for strings in this pass, steps of a nanosecond or two: a reader is to make a break when
-    /// they are [`limits::FILTER_STEPS_PER_TURN`].
+    /// Steps of the rules for strings in this pass, of one or two nanoseconds each. A reader pauses after
+    /// [`limits::FILTER_STEPS_PER_TURN`].
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.work.spent()
+        self.budget.spent()
     }
 
-    /// Appends to `out` what `packet` may show. `buffer` is the one it comes from, by its index in the
-    /// config; none for packets of the service.
+    /// Appends the allowed fields of `packet` to `out`. `buffer` is the index in the config of the buffer it comes
+    /// from; none for packets of the service.
     ///
-    /// A packet that does not parse, or whose strings cost too much, adds nothing, and is counted: the number of
-    /// packets never changes.
+    /// A packet that does not parse, or for whose strings the rules take too many steps, comes out empty and is
+    /// counted. It is not left out: the number of packets never changes.
     pub fn apply(&mut self, packet: &[u8], buffer: Option<usize>, out: &mut Vec<u8>) {
         let before = out.len();
-        let Self { program, strings, filter, work, .. } = self;
-        work.begin_packet(buffer.is_none());
-        if filter.apply(program, strings, work, packet, out).is_err() {
+        let Self { program, strings, filter, budget, .. } = self;
+        budget.begin_packet(buffer.is_none());
+        if filter.apply(program, strings, budget, packet, out).is_err() {
             self.stats.errors = self.stats.errors.saturating_add(1);
         }
         let kept = out.len().saturating_sub(before);
@@ -165,7 +165,7 @@ impl TraceFilter {
         }
     }
 
-    /// Counts a packet that passes as it is: the service's statistics.
+    /// Counts a packet that is not filtered: the statistics of the service.
     pub fn pass(&mut self, packet_len: usize) {
         self.count(packet_len, packet_len);
     }
@@ -177,7 +177,7 @@ impl TraceFilter {
         stats.output_bytes = stats.output_bytes.saturating_add(output as u64);
     }
 
-    /// What it did so far.
+    /// The counters.
     #[must_use]
     pub fn stats(&self) -> &FilterStats {
         &self.stats

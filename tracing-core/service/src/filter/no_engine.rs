@@ -1,9 +1,9 @@
-//! No expressions over bytes: this build cannot filter strings.
+//! In place of [`engine`](super::engine) in builds that cannot filter strings.
 
+use super::budget::{BudgetExceeded, FilterBudget};
 use super::strings::Policy;
-use super::work::{TooMuch, Work};
 
-/// Nothing: there are no searches.
+/// Nothing, because there are no searches.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {}
 
@@ -23,9 +23,9 @@ impl Regex {
         &self,
         _: &mut [u8],
         _: Policy,
-        work: &mut Work,
-    ) -> Result<bool, TooMuch> {
-        let Scratch {} = work.scratch;
+        budget: &mut FilterBudget,
+    ) -> Result<bool, BudgetExceeded> {
+        let Scratch {} = budget.scratch;
         match *self {}
     }
 }

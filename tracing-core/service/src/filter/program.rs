@@ -1,4 +1,4 @@
-//! The program of a filter: which fields of which message pass.
+//! The program of a filter: the fields of each message that pass.
 //!
 //! ```text
 //!   word word word ... checksum        varints; a word = field << 3 | operation
@@ -7,7 +7,7 @@
 //!   3 message ARGUMENT   4 string           5 string of semantic type ARGUMENT
 //! ```
 //!
-//! Messages are numbered in the order they come, 0 is the root; they may refer to each other in circles.
+//! Messages are numbered in their order; 0 is the root. They may refer to each other in cycles.
 //! The checksum is the lower half of the 64-bit FNV-1a of all words before it, four bytes each, lowest
 //! first. An *overlay* changes a program for newer services: triples (message, word, argument), sorted.
 //! (`filter_bytecode_parser.cc`)
@@ -17,7 +17,7 @@ use core::fmt;
 use crate::limits;
 use protozero::wire::hostile;
 
-/// What becomes of a field.
+/// What happens to a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rule {
     /// It is left out.
@@ -27,41 +27,41 @@ pub enum Rule {
     Pass,
     /// It is a message with rules of its own, by number.
     Message(u32),
-    /// It is copied, and rules for strings of this semantic type apply.
+    /// It is copied, then changed by the rules for strings of this semantic type.
     String(u32),
 }
 
-/// Why bytes are no program.
+/// Why a program is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProgramError {
-    /// There are no words at all.
+    /// There are no words.
     Empty,
-    /// Bytes from this offset on are no varint of 32 bits.
+    /// There is no varint of 32 bits at this offset.
     Varint {
         /// Bytes from the start.
         offset: usize,
     },
-    /// The last word is not the checksum of those before.
+    /// The last word is not the checksum of the words before.
     Checksum,
-    /// The word of this number (from 0) has an unknown operation, or none of an overlay.
+    /// The operation of a word is unknown, or not allowed in an overlay.
     Operation {
         /// Index of the word.
         word: usize,
     },
-    /// The word of this number speaks of field 0.
+    /// A word names field 0.
     FieldZero {
         /// Index of the word.
         word: usize,
     },
-    /// The argument of the last word is missing, or a message is not ended.
+    /// The argument of the last word is missing, or the end of a message.
     Truncated,
-    /// Fields above 127 are not in order, or come twice.
+    /// Fields above 127 are not in order, or there is a field twice.
     Order {
         /// Index of the word.
         word: usize,
     },
-    /// A message that is not there.
+    /// A rule names a message that does not exist.
     NoSuchMessage {
         /// Its number.
         message: u32,
@@ -88,10 +88,10 @@ impl fmt::Display for ProgramError {
 
 impl core::error::Error for ProgramError {}
 
-/// Fields below this are found by index, others by search.
+/// Fields below this number are found by index, others by search.
 const INDEXED: u32 = 128;
 
-/// Neighbouring fields with one rule.
+/// Consecutive fields with the same rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     first: u32,
@@ -102,7 +102,7 @@ struct Run {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Message {
-    /// By number, as far as there is something but [`Rule::Deny`].
+    /// Rules by field number, up to the last one that is not [`Rule::Deny`].
     low: Vec<Rule>,
     /// Fields from [`INDEXED`] on, in order.
     high: Vec<Run>,
@@ -129,7 +129,7 @@ impl Message {
         }
     }
 
-    /// The fields `[first, end)`. False if they are not behind all others above 127.
+    /// Adds the fields `[first, end)`. False if above 127 they are not behind all others.
     fn add(&mut self, first: u32, end: u64, rule: Rule) -> bool {
         let low_end = u32::try_from(end.min(INDEXED.into())).unwrap_or(INDEXED);
         for field in first..low_end {
@@ -146,7 +146,7 @@ impl Message {
         true
     }
 
-    /// Gives one field another rule, wherever it is.
+    /// Changes the rule of one field.
     fn overlay(&mut self, field: u32, rule: Rule) {
         if field < INDEXED {
             return self.set_low(field, rule);
@@ -173,14 +173,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Checks and compiles a program, with an overlay if there is one.
+    /// Checks and compiles a program, with an optional overlay.
     ///
     /// # Errors
-    /// What is wrong, and where. A checksum alone is a legal program that allows nothing.
+    /// The first error, and its place. A program of only a checksum is legal and allows nothing.
     pub fn parse(code: &[u8], overlay: Option<&[u8]>) -> Result<Self, ProgramError> {
         let mut this = Self::parse_base(&words(code)?)?;
         if let Some(overlay) = overlay {
-            this.put_on(&words(overlay)?)?;
+            this.apply_overlay(&words(overlay)?)?;
         }
         this.check_references()?;
         Ok(this)
@@ -230,8 +230,8 @@ impl Program {
         if open { Err(ProgramError::Truncated) } else { Ok(Self { messages }) }
     }
 
-    /// Changes fields as an overlay says.
-    fn put_on(&mut self, words: &[u32]) -> Result<(), ProgramError> {
+    /// Applies an overlay.
+    fn apply_overlay(&mut self, words: &[u32]) -> Result<(), ProgramError> {
         if words.len() > limits::FILTER_OVERLAY_WORDS_MAX {
             return Err(ProgramError::TooLarge);
         }
@@ -280,14 +280,14 @@ impl Program {
         self.messages.get(message as usize).map_or(Rule::Deny, |message| message.rule(field))
     }
 
-    /// Messages it knows.
+    /// The number of its messages.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len()
     }
 }
 
-/// The words before the checksum, which is checked.
+/// Checks the checksum, and returns the words before it.
 fn words(code: &[u8]) -> Result<Vec<u32>, ProgramError> {
     let mut words = Vec::new();
     let mut rest = code;
@@ -305,7 +305,7 @@ fn words(code: &[u8]) -> Result<Vec<u32>, ProgramError> {
 }
 
 /// The lower half of FNV-1a.
-#[allow(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+#[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
 pub(super) fn checksum(words: &[u32]) -> u32 {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

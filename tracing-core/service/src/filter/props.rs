@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::engine::Regex;
 use super::generator::{Generator, Target, encode};
-use super::{MessageFilter, Policy, Program, Rule, StringFilter, Work};
+use super::{FilterBudget, MessageFilter, Policy, Program, Rule, StringFilter};
 
 /// Bytes that are often fields within fields.
 fn messages() -> impl Strategy<Value = Vec<u8>> {
@@ -73,13 +73,13 @@ proptest! {
         let program = Program::parse(&generator.finish().0, None).expect("valid");
         let mut filter = MessageFilter::rooted(&program, &[]).expect("the root itself");
         let mut out = Vec::new();
-        if filter.apply(&program, &StringFilter::default(), &mut Work::default(), &input, &mut out).is_ok() {
+        if filter.apply(&program, &StringFilter::default(), &mut FilterBudget::default(), &input, &mut out).is_ok() {
             prop_assert!(out.len() <= input.len());
             walk(&program, 0, &out)?;
             // What passed passes again, unchanged but for redundant lengths.
             let mut again = Vec::new();
             if !out.is_empty() {
-                prop_assert!(filter.apply(&program, &StringFilter::default(), &mut Work::default(), &out, &mut again).is_ok());
+                prop_assert!(filter.apply(&program, &StringFilter::default(), &mut FilterBudget::default(), &out, &mut again).is_ok());
             }
         } else {
             prop_assert!(out.is_empty());
@@ -108,7 +108,7 @@ proptest! {
                 for policy in [Policy::MatchBreak, Policy::MatchRedactGroups, Policy::AtraceRepeatedSearchRedactGroups] {
                     let run = |regex: &Regex| {
                         let mut bytes = text.as_bytes().to_vec();
-                        let found = regex.redact_or_match(&mut bytes, policy, &mut Work::default());
+                        let found = regex.redact_or_match(&mut bytes, policy, &mut FilterBudget::default());
                         (found, bytes)
                     };
                     prop_assert_eq!(run(&fast), run(&slow), "{} {:?}", pattern, text);

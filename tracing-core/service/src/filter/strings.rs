@@ -1,4 +1,4 @@
-//! Rules for strings: a chain, of which the first that applies decides.
+//! Rules for strings: a chain, of which the first rule that matches decides.
 //!
 //! ```text
 //!   rule      B\|\d+\|secret (.*)
@@ -6,33 +6,33 @@
 //!   after     B|1234|secret P60REDACTED-----        same length: the group is overwritten
 //! ```
 //!
-//! Expressions match bytes, since nothing makes a producer write UTF-8, in time linear in the string. Their
-//! dialect is that of the crate `regex` without Unicode: ECMAScript as far as both go. References back and
-//! looking around are refused. (`string_filter.cc`)
+//! Expressions match bytes, because a producer need not write UTF-8, in time linear in the string. Their
+//! syntax is that of the crate `regex` without Unicode, a common subset with ECMAScript. Back-references and
+//! look-around are refused. (`string_filter.cc`)
 
 use core::fmt;
 
+use super::budget::{BudgetExceeded, FilterBudget};
 use super::engine::Regex;
-use super::work::{TooMuch, Work};
 use crate::limits;
 
-/// What a rule does with a string that it applies to.
+/// What a rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// All of it must match; the groups are overwritten.
+    /// Overwrites the groups, if the expression matches the whole string.
     MatchRedactGroups,
-    /// The same for atrace lines with a payload of a certain beginning.
+    /// The same, for atrace lines whose payload has the right prefix.
     AtraceMatchRedactGroups,
-    /// All of it must match; it stays, and no later rule sees it.
+    /// Keeps the string as it is, and ends the chain, if the expression matches the whole string.
     MatchBreak,
-    /// The same for atrace lines with a payload of a certain beginning.
+    /// The same, for atrace lines whose payload has the right prefix.
     AtraceMatchBreak,
-    /// The groups of every match within an atrace line are overwritten.
+    /// Overwrites the groups of every match inside an atrace line.
     AtraceRepeatedSearchRedactGroups,
 }
 
 impl Policy {
-    /// The one of a number of `TraceConfig.TraceFilter.StringFilterPolicy`; none for 0 and unknown ones.
+    /// The policy with a number of `TraceConfig.TraceFilter.StringFilterPolicy`; none for 0 and unknown numbers.
     #[must_use]
     pub const fn from_number(number: i32) -> Option<Self> {
         Some(match number {
@@ -55,39 +55,39 @@ impl Policy {
     }
 }
 
-/// A rule as its author wrote it.
+/// A rule of a config.
 #[derive(Clone, Debug)]
 pub struct StringRule<'a> {
     /// What it does.
     pub policy: Policy,
-    /// Which strings it applies to.
+    /// The expression.
     pub regex: &'a str,
-    /// Beginning of the payload, for the atrace policies.
+    /// Prefix of the payload, for the atrace policies.
     pub atrace_prefix: &'a str,
-    /// For later rules that are to take its place; empty for none.
+    /// The name, by which a later rule can replace it; empty: none.
     pub name: &'a str,
-    /// The semantic types it applies to; none at all means strings without a type.
+    /// The semantic types of the strings it is for; an empty list means strings without a type.
     pub types: Vec<i32>,
 }
 
-/// Why a rule cannot be used.
+/// Why a rule is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// The policy has no meaning here.
+    /// The number of the policy is unknown.
     Policy(i32),
     /// A semantic type that is negative or above 127.
     SemanticType(i32),
-    /// The expression is invalid, too large, or needs what cannot be done in linear time.
+    /// The expression is invalid, too large, or cannot be matched in linear time.
     Regex {
-        /// As it was written.
+        /// The expression.
         pattern: String,
-        /// In one line.
+        /// The reason, in one line.
         reason: String,
     },
     /// More rules than [`limits::STRING_RULES_MAX`].
     TooMany,
-    /// All expressions together take more than [`limits::FILTER_REGEX_BYTES_PER_SESSION_MAX`].
+    /// All compiled expressions together take more than [`limits::FILTER_REGEX_BYTES_PER_SESSION_MAX`].
     TooLarge,
 }
 
@@ -139,13 +139,13 @@ impl Compiled {
         })
     }
 
-    /// A type that no rule can name matches all: better too much is redacted than too little.
+    /// A type that no rule can name matches all rules: a string is rather redacted too much than too little.
     fn wants_type(&self, kind: u32) -> bool {
         1u128.checked_shl(kind).is_none_or(|bit| self.types & bit != 0)
     }
 }
 
-/// Where that begins of an atrace line which is its user's: `B|1234|payload`. Ends of slices have none.
+/// Where the payload of an atrace line begins: `B|1234|payload`. Lines that end a slice have none.
 fn atrace_payload(text: &[u8]) -> Option<usize> {
     if text.len() <= 2 || text.first() == Some(&b'E') {
         return None;
@@ -159,81 +159,86 @@ fn atrace_payload(text: &[u8]) -> Option<usize> {
 #[derive(Debug)]
 pub struct StringFilter {
     rules: Vec<Compiled>,
-    /// What programs of expressions may still take, and automata that make them faster, bytes.
-    programs: usize,
-    automata: usize,
+    /// Memory left for compiled expressions, and for the automata that make them faster, bytes.
+    program_bytes: usize,
+    automata_bytes: usize,
 }
 
 impl Default for StringFilter {
     fn default() -> Self {
         Self {
             rules: Vec::new(),
-            programs: limits::FILTER_REGEX_BYTES_PER_SESSION_MAX,
-            automata: limits::FILTER_AUTOMATA_BYTES_PER_SESSION_MAX,
+            program_bytes: limits::FILTER_REGEX_BYTES_PER_SESSION_MAX,
+            automata_bytes: limits::FILTER_AUTOMATA_BYTES_PER_SESSION_MAX,
         }
     }
 }
 
 impl StringFilter {
-    /// Puts a rule at the end.
+    /// Adds a rule at the end.
     ///
     /// # Errors
-    /// When it cannot be compiled, or there are too many.
+    /// When it cannot be compiled, or there are too many rules.
     pub fn add(&mut self, rule: StringRule<'_>) -> Result<(), RuleError> {
         if self.rules.len() >= limits::STRING_RULES_MAX {
             return Err(RuleError::TooMany);
         }
-        let made = self.compile(&rule)?;
-        self.rules.push(made);
+        let compiled = self.compile(&rule)?;
+        self.rules.push(compiled);
         Ok(())
     }
 
-    /// Puts a rule in the place of the one with its name; at the end if there is none, or no name.
+    /// Replaces the rule of the same name; adds the rule at the end if there is none, or it has no name.
     ///
     /// # Errors
     /// As [`add`](Self::add).
     pub fn replace_or_add(&mut self, rule: StringRule<'_>) -> Result<(), RuleError> {
         let same = |old: &Compiled| !rule.name.is_empty() && old.name == rule.name;
         let Some(index) = self.rules.iter().position(same) else { return self.add(rule) };
-        let made = self.compile(&rule)?;
+        let compiled = self.compile(&rule)?;
         if let Some(old) = self.rules.get_mut(index) {
-            *old = made;
+            *old = compiled;
         }
         Ok(())
     }
 
     fn compile(&mut self, rule: &StringRule<'_>) -> Result<Compiled, RuleError> {
-        let made = Compiled::new(rule, &mut self.automata)?;
-        let left = self.programs.checked_sub(made.regex.bytes());
-        self.programs = left.ok_or(RuleError::TooLarge)?;
+        let made = Compiled::new(rule, &mut self.automata_bytes)?;
+        let left = self.program_bytes.checked_sub(made.regex.bytes());
+        self.program_bytes = left.ok_or(RuleError::TooLarge)?;
         Ok(made)
     }
 
-    /// Lets the first rule that applies to `text`, a string of semantic type `kind`, do its work. Returns
-    /// whether something was to be redacted; the length never changes.
+    /// Applies the first rule that matches `text`, a string of semantic type `kind`. Returns
+    /// whether the rule redacts; the length never changes.
     ///
     /// # Errors
-    /// When that is more than `work` has left. What is in `text` may be redacted only in part then.
-    pub fn apply(&self, kind: u32, text: &mut [u8], work: &mut Work) -> Result<bool, TooMuch> {
-        work.spend(self.rules.len() as u64)?;
+    /// When that takes more steps than `budget` has left. `text` may then be redacted only in part.
+    pub fn apply(
+        &self,
+        kind: u32,
+        text: &mut [u8],
+        budget: &mut FilterBudget,
+    ) -> Result<bool, BudgetExceeded> {
+        budget.charge(self.rules.len() as u64)?;
         let mut payload = None;
         for rule in self.rules.iter().filter(|rule| rule.wants_type(kind)) {
             if rule.policy.is_atrace() {
-                // Where it begins is looked for once, whatever the number of rules.
+                // The payload is searched once, for all rules.
                 let begin = match payload {
                     Some(begin) => begin,
                     None => {
-                        work.spend(text.len() as u64)?;
+                        budget.charge(text.len() as u64)?;
                         *payload.insert(atrace_payload(text))
                     }
                 };
-                work.spend(rule.atrace_prefix.len().div_ceil(16) as u64)?;
+                budget.charge(rule.atrace_prefix.len().div_ceil(16) as u64)?;
                 let payload = begin.and_then(|begin| text.get(begin..));
                 if !payload.is_some_and(|payload| payload.starts_with(&rule.atrace_prefix)) {
                     continue;
                 }
             }
-            let matched = rule.regex.redact_or_match(text, rule.policy, work)?;
+            let matched = rule.regex.redact_or_match(text, rule.policy, budget)?;
             match rule.policy {
                 Policy::MatchBreak | Policy::AtraceMatchBreak if matched => return Ok(false),
                 _ if matched => return Ok(true),

@@ -10,8 +10,13 @@ use super::*;
 fn filtered(program: &Program, input: &[u8]) -> Result<Vec<u8>, FilterError> {
     let mut out = vec![0xaa];
     let mut filter = MessageFilter::rooted(program, &[]).unwrap();
-    let result =
-        filter.apply(program, &StringFilter::default(), &mut Work::default(), input, &mut out);
+    let result = filter.apply(
+        program,
+        &StringFilter::default(),
+        &mut FilterBudget::default(),
+        input,
+        &mut out,
+    );
     assert_eq!(out[0], 0xaa);
     assert!(out.len() <= input.len() + 1, "output is never longer");
     result.map(|()| out[1..].to_vec())
@@ -100,7 +105,7 @@ fn change_root() {
     let mut out = Vec::new();
     let input = [0x08, 1, 0x1a, 1, b'x'];
     filter
-        .apply(&program, &StringFilter::default(), &mut Work::default(), &input, &mut out)
+        .apply(&program, &StringFilter::default(), &mut FilterBudget::default(), &input, &mut out)
         .unwrap();
     assert_eq!(out, [0x08, 1]);
 }
@@ -114,7 +119,7 @@ fn string_filter() {
     let mut filter = MessageFilter::rooted(&program, &[]).unwrap();
     let mut out = Vec::new();
     let input = [&[0x12, 4, 0x12, 2, 0x08, 1, 0x1a, 10][..], b"secret abc"].concat();
-    filter.apply(&program, &strings, &mut Work::default(), &input, &mut out).unwrap();
+    filter.apply(&program, &strings, &mut FilterBudget::default(), &input, &mut out).unwrap();
     assert_eq!(out, [&[0x12, 4, 0x12, 2, 0x08, 1, 0x1a, 10][..], b"secret P60"].concat());
 }
 
@@ -135,14 +140,14 @@ fn malformed_input() {
     ];
     for (input, error) in bad {
         assert_eq!(
-            filter.apply(&program, &strings, &mut Work::default(), input, &mut out),
+            filter.apply(&program, &strings, &mut FilterBudget::default(), input, &mut out),
             Err(error),
             "{input:x?}"
         );
         assert!(out.is_empty(), "{out:?}");
         // And it is as good as new.
         filter
-            .apply(&program, &strings, &mut Work::default(), &[0x12, 2, 0x08, 1], &mut out)
+            .apply(&program, &strings, &mut FilterBudget::default(), &[0x12, 2, 0x08, 1], &mut out)
             .unwrap();
         assert_eq!(std::mem::take(&mut out), [0x12, 2, 0x08, 1]);
     }
@@ -198,7 +203,7 @@ fn semantic_type_end_to_end() {
     ] {
         let mut out = Vec::new();
         let input = [&[field << 3 | 2, 2], &text[..]].concat();
-        filter.apply(&program, &strings, &mut Work::default(), &input, &mut out).unwrap();
+        filter.apply(&program, &strings, &mut FilterBudget::default(), &input, &mut out).unwrap();
         assert_eq!(out[2..], *expected);
     }
 }

@@ -1,10 +1,10 @@
 //! Named as the suites of `protozero/filtering` where they pin the same.
 
+mod budget;
 mod bytecode;
 mod message;
 mod strings;
 mod tokens;
-mod work;
 
 use super::*;
 use protos::{

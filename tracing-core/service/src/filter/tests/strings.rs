@@ -30,7 +30,7 @@ fn check_typed(
     expected: impl AsRef<[u8]>,
 ) {
     let mut bytes = text.as_ref().to_vec();
-    let redacted = filter.apply(kind, &mut bytes, &mut Work::default()).unwrap();
+    let redacted = filter.apply(kind, &mut bytes, &mut FilterBudget::default()).unwrap();
     let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(show(&bytes), show(expected.as_ref()));
     assert_eq!(redacted, text.as_ref() != expected.as_ref());
@@ -50,7 +50,7 @@ fn regex_redaction_short() {
     check(&filter, "foo 1", "foo P");
     let mut nothing = *b"foo ";
     assert!(
-        filter.apply(0, &mut nothing, &mut Work::default()).unwrap(),
+        filter.apply(0, &mut nothing, &mut FilterBudget::default()).unwrap(),
         "it matched, there is just nothing in the group"
     );
     assert_eq!(nothing, *b"foo ");
@@ -210,14 +210,16 @@ fn atrace_search_recursive() {
 #[test]
 fn searching_ends_in_linear_time() {
     let mut empty = b"B|1|abc".to_vec();
-    assert!(filter(&[(Search, "x*", "")]).apply(0, &mut empty, &mut Work::default()).unwrap());
+    assert!(
+        filter(&[(Search, "x*", "")]).apply(0, &mut empty, &mut FilterBudget::default()).unwrap()
+    );
     assert_eq!(empty, b"B|1|abc");
     let count = limits::STRING_MATCHES_MAX;
     let text = [&b"B|1|"[..], &b"A".repeat(count + 20)].concat();
     let mut redacted = text.clone();
     assert!(
         filter(&[(Search, ".*[^A-Z]$|([A-Z])", "")])
-            .apply(0, &mut redacted, &mut Work::default())
+            .apply(0, &mut redacted, &mut FilterBudget::default())
             .unwrap()
     );
     let after = text.len() - count;

@@ -1,49 +1,49 @@
-//! How much the strings of a packet may cost.
+//! How many steps the rules for strings may take.
 
 use super::engine::Scratch;
 use crate::limits;
 
-/// The strings of a packet cost more than [`limits::FILTER_STEPS_PER_PACKET_MAX`].
+/// The rules for the strings of a packet take more than [`limits::FILTER_STEPS_PER_PACKET_MAX`] steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooMuch;
+pub struct BudgetExceeded;
 
-/// What a filter may still do for a packet and what it did in a pass, in steps: bytes that an automaton looks at,
-/// a nanosecond or two each.
+/// The steps that a filter may still take for a packet, and those it took in a pass. In a step an automaton looks at
+/// one byte, which takes one or two nanoseconds.
 #[derive(Debug)]
-pub struct Work {
+pub struct FilterBudget {
     left: u64,
     spent: u64,
     pub(super) scratch: Scratch,
 }
 
-impl Default for Work {
+impl Default for FilterBudget {
     fn default() -> Self {
         Self { left: limits::FILTER_STEPS_PER_PACKET_MAX, spent: 0, scratch: Scratch::default() }
     }
 }
 
-impl Work {
-    /// A pass begins: nothing was done in it.
+impl FilterBudget {
+    /// A pass begins, with no steps yet.
     pub(super) fn begin_pass(&mut self) {
         self.spent = 0;
     }
 
-    /// A packet begins. Those of the service come at once and share what one may cost.
+    /// A packet begins. The packets of the service come together, and share the steps of one packet.
     pub(super) fn begin_packet(&mut self, of_service: bool) {
         let before = if of_service { self.spent } else { 0 };
         self.left = limits::FILTER_STEPS_PER_PACKET_MAX.saturating_sub(before);
     }
 
-    /// Steps of this pass.
+    /// The steps of this pass.
     pub(super) fn spent(&self) -> u64 {
         self.spent
     }
 
-    /// Pays for steps before they are done. Once they are too many, nothing is cheap enough any more.
-    pub(super) fn spend(&mut self, steps: u64) -> Result<(), TooMuch> {
+    /// Charges steps before they are taken. After an error everything is refused until the next packet.
+    pub(super) fn charge(&mut self, steps: u64) -> Result<(), BudgetExceeded> {
         let Some(left) = self.left.checked_sub(steps) else {
             self.left = 0;
-            return Err(TooMuch);
+            return Err(BudgetExceeded);
         };
         self.left = left;
         self.spent = self.spent.saturating_add(steps);
