@@ -18,7 +18,7 @@ pub fn commit_data(input: &[u8]) {
     testing::commit_data(input);
 }
 
-/// Chunks, patches and reads in any order, with any claim in them: the buffer and its slow twin agree.
+/// Chunks, patches and reads in any order, with any claim in them: a buffer agrees with its reference buffer.
 pub fn trace_buffer(input: &[u8]) {
     testing::buffer::play(input);
 }
