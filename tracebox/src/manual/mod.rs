@@ -82,7 +82,7 @@ pub fn completions(name: &str, words: &[OsString]) -> Ending {
 pub fn man(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Man>(name, words)? else { return Ok(0) };
     if let Some(directory) = &args.all {
-        for page in pages::all() {
+        for page in pages::all(tracebox()) {
             let file = format!("{}.{}", page.name, page.section);
             write(&directory.join(file), page.render().as_bytes())?;
         }
@@ -91,7 +91,7 @@ pub fn man(name: &str, words: &[OsString]) -> Ending {
     // `record` is a program of tracebox only, and its page is found by both names.
     let of_tracebox = format!("tracebox-{}", args.program);
     let is = |name: &str| name == args.program || name == of_tracebox;
-    let known = pages::all().into_iter().find(|page| is(page.name));
+    let known = pages::all(tracebox()).into_iter().find(|page| is(page.name));
     print(known.ok_or_else(|| unknown(&args.program))?.render().as_bytes())
 }
 

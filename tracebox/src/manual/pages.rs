@@ -1,27 +1,28 @@
 //! The texts of the manual pages, beside the options.
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 
 use super::page::{
     Block::{self, Code, List, Text},
     Page,
 };
-use super::{probes, record, trace, tracebox, traced, trigger};
 use crate::cli::Perfetto;
+use crate::recorder::command as record;
+use crate::{probes, trace, traced, trigger};
 
 /// All pages.
-pub(super) fn all() -> Vec<Page> {
-    let mut pages = recorders();
+pub(super) fn all(tracebox: Command) -> Vec<Page> {
+    let mut pages = recorders(tracebox);
     pages.extend(others());
     pages
 }
 
-fn recorders() -> Vec<Page> {
+fn recorders(tracebox: Command) -> Vec<Page> {
     vec![
         Page {
             name: "tracebox",
             section: 1,
-            command: tracebox(),
+            command: tracebox,
             synopsis: &[
                 "tracebox -o FILE [-t 5s] [-b 32mb] [OPTIONS]",
                 "tracebox -c CONFIG [--txt] -o FILE [OPTIONS]",

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_option_is_in_its_page() {
-    for page in pages::all() {
+    for page in pages::all(tracebox()) {
         let (name, command) = (page.name, page.command.clone());
         let text = page.render().replace("\\-", "-");
         for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
@@ -17,7 +17,8 @@ fn every_option_is_in_its_page() {
 
 #[test]
 fn pages_name_every_exit_code() {
-    let perfetto = pages::all().into_iter().find(|page| page.name == "perfetto").unwrap().render();
+    let perfetto =
+        pages::all(tracebox()).into_iter().find(|page| page.name == "perfetto").unwrap().render();
     for code in [0, 1, 2, crate::failure::EXIT_LOST, crate::failure::EXIT_INTERRUPTED] {
         assert!(perfetto.contains(&format!("\\fB{code}\\fR")), "{code}\n{perfetto}");
     }
@@ -25,7 +26,7 @@ fn pages_name_every_exit_code() {
 
 #[test]
 fn every_program_has_a_page_and_completions() {
-    let pages: Vec<_> = pages::all().iter().map(|page| page.name).collect();
+    let pages: Vec<_> = pages::all(tracebox()).iter().map(|page| page.name).collect();
     for mut command in programs() {
         let name = command.get_name().to_owned();
         assert!(pages.contains(&name.as_str()), "{name}");
@@ -51,7 +52,7 @@ fn declarations_make_sense() {
 
 #[test]
 fn marks_of_bold_text_are_not_printed() {
-    for page in pages::all() {
+    for page in pages::all(tracebox()) {
         let name = page.name;
         let text = page.render().replace("\\*(Aq", "'");
         let marked = text.lines().find(|line| line.contains('*'));

@@ -46,6 +46,17 @@ fn the_service_says_no() {
 }
 
 #[test]
+fn the_socket_of_producers() {
+    let world = World::new();
+    let _traced = world.traced();
+    let mut command = world.command("perfetto -t 1s -o trace");
+    command.env("PERFETTO_CONSUMER_SOCK_NAME", world.path("producer"));
+    let ran = crate::world::Ran::from(command.output().unwrap());
+    ran.failed(1, "is this not its consumer socket?");
+    assert!(!world.path("trace").exists());
+}
+
+#[test]
 fn the_service_dies() {
     let world = World::new();
     let traced = world.traced();
