@@ -1,5 +1,5 @@
-//! Behind the content of a buffer that grows and stays in one piece: `Vec<u8>`, and `BytesMut` with
-//! feature `bytes`. Nothing is glued together at the end.
+//! Appends to a buffer that grows in one piece: `Vec<u8>`, and `BytesMut` with feature `bytes`. The
+//! result needs no copy at the end.
 //!
 //! ```text
 //!  content of the buffer | finished roots | open root ...  |  spare capacity |
@@ -7,12 +7,12 @@
 //!                                                          └── the range ────┘
 //! ```
 //!
-//! A range is always the front of the spare capacity, as long as what was appended so far. When it is
-//! full its bytes become content, the buffer grows if it must, and writing goes on behind. Growing
-//! may move the buffer: lengths still open are found by their index.
+//! A range is always the start of the spare capacity, and as long as everything that was appended
+//! so far. When it is full, its bytes become content, the buffer grows if necessary, and writing
+//! continues after it. The buffer may move when it grows, so open lengths are found by their index.
 //!
-//! A range is zeroed before it is handed out. [`Sink`] is told in a number how much of it was
-//! written, and numbers are not to be trusted with uninitialised memory.
+//! A range is zeroed before the stream gets it. [`Sink`] receives only a number of written bytes,
+//! and a wrong number must not expose uninitialized memory.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -23,30 +23,31 @@ use core::ptr::NonNull;
 use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
 use crate::error::WriteError;
 
-/// Bytes of the first range.
+/// Length of the first range.
 const RANGE_MIN: usize = 256;
 
 /// A buffer that grows in one piece. Implemented for `Vec<u8>` and, with feature `bytes`, for
 /// `BytesMut`.
 ///
 /// # Safety
-/// `spare_capacity` is at least as long as asked for, lies behind the content and stays where it is
-/// until the buffer is asked for more; what is initialised there stays so if the content is at the same
-/// address then. It panics only before it changes anything. `set_len` changes
+/// `spare_capacity` returns at least the requested length. It lies after the content, and stays in
+/// place until the next call. Its initialized bytes remain initialized if the content is at the
+/// same address in the next call. It panics only before it changes anything. `set_len` changes only
+/// the length.
 /// the length and nothing else.
 pub unsafe trait Growable: DerefMut<Target = [u8]> {
-    /// Room behind the content: at least `additional` bytes.
+    /// The free space after the content: at least `additional` bytes.
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>];
 
     /// Makes the first `len` bytes the content.
     ///
     /// # Safety
-    /// They are initialised, and no more than the capacity.
+    /// These bytes are initialized, and `len` does not exceed the capacity.
     unsafe fn set_len(&mut self, len: usize);
 }
 
-// SAFETY: a `Vec` moves its content only in `reserve`, which keeps all bytes of what it makes longer,
-// and `set_len` stores a number.
+// SAFETY: a `Vec` moves its content only in `reserve`, which keeps all initialized bytes when it
+// grows in place; `set_len` only stores a number.
 unsafe impl Growable for Vec<u8> {
     #[inline]
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>] {
@@ -56,14 +57,14 @@ unsafe impl Growable for Vec<u8> {
 
     #[inline]
     unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { self.set_len(len) };
     }
 }
 
 #[cfg(feature = "bytes")]
-// SAFETY: a `BytesMut` moves its content only in `reserve`, which keeps all bytes it does not move,
-// and `set_len` stores a number.
+// SAFETY: a `BytesMut` moves its content only in `reserve`, which keeps all bytes that it does not
+// move; `set_len` only stores a number.
 unsafe impl Growable for bytes::BytesMut {
     #[inline]
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>] {
@@ -73,16 +74,16 @@ unsafe impl Growable for bytes::BytesMut {
 
     #[inline]
     unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { self.set_len(len) };
     }
 }
 
 /// Appends to the caller's buffer, in place.
 ///
-/// Each finished root message is content of the buffer, also if the stream is then dropped; one that
-/// failed is taken out again. One whose scope was forgotten is taken out by the next one or by `finish`;
-/// a stream that is dropped instead leaves what there is of it.
+/// Each finished root message is content of the buffer, even if the stream is dropped. A failed
+/// root message is removed. A root message whose scope was leaked (`mem::forget`) is removed by the
+/// next one or by `finish`; a dropped stream leaves its written part in the buffer.
 ///
 /// ```
 /// use protozero::{AppendSink, field};
@@ -97,22 +98,22 @@ unsafe impl Growable for bytes::BytesMut {
 #[derive(Debug)]
 pub struct AppendSink<'v, B> {
     buffer: &'v mut B,
-    /// Content before the stream began.
+    /// Length of the content before the stream began.
     start: usize,
-    /// Index of the current range's first byte.
+    /// Index of the first byte of the current range.
     base: usize,
-    /// Bytes of the current range.
+    /// Length of the current range.
     len: usize,
-    /// Index at which the open root message, or else the next, begins.
+    /// Index of the open root message, or of the next one.
     root: usize,
-    /// The stream has no range of ours.
+    /// The stream has no range of this sink.
     lost: bool,
-    /// Lengths still open in earlier ranges, and where they belong.
+    /// Open lengths in earlier ranges, with their indices.
     open: Vec<(Slot, usize)>,
-    /// Address of the buffer's content when the last range was handed out, and the index up to which
-    /// its memory was initialised then: what is lost with a message need not be zeroed again.
+    /// Address of the buffer's content when the last range was created, and the index up to which
+    /// its memory was initialized. The memory of a failed message need not be zeroed again.
     zeroed: (usize, usize),
-    /// Bytes zeroed so far.
+    /// Number of zeroed bytes.
     #[cfg(test)]
     pub(super) zeroed_count: usize,
 }
@@ -138,13 +139,13 @@ impl<'v, B: Growable> AppendSink<'v, B> {
     }
 
     fn range(&mut self) -> Range {
-        // As much again as was appended: each byte is zeroed about once, and moved by growth.
+        // As long as everything appended so far: each byte is zeroed about once, and moved when the
+        // buffer grows.
         let more = self.buffer.len().saturating_sub(self.start).max(RANGE_MIN);
         let base = self.buffer.len();
         let spare = self.buffer.spare_capacity(more);
         let range = spare.get_mut(..more).unwrap_or_default();
-        // A buffer that did not move is the same memory, longer or not; nobody but this sink has been
-        // there in between.
+        // If the buffer did not move, it is the same memory, and only this sink has written to it.
         let at = range.as_ptr().addr().wrapping_sub(base);
         let (was_at, until) = self.zeroed;
         let done = if at == was_at { until.saturating_sub(base).min(range.len()) } else { 0 };
@@ -160,20 +161,21 @@ impl<'v, B: Growable> AppendSink<'v, B> {
         Range::from_raw(NonNull::from(range).cast(), self.len)
     }
 
-    /// Makes the front of the current range content.
+    /// Makes the start of the current range content.
     fn keep(&mut self, used: usize) {
         let len = self.base + used.min(self.len);
         if len > self.buffer.len() {
-            // SAFETY: initialised and in the capacity: all `len` bytes of the range were zeroed once, and
-            // lie behind `base` bytes of content, of which none is taken away but by `cut`.
+            // SAFETY: the bytes are initialized and within the capacity: all `len` bytes of the
+            // range were zeroed, and they follow `base` bytes of content, which only `cut`
+            // shortens.
             unsafe { self.buffer.set_len(len) };
         }
     }
 
-    /// Takes content from `len` on away.
+    /// Removes the content from `len` on.
     fn cut(&mut self, len: usize) {
         if len < self.buffer.len() {
-            // SAFETY: fewer bytes than are content.
+            // SAFETY: `len` is less than the length of the content.
             unsafe { self.buffer.set_len(len) };
         }
         self.base = self.buffer.len();
@@ -183,12 +185,12 @@ impl<'v, B: Growable> AppendSink<'v, B> {
 }
 
 // SAFETY:
-// - valid: each range is spare capacity of a buffer borrowed mutably by this sink, which does not
-//   move until `range` is called again (`Growable`);
-// - unshared: nobody else reaches the buffer; this sink looks at its content only, and the range
-//   becomes content when the stream has left it, or between two roots in a part it does not write
-//   again;
-// - thread: the buffer's memory belongs to no thread.
+// - valid: each range is spare capacity of a buffer that this sink borrows mutably, and which does
+//   not move until `range` is called again (`Growable`);
+// - unshared: only this sink can access the buffer, and it reads only the content. A range becomes
+//   content after the stream has left it, or between two roots in a part that the stream does not
+//   write again;
+// - thread: the memory of the buffer belongs to no thread.
 unsafe impl<B: Growable> Sink for AppendSink<'_, B> {
     fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
         let base = self.base;
@@ -200,7 +202,7 @@ unsafe impl<B: Growable> Sink for AppendSink<'_, B> {
     fn fill(&mut self, slot: Slot, length: [u8; 4]) {
         let Some(at) = self.open.iter().rposition(|(open, _)| *open == slot) else { return };
         let (_, from) = self.open[at];
-        // What was opened later and is still in the list was forgotten.
+        // Later messages that are still in the list were leaked.
         self.open.truncate(at);
         if let Some(bytes) = self.buffer.get_mut(from..).and_then(<[u8]>::first_chunk_mut) {
             *bytes = length;
@@ -215,8 +217,8 @@ unsafe impl<B: Growable> Sink for AppendSink<'_, B> {
     fn end_root(&mut self, used: usize) -> usize {
         self.open.clear();
         if used == 0 {
-            // The message failed, which took the range away from the stream, or it is empty and the
-            // first of its range. (A range is asked for only when there are bytes for it.)
+            // Either the message failed, and the stream has lost its range, or the message is empty
+            // and begins its range. (A range is requested only when there are bytes for it.)
             self.cut(self.root);
             return used;
         }
@@ -227,11 +229,11 @@ unsafe impl<B: Growable> Sink for AppendSink<'_, B> {
 }
 
 impl<'v, B: Growable> StreamOf<AppendSink<'v, B>> {
-    /// What was appended.
+    /// The appended bytes.
     ///
     /// # Errors
-    /// The first [`WriteError`]: a message or string too long for its length field. The buffer then
-    /// holds the root messages that did not fail.
+    /// The first [`WriteError`]: a message or string is too long for its length field. The buffer
+    /// then contains the root messages that did not fail.
     pub fn finish(mut self) -> Result<&'v mut [u8], WriteError> {
         self.end_forgotten();
         let error = self.first_error();

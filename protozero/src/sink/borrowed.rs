@@ -1,4 +1,5 @@
-//! The caller's memory as a raw pointer: no reference to it may exist beside a stream's cursor.
+//! The caller's memory as a raw pointer, because no reference to it may exist while a stream's
+//! cursor does.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -7,10 +8,10 @@ use core::slice;
 
 use crate::encode::Range;
 
-/// Memory borrowed for `'b`, of which a stream writes the front.
+/// Memory that is borrowed for `'b`. A stream writes its front part.
 ///
-/// - **B1** `len` bytes at `ptr` are valid for reads and writes for as long as `'b`, and nobody else
-///   uses them: they were borrowed mutably, or belong to an allocation kept beside this.
+/// - **B1** `len` bytes at `ptr` are valid for reads and writes for `'b`, and no other code uses
+///   them: they were borrowed mutably, or belong to an allocation that is kept beside this value.
 #[derive(Debug)]
 pub(super) struct Borrowed<'b> {
     ptr: NonNull<u8>,
@@ -18,7 +19,7 @@ pub(super) struct Borrowed<'b> {
     memory: PhantomData<&'b mut [u8]>,
 }
 
-// SAFETY: as `&mut [u8]`, which it stands for, may move to another thread.
+// SAFETY: it represents a `&mut [u8]`, which may move to another thread.
 unsafe impl Send for Borrowed<'_> {}
 
 impl<'b> Borrowed<'b> {
@@ -31,7 +32,7 @@ impl<'b> Borrowed<'b> {
     /// The content of `memory`.
     ///
     /// # Safety
-    /// `memory` is kept, and neither used nor dropped, as long as this.
+    /// `memory` is kept, and neither used nor dropped, while this value exists.
     #[cfg(feature = "alloc")]
     pub(super) unsafe fn of_allocation(memory: &mut alloc::vec::Vec<u8>) -> Self {
         let len = memory.len();
@@ -44,33 +45,33 @@ impl<'b> Borrowed<'b> {
         self.len
     }
 
-    /// All of it.
+    /// The whole memory.
     #[inline]
     pub(super) const fn range(&self) -> Range {
         Range::from_raw(self.ptr, self.len)
     }
 
-    /// Its first `used` bytes; no more than there are.
+    /// The first `used` bytes, or all if there are fewer.
     ///
     /// # Safety
-    /// Those bytes are initialised, and no stream writes them while the reference lives.
+    /// These bytes are initialized, and no stream writes them during the lifetime of the reference.
     #[inline]
     pub(super) unsafe fn front(&mut self, used: usize) -> &mut [u8] {
         let used = used.min(self.len);
         // SAFETY:
-        // - valid: within the memory (B1), initialised as the caller says;
-        // - unshared: `self` is borrowed mutably, and the caller vouches for the stream.
+        // - valid: within the memory (B1), and initialized, as the caller guarantees;
+        // - unshared: `self` is borrowed mutably, and the caller guarantees that no stream writes.
         unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), used) }
     }
 
-    /// Its first `used` bytes, given back for good; no more than there are.
+    /// The first `used` bytes, or all if there are fewer, for the rest of `'b`.
     ///
     /// # Safety
-    /// Those bytes are initialised, and no stream writes them any more.
+    /// These bytes are initialized, and no stream writes them again.
     #[inline]
     pub(super) unsafe fn into_front(self, used: usize) -> &'b mut [u8] {
         let used = used.min(self.len);
-        // SAFETY: as above (B1), and `self`, the only holder of the pointer, is gone.
+        // SAFETY: as above (B1); `self`, the only owner of the pointer, is consumed.
         unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), used) }
     }
 }

@@ -1,4 +1,4 @@
-//! One range: the caller's buffer. No allocator.
+//! One range: the caller's buffer. Needs no allocator.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -9,7 +9,7 @@ use core::slice;
 use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
 use crate::error::WriteError;
 
-/// Writes into a borrowed buffer; what does not fit is an error at the end.
+/// Writes into a borrowed buffer. If the message does not fit, `finish` returns an error.
 #[derive(Debug)]
 pub struct FixedSink<'b> {
     ptr: NonNull<u8>,
@@ -17,7 +17,7 @@ pub struct FixedSink<'b> {
     buffer: PhantomData<&'b mut [u8]>,
 }
 
-// SAFETY: as `&mut [u8]`, which it stands for, may move to another thread.
+// SAFETY: it represents a `&mut [u8]`, which may move to another thread.
 unsafe impl Send for FixedSink<'_> {}
 
 impl<'b> FixedSink<'b> {
@@ -25,12 +25,12 @@ impl<'b> FixedSink<'b> {
     #[inline]
     pub fn stream(buffer: &'b mut [u8]) -> StreamOf<Self> {
         let len = buffer.len();
-        // A raw pointer and no reference is kept: none may exist beside the stream's cursor.
+        // Keeps a raw pointer, because no reference may exist while the stream's cursor does.
         let ptr = NonNull::from(buffer).cast();
         Self::over(ptr, len)
     }
 
-    /// A stream into `buffer`, which need not hold anything yet.
+    /// A stream into `buffer`, which may be uninitialized.
     #[inline]
     pub fn stream_uninit(buffer: &'b mut [MaybeUninit<u8>]) -> StreamOf<Self> {
         let len = buffer.len();
@@ -45,10 +45,10 @@ impl<'b> FixedSink<'b> {
 }
 
 // SAFETY:
-// - valid and unshared: the range is a buffer borrowed mutably for `'b`, and this sink keeps no
-//   reference to it;
-// - handed out once, by `over`, and never taken back but by `finish`, which consumes the stream;
-// - thread: a `&mut [u8]` may be used from any.
+// - valid and unshared: the range is a buffer that is borrowed mutably for `'b`, and this sink
+//   keeps no reference to it;
+// - it is handed out once, by `over`, and taken back only by `finish`, which consumes the stream;
+// - thread: a `&mut [u8]` may be used from any thread.
 unsafe impl Sink for FixedSink<'_> {
     #[cold]
     fn next_range(&mut self, _used: usize, _open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
@@ -60,10 +60,10 @@ unsafe impl Sink for FixedSink<'_> {
 }
 
 impl<'b> StreamOf<FixedSink<'b>> {
-    /// The written front of the buffer.
+    /// The written part of the buffer.
     ///
     /// # Errors
-    /// The first [`WriteError`]: usually that the buffer is too small.
+    /// The first [`WriteError`], usually because the buffer is too small.
     pub fn finish(self) -> Result<&'b mut [u8], WriteError> {
         if let Some(error) = self.first_error() {
             return Err(error);
@@ -72,9 +72,9 @@ impl<'b> StreamOf<FixedSink<'b>> {
         let sink = self.into_sink();
         debug_assert!(used <= sink.len);
         // SAFETY:
-        // - valid: `used` is at most the length of the buffer borrowed for `'b`, and the stream wrote
-        //   each of these bytes;
-        // - unshared: the stream, which held the only pointer, is gone.
+        // - valid: `used` is at most the length of the buffer borrowed for `'b`, and the stream
+        //   wrote each of these bytes;
+        // - unshared: the stream, which had the only pointer, is consumed.
         Ok(unsafe { slice::from_raw_parts_mut(sink.ptr.as_ptr(), used) })
     }
 }

@@ -1,15 +1,16 @@
-//! Places to write into. All are handed to [`StreamOf`](crate::StreamOf), and all give the same
-//! message; they differ in whose memory it is and in what happens when it is full.
+//! Outputs of writers. A sink becomes a [`StreamOf`](crate::StreamOf). All sinks produce the same
+//! message; they differ in the owner of the memory and in what happens when it is full.
 //!
 //! | sink | memory | when it is full | needs |
 //! |---|---|---|---|
-//! | [`FixedSink`] | one buffer of the caller's, initialised or not | an error | |
-//! | [`RangesSink`] | pieces of the caller's: a table, an iterator, a closure | an error | `alloc` for iterators |
-//! | [`WindowSink`] | a window of constant length before an `io::Write`, a `BufMut`, a closure | written out | |
-//! | `AppendSink` | behind the content of a `Vec<u8>` or `BytesMut` | grows, in one piece | `alloc` |
-//! | `HeapSink` | slabs of its own, which never move | another slab | `alloc` |
+//! | [`FixedSink`] | one buffer of the caller, initialized or not | an error | |
+//! | [`RangesSink`] | several buffers of the caller | an error | `alloc` for iterators |
+//! | [`WindowSink`] | a window before an `io::Write`, a `BufMut` or a closure | written to the output | |
+//! | `AppendSink` | the end of a `Vec<u8>` or `BytesMut` | grows in one piece | `alloc` |
+//! | `HeapSink` | its own blocks, which never move | allocates another block | `alloc` |
 //!
-//! Shared memory has its own in `tracing-core`; [`Sink`](crate::Sink) is what one has to implement.
+//! The sink for shared memory is in `tracing-core`. Your own sink must implement
+//! [`Sink`](crate::Sink).
 
 #[cfg(feature = "alloc")]
 mod append;

@@ -1,4 +1,4 @@
-//! Whatever is written, every sink holds the same message as the naive encoder.
+//! Random writes: every sink contains the same message as a simple encoder.
 
 use std::vec::Vec;
 
@@ -52,7 +52,7 @@ proptest! {
     fn bytes_mut(roots in vec(ops(), 0..4), head in vec(any::<u8>(), 0..20), spare in 0usize..100) {
         let mut buffer = bytes::BytesMut::with_capacity(head.len() + spare);
         buffer.extend_from_slice(&head);
-        // The rest of a buffer that is shared already.
+        // The rest of a buffer that is shared.
         let head = buffer.split_to(head.len() / 2).len();
         let before = buffer.to_vec();
         let mut stream = AppendSink::stream(&mut buffer);
@@ -80,9 +80,9 @@ proptest! {
         prop_assert_eq!(stream.finish().unwrap().concat(), got);
     }
 
-    /// Too few pieces are an error, and nothing worse.
+    /// Too few pieces cause an error, and nothing else.
     #[test]
-    fn too_few_pieces(ops in ops(), lens in vec(0usize..40, 0..6)) {
+    fn too_few_pieces_are_an_error(ops in ops(), lens in vec(0usize..40, 0..6)) {
         let mut memory: Vec<Vec<u8>> = lens.iter().map(|&len| vec![0xee; len]).collect();
         let mut stream = RangesSink::iter(memory.iter_mut().map(Vec::as_mut_slice));
         write(&mut stream.root(), &ops);
@@ -94,9 +94,9 @@ proptest! {
         }
     }
 
-    /// A window larger than all that is written loses nothing.
+    /// A window that is longer than the whole output loses nothing.
     #[test]
-    fn wide_window(roots in vec(ops(), 0..4)) {
+    fn a_long_window_loses_nothing(roots in vec(ops(), 0..4)) {
         let mut got = Vec::new();
         let mut stream = WindowSink::stream_with_window(1 << 20, into(&mut got));
         roots.iter().for_each(|ops| write(&mut stream.root(), ops));
@@ -105,9 +105,9 @@ proptest! {
         prop_assert_eq!(canonical(&ops, &got), want(&ops));
     }
 
-    /// A small window loses whole root messages, and it says which.
+    /// A small window loses only complete root messages, and reports the first one.
     #[test]
-    fn framed_window(roots in vec(ops(), 0..8), len in 64usize..400) {
+    fn framed_windows_lose_whole_messages(roots in vec(ops(), 0..8), len in 64usize..400) {
         let mut got = Vec::new();
         let mut window = vec![0xee; len];
         let mut stream = WindowSink::framed::<1>(&mut window, into(&mut got));
@@ -129,10 +129,11 @@ proptest! {
         prop_assert_eq!(reader.next_field(), Ok(None));
     }
 
-    /// Without frames a lost message is one of length 0, and what is written next is whole.
+    /// Without frames, a lost message has length 0, and the following bytes are correct.
     #[test]
-    fn unframed_window(roots in vec(ops(), 1..6), len in 64usize..300) {
-        // What was written out of a group, or behind an announced length, cannot be taken back.
+    fn unframed_windows_stay_readable(roots in vec(ops(), 1..6), len in 64usize..300) {
+        // Bytes of a group, or after an announced length, cannot be taken back after they were
+        // written out.
         let roots: Vec<_> = roots.into_iter().map(lengths_last).collect();
         let mut got = Vec::new();
         let mut window = vec![0xee; len];
@@ -144,7 +145,7 @@ proptest! {
         }
         prop_assert_eq!(stream.finish().is_ok(), ok.iter().all(|&ok| ok));
         if roots.iter().zip(&ok).any(|(ops, ok)| !ok && has_group(ops)) {
-            // What is lost inside a group takes its end tag along.
+            // A message that is lost inside a group removes the end tag of the group.
             return Ok(());
         }
         if ok.iter().all(|&ok| ok) {
@@ -159,7 +160,7 @@ proptest! {
             prop_assert_eq!(last, Some(Value::Len(&[])));
         }
         if ok.last() == Some(&true) {
-            // The last root's fields are the last of the file.
+            // The fields of the last root are the last fields of the output.
             let last = want(roots.last().unwrap());
             let mut reader = Reader::new(&got);
             let mut fields = Vec::new();

@@ -1,5 +1,4 @@
-//! Ranges of the caller: pieces of memory that come one by one, from a table, an iterator or a
-//! closure.
+//! Ranges of the caller: several buffers, from a table, an iterator or a closure.
 #![allow(unsafe_code)]
 
 use core::mem;
@@ -8,31 +7,33 @@ use super::borrowed::Borrowed;
 use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
 use crate::error::WriteError;
 
-/// Shortest piece that is used.
+/// Shorter pieces are not used.
 const PIECE_MIN: usize = 16;
 
-/// Where pieces come from and where they stay while lengths in them may still be open: [`Table`], and
+/// The source of the pieces, which also keeps them while they have open lengths: [`Table`], and
 /// `Collected` with feature `alloc`.
 pub trait Pieces<'b>: Sealed {
-    /// The next piece, or `None` when there are no more.
+    /// The next piece; `None` if there are no more.
     fn next_piece(&mut self) -> Option<&'b mut [u8]>;
 
-    /// Keeps a piece that is written; does not panic. It is cut to what it holds. They come back in
-    /// order; only those too short to be used do not.
+    /// Keeps a written piece, which is truncated to its content. Must not panic. The pieces come
+    /// back in order; pieces that are too short do not come back.
     fn put_back(&mut self, piece: &'b mut [u8]);
 
-    /// Piece `at` of those that came back. Another one garbles what was written, and no more.
+    /// Returns piece `at` of those that came back. Returning another one corrupts the message, and
+    /// has no other effect.
     fn earlier(&mut self, at: usize) -> Option<&mut [u8]>;
 }
 
-/// What comes back must not go elsewhere before the stream has the next piece.
+/// Sealed, because a piece that came back must not be used elsewhere before the stream has the next
+/// one.
 pub trait Sealed {}
 
 impl Sealed for Table<'_, '_> {}
 #[cfg(feature = "alloc")]
 impl<I> Sealed for Collected<'_, I> {}
 
-/// The pieces of a table, which needs no allocator.
+/// The pieces of a table. Needs no allocator.
 #[derive(Debug)]
 pub struct Table<'a, 'b> {
     pieces: &'a mut [&'b mut [u8]],
@@ -59,7 +60,7 @@ impl<'b> Pieces<'b> for Table<'_, 'b> {
     }
 }
 
-/// The pieces of an iterator, which are collected as they come back.
+/// The pieces of an iterator. They are collected when they come back.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub struct Collected<'b, I> {
@@ -82,16 +83,16 @@ impl<'b, I: Iterator<Item = &'b mut [u8]>> Pieces<'b> for Collected<'b, I> {
     }
 }
 
-/// Writes into pieces of memory that the caller supplies.
+/// Writes into several buffers of the caller.
 ///
 /// ```text
-///  pieces   | 0 ............ | | 1 .. | | 2 .............. |      any lengths, any places
-///  written  | header | field ==== field  field ==== body   |      fields go on from piece to piece
+///  pieces   | 0 ............ | | 1 .. | | 2 .............. |      any lengths and addresses
+///  written  | header | field ==== field  field ==== body   |      fields continue in the next piece
 /// ```
 ///
-/// Afterwards each piece is cut to what it holds: together they are the message, ready for a
-/// scattered write to a socket. A piece may keep a few bytes unwritten at its end, because a length
-/// is never split. Pieces of less than 16 bytes are passed over.
+/// Afterwards each piece is truncated to its content. Together they are the message, ready for a
+/// vectored write to a socket. A piece may have a few unused bytes at its end, because a length is
+/// never split. Pieces of less than 16 bytes are not used.
 ///
 /// ```
 /// use protozero::{RangesSink, field};
@@ -111,7 +112,7 @@ pub struct RangesSink<'b, P> {
 }
 
 impl<'a, 'b> RangesSink<'b, Table<'a, 'b>> {
-    /// A stream into the pieces of a table, one after the other.
+    /// A stream into the pieces of a table, one after another.
     pub fn table(pieces: &'a mut [&'b mut [u8]]) -> StreamOf<Self> {
         Self::stream(Table { pieces, given: 0, back: 0 })
     }
@@ -119,9 +120,9 @@ impl<'a, 'b> RangesSink<'b, Table<'a, 'b>> {
 
 #[cfg(feature = "alloc")]
 impl<'b, I: Iterator<Item = &'b mut [u8]>> RangesSink<'b, Collected<'b, I>> {
-    /// A stream into the pieces of an iterator, or of a closure by [`core::iter::from_fn`].
+    /// A stream into the pieces of an iterator, or of a closure with [`core::iter::from_fn`].
     ///
-    /// If the iterator panics the program aborts, as for every [`Sink`].
+    /// A panic of the iterator aborts the program, as for every [`Sink`].
     pub fn iter(pieces: impl IntoIterator<IntoIter = I>) -> StreamOf<Self> {
         Self::stream(Collected { pieces: pieces.into_iter(), back: alloc::vec::Vec::new() })
     }
@@ -133,13 +134,14 @@ impl<'b, P: Pieces<'b>> RangesSink<'b, P> {
         StreamOf::new(Self { pieces, current: None })
     }
 
-    /// Gives the current piece back, `used` bytes of it being data.
+    /// Returns the current piece to its source. `used` bytes of it are content.
     fn put_back(&mut self, used: usize) {
         if let Some(current) = self.current.take() {
             // SAFETY:
-            // - initialised: it was a `&mut [u8]`;
-            // - not written any more: this is called when the stream asks for the next range, which
-            //   ends its use of this one, or when the stream is gone.
+            // - initialized: it was a `&mut [u8]`;
+            // - the stream does not write it any more: this function is called when the stream
+            //   requests the next range, which ends its use of this one, or after the stream is
+            //   consumed.
             let piece = unsafe { current.into_front(used) };
             self.pieces.put_back(piece);
         }
@@ -147,21 +149,21 @@ impl<'b, P: Pieces<'b>> RangesSink<'b, P> {
 }
 
 // SAFETY:
-// - valid and unshared: each range is a piece borrowed mutably for `'b`, of which no reference is
-//   kept until the stream has left it;
-// - handed out once: `current` is left only in `next_range`, after the last look at `open` and the
-//   last call that may panic, and when the stream is gone;
-// - thread: a `&mut [u8]` may be used from any.
+// - valid and unshared: each range is a piece that is borrowed mutably for `'b`, and no reference
+//   to it is kept until the stream has left it;
+// - handed out once: `current` is replaced only in `next_range`, after the last access to `open`
+//   and the last call that may panic, and after the stream is consumed;
+// - thread: a `&mut [u8]` may be used from any thread.
 unsafe impl<'b, P: Pieces<'b>> Sink for RangesSink<'b, P> {
     fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
-        // An iterator may panic: until the next piece is there, this one stays the stream's.
+        // The iterator may panic, so the stream keeps this piece until the next one is there.
         let next = loop {
             match self.pieces.next_piece() {
                 Some(piece) if piece.len() < PIECE_MIN => {}
                 next => break next,
             }
         };
-        // Their bytes are zeroed by being asked for.
+        // Iterating zeroes the bytes of the slots.
         open.for_each(drop);
         self.put_back(used);
         let current = Borrowed::new(next.ok_or(WriteError::Exhausted)?);
@@ -180,10 +182,10 @@ unsafe impl<'b, P: Pieces<'b>> Sink for RangesSink<'b, P> {
 }
 
 impl<'a, 'b> StreamOf<RangesSink<'b, Table<'a, 'b>>> {
-    /// The pieces written, each cut to what it holds; those passed over are left out.
+    /// The written pieces, each truncated to its content, without the pieces that were too short.
     ///
     /// # Errors
-    /// The first [`WriteError`]: usually that the pieces were too few.
+    /// The first [`WriteError`], usually because there were too few pieces.
     pub fn finish(self) -> Result<&'a mut [&'b mut [u8]], WriteError> {
         let table = settle(self)?;
         Ok(table.pieces.get_mut(..table.back).unwrap_or_default())
@@ -192,10 +194,10 @@ impl<'a, 'b> StreamOf<RangesSink<'b, Table<'a, 'b>>> {
 
 #[cfg(feature = "alloc")]
 impl<'b, I: Iterator<Item = &'b mut [u8]>> StreamOf<RangesSink<'b, Collected<'b, I>>> {
-    /// The pieces written, each cut to what it holds; those passed over are left out.
+    /// The written pieces, each truncated to its content, without the pieces that were too short.
     ///
     /// # Errors
-    /// The first [`WriteError`]: usually that the pieces were too few.
+    /// The first [`WriteError`], usually because there were too few pieces.
     pub fn finish(self) -> Result<alloc::vec::Vec<&'b mut [u8]>, WriteError> {
         settle(self).map(|collected| collected.back)
     }

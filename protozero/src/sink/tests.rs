@@ -1,4 +1,4 @@
-//! What is special about each sink: who keeps what when something fails.
+//! Specific behaviour of each sink, mainly after errors.
 
 #[cfg(feature = "std")]
 use std::io;
@@ -37,7 +37,7 @@ fn a_failed_root_is_taken_out() {
 
 type Appending<'v> = crate::StreamOf<AppendSink<'v, Vec<u8>>>;
 
-/// Memory is zeroed about as often as it is written, whatever becomes of the messages.
+/// Memory is zeroed about as often as it is written, also for failed messages.
 #[test]
 fn memory_is_zeroed_once() {
     let cost = |head: usize, roots: fn(&mut Appending<'_>)| {
@@ -65,14 +65,14 @@ fn memory_is_zeroed_once() {
         [failing, forgotten, whole, |stream| drop(stream.root())];
     for head in [0, 1 << 16, 1 << 20].map(|len| if cfg!(miri) { len >> 6 } else { len }) {
         for (at, roots) in roots.into_iter().enumerate() {
-            // An empty buffer has a first range nevertheless.
+            // An empty buffer also has a first range.
             let cost = cost(head.max(100), roots);
             assert!(cost < 4.0, "{at} behind {head}: each byte {cost} times");
         }
     }
 }
 
-/// A string of 4 GiB made of one piece that is not there that often.
+/// Appends a string of 4 GiB: the same small slice, many times.
 fn too_long(scope: &mut crate::Scope<'_>) {
     let piece = vec![0; 1 << 20];
     let pieces: Vec<&[u8]> = (0..4096).map(|_| &piece[..]).collect();
@@ -107,7 +107,7 @@ fn pieces_from_a_closure() {
 }
 
 #[cfg(feature = "std")]
-/// Takes `left` bytes and then fails.
+/// An output that accepts `left` bytes and then fails.
 #[derive(Debug)]
 struct Disk {
     taken: Vec<u8>,
@@ -256,7 +256,7 @@ fn a_forgotten_root_is_taken_out() {
     rt::uint32::<1>(&mut stream.root(), 5);
     for _ in 0..2 {
         let mut root = stream.root();
-        // Over several ranges.
+        // In several ranges.
         rt::bytes::<2>(&mut root, &[7; 3000]);
         core::mem::forget(root);
     }

@@ -1,4 +1,4 @@
-//! Constant memory: a window of fixed length that is written out when it is full.
+//! Constant memory: a window of fixed length, which is written to the output when it is full.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -8,27 +8,28 @@ use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
-/// Shortest window that is used.
+/// Minimum length of a window.
 const WINDOW_MIN: usize = 64;
 
-/// Shortest range a stream is given.
+/// Minimum length of a range.
 const RANGE_MIN: usize = 16;
 
-/// Bytes of a length that waits.
+/// Length of an open length field.
 const SLOT_LEN: usize = 4;
 
-/// Where a window's bytes go.
+/// The output of a window.
 ///
-/// Closures that take the bytes and return a `Result` are outputs: a firmware's serial port is one.
+/// A closure that takes bytes and returns a `Result` is an output, for example for the serial port
+/// of a microcontroller.
 pub trait Output {
-    /// Why bytes could not be taken.
+    /// Why the output failed.
     type Error;
 
-    /// Takes `bytes`, all of them or an error. After an error it is not called again. If it panics the
-    /// program may abort, as for every [`Sink`].
+    /// Writes all of `bytes`, or fails. It is not called again after an error. A panic may abort
+    /// the program, as for every [`Sink`].
     ///
     /// # Errors
-    /// Its own.
+    /// Those of the output.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
@@ -56,15 +57,15 @@ impl<W: std::io::Write> Output for IoOutput<W> {
     }
 }
 
-/// Any [`bytes::BufMut`] as an output: bytes are copied once, from the window. A `BytesMut` is
-/// better served by [`AppendSink`](super::AppendSink), which writes in place.
+/// Any [`bytes::BufMut`] as an output: bytes are copied once, from the window. For a `BytesMut`,
+/// [`AppendSink`](super::AppendSink) is better, because it writes in place.
 #[cfg(feature = "bytes")]
 #[derive(Debug)]
 pub struct BufMutOutput<B>(pub B);
 
 #[cfg(feature = "bytes")]
 impl<B: bytes::BufMut> Output for BufMutOutput<B> {
-    /// The buffer is full: bytes it had no room for.
+    /// The buffer is full. This is the number of bytes that did not fit.
     type Error = usize;
 
     #[inline]
@@ -78,12 +79,12 @@ impl<B: bytes::BufMut> Output for BufMutOutput<B> {
     }
 }
 
-/// Why not everything that was written arrived.
+/// Why the output is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowError<E> {
-    /// A message was lost; all others are out.
+    /// A message was lost. All others are written.
     Write(WriteError),
-    /// The output failed, and nothing was given to it after that.
+    /// The output failed. Nothing was passed to it after that.
     Output(E),
 }
 
@@ -117,20 +118,20 @@ impl From<WindowError<std::io::Error>> for std::io::Error {
 ///          | s s s s | open message ... |  free                          |      moved to the front
 /// ```
 ///
-/// What was written out cannot be changed any more, so the bytes of a message whose length is still
-/// open stay. Therefore **a message with an open length must fit the window**, its nested ones
-/// included; one that does not is lost: [`WriteError::WindowFull`]. Of it remains a field of length
-/// 0, its tag having left already, and what follows is readable. These have no such limit, because
-/// no length of theirs waits:
+/// Written bytes cannot be changed, so the bytes of a message with an open length stay in the
+/// window. Therefore **a message with an open length must fit the window**, together with its
+/// nested messages. Otherwise it is lost: [`WriteError::WindowFull`]. If its tag is already
+/// written, it remains as a field of length 0, and the following fields are readable. These have no
+/// such limit, because they have no open length:
 ///
-/// - the root message, unless each root is framed ([`WindowSink::framed`]): then a lost one leaves
-///   nothing behind at all;
-/// - groups, and messages whose length was announced or that were encoded before;
+/// - the root message, unless each root is framed ([`WindowSink::framed`]): a lost framed root
+///   message leaves nothing in the output;
+/// - groups, and messages with an announced length or an encoded body;
 /// - strings and bytes.
 ///
-/// A lost message inside a group takes the group's end tag with it.
+/// A message that is lost inside a group removes the group's end tag, too.
 ///
-/// Each byte is moved at most twice within the window, however messages fall.
+/// Each byte is moved at most twice within the window.
 ///
 /// ```
 /// use protozero::{WindowSink, field};
@@ -153,37 +154,38 @@ impl From<WindowError<std::io::Error>> for std::io::Error {
 /// ```
 pub struct WindowSink<'b, O: Output> {
     window: Borrowed<'b>,
-    /// What `window` leads to, if it is ours.
+    /// The memory of `window`, if this sink owns it.
     #[cfg(feature = "alloc")]
     _memory: alloc::vec::Vec<u8>,
     output: O,
     error: Option<O::Error>,
-    /// The tag in front of each root, if roots are framed.
+    /// The tag before each root message, if root messages are framed.
     frame: Option<tag::Encoded>,
-    /// Where the tag of the open root stands.
+    /// Index of the tag of the open root message.
     frame_at: usize,
-    /// Bytes of the window that hold data, when no root is open.
+    /// Number of bytes in the window, while no root message is open.
     filled: usize,
-    /// Position behind which the open root has written nothing that counts.
+    /// Position after which the open root message has written nothing that must be kept.
     mark: usize,
     in_root: bool,
     failed: bool,
-    /// A length that began in an earlier range waits at the window's first byte.
+    /// The first bytes of the window are an open length that began in an earlier range.
     waiting: bool,
-    /// The range before this one, and how far its bytes moved.
+    /// The range before this one, and how far its bytes were moved.
     earlier: Option<(u32, usize)>,
 }
 
 impl<'b, O: Output> WindowSink<'b, O> {
     /// A stream through the caller's `window`, of at least 64 bytes, to `output`. Root messages
-    /// follow each other without any mark: they are one message to whoever reads.
+    /// follow each other without tags: a parser reads them as one message.
     pub fn stream(window: &'b mut [u8], output: O) -> StreamOf<Self> {
         StreamOf::new(Self::new(Borrowed::new(window), output, None))
     }
 
-    /// A stream in which each root message becomes a field `N` of an outer message, as packets are
-    /// of a trace. A root message has to fit the window together with its tag, four bytes, and three more
-    /// for each nested message that is open where it is fullest (not for groups and announced lengths).
+    /// A stream in which each root message is a field `N` of an outer message, like the packets of
+    /// a trace. A root message must fit the window together with its tag, four bytes, and three
+    /// more bytes for each nested message that is open at its longest point (but not for groups and
+    /// announced lengths).
     pub fn framed<const N: u32>(window: &'b mut [u8], output: O) -> StreamOf<Self> {
         let tag = const { tag::Encoded::new(N, tag::LEN) };
         StreamOf::new(Self::new(Borrowed::new(window), output, Some(tag)))
@@ -212,7 +214,7 @@ impl<'b, O: Output> WindowSink<'b, O> {
         &self.output
     }
 
-    /// What made the output fail.
+    /// The error of the output.
     pub fn output_error(&self) -> Option<&O::Error> {
         self.error.as_ref()
     }
@@ -221,13 +223,13 @@ impl<'b, O: Output> WindowSink<'b, O> {
     #[inline]
     fn bytes(&mut self, used: usize) -> &mut [u8] {
         // SAFETY:
-        // - initialised: the window was, when it was borrowed or allocated;
-        // - not written meanwhile: the stream writes only while it does not call this sink, and the
-        //   reference ends with the call.
+        // - initialized: the window was initialized when it was borrowed or allocated;
+        // - not written during this time: the stream writes only while it does not call this sink,
+        //   and the reference ends with the call.
         unsafe { self.window.front(used) }
     }
 
-    /// Writes the first `len` bytes out.
+    /// Writes the first `len` bytes to the output.
     fn put(&mut self, len: usize) -> Result<(), WriteError> {
         if self.error.is_some() {
             return Err(WriteError::Output);
@@ -235,7 +237,7 @@ impl<'b, O: Output> WindowSink<'b, O> {
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: as in `bytes`; borrowed here so that `output` can be, too.
+        // SAFETY: as in `bytes`; borrowed here because `output` is borrowed as well.
         let bytes = unsafe { self.window.front(len) };
         self.output.put(bytes).map_err(|error| {
             self.error = Some(error);
@@ -252,7 +254,7 @@ impl<'b, O: Output> WindowSink<'b, O> {
         }
     }
 
-    /// Moves the bytes from `from` to `to` to position `at` before them.
+    /// Moves the bytes from `from` to `to` to the lower position `at`.
     #[inline]
     fn shift(&mut self, from: usize, to: usize, at: usize) {
         if at <= from && from <= to {
@@ -263,8 +265,8 @@ impl<'b, O: Output> WindowSink<'b, O> {
         }
     }
 
-    /// The open root cannot be finished: leaves the window as if it had not begun, or, where bytes
-    /// of it are out, had ended.
+    /// Drops the open root message. The window is then as before this message or, if bytes of it
+    /// are written, as after it.
     fn give_up(&mut self) {
         self.failed = true;
         self.filled = match self.frame {
@@ -289,12 +291,12 @@ impl<'b, O: Output> WindowSink<'b, O> {
 
 #[cfg(feature = "alloc")]
 impl<O: Output> WindowSink<'static, O> {
-    /// As [`stream`](Self::stream), with a window of `window_len` bytes of its own.
+    /// [`stream`](Self::stream) with its own window of `window_len` bytes.
     pub fn stream_with_window(window_len: usize, output: O) -> StreamOf<Self> {
         StreamOf::new(Self::owned(window_len, output, None))
     }
 
-    /// As [`framed`](Self::framed), with a window of `window_len` bytes of its own.
+    /// [`framed`](Self::framed) with its own window of `window_len` bytes.
     pub fn framed_with_window<const N: u32>(window_len: usize, output: O) -> StreamOf<Self> {
         let tag = const { tag::Encoded::new(N, tag::LEN) };
         StreamOf::new(Self::owned(window_len, output, Some(tag)))
@@ -302,18 +304,18 @@ impl<O: Output> WindowSink<'static, O> {
 
     fn owned(window_len: usize, output: O, frame: Option<tag::Encoded>) -> Self {
         let mut memory = alloc::vec![0; window_len.max(WINDOW_MIN)];
-        // SAFETY: the allocation is kept in `_memory`, which nothing touches until it is dropped
-        // with the pointer; moving a `Vec` does not move what it leads to.
+        // SAFETY: `_memory` keeps the allocation, and is not used until it is dropped together with
+        // the pointer. Moving a `Vec` does not move its allocation.
         let window = unsafe { Borrowed::of_allocation(&mut memory) };
         Self { _memory: memory, ..Self::new(window, output, frame) }
     }
 }
 
 // SAFETY:
-// - valid: each range is the window, borrowed mutably for `'b` or owned by this sink;
-// - unshared: its bytes are touched by this sink only within the calls below and `flush`, in which
-//   the stream does not write; every root begins with a new range;
-// - thread: the window is memory that belongs to no thread.
+// - valid: each range is the window, which is borrowed mutably for `'b` or owned by this sink;
+// - unshared: this sink accesses the bytes only within the calls below and `flush`, in which the
+//   stream does not write; every root begins with a new range;
+// - thread: the memory of the window belongs to no thread.
 unsafe impl<O: Output> Sink for WindowSink<'_, O> {
     fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
         let mut open = open.peekable();
@@ -326,7 +328,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
         };
         self.earlier = outermost.map(|slot| (slot.range, first));
         self.waiting |= self.frame.is_none() && outermost.is_some();
-        // Their bytes are zeroed by being asked for.
+        // Iterating zeroes the bytes of the slots.
         open.for_each(drop);
         if first == 0 {
             self.mark = used;
@@ -354,7 +356,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
         if slot.range == range {
             self.store(at, &length);
             if at == 0 && core::mem::take(&mut self.waiting) {
-                // All fields up to here are whole: what a later failure may leave.
+                // All fields before this are complete: a later failure may keep them.
                 let groups = length.iter().rev();
                 let len = groups.fold(0, |len, byte| len << 7 | usize::from(byte & 0x7f));
                 self.mark = SLOT_LEN + len;
@@ -387,7 +389,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
     fn end_root(&mut self, used: usize) -> usize {
         self.in_root = false;
         if !self.failed && used < self.mark {
-            // Failed without our doing: a string too long for any length.
+            // The message failed outside of this sink: a string is too long for every length field.
             self.give_up();
         }
         if self.failed {
@@ -395,7 +397,7 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
         }
         self.filled = used.min(self.window.len());
         if core::mem::take(&mut self.waiting) {
-            // Its scope was forgotten: it ends with its parent.
+            // Its scope was leaked (`mem::forget`): it ends together with its parent.
             self.store(0, &varint::padded(used.saturating_sub(SLOT_LEN) as u32));
         }
         if let Some(tag) = self.frame {
@@ -415,25 +417,25 @@ unsafe impl<O: Output> Sink for WindowSink<'_, O> {
 }
 
 impl<O: Output> StreamOf<WindowSink<'_, O>> {
-    /// Writes all finished root messages out.
+    /// Writes all finished root messages to the output.
     ///
     /// # Errors
     /// [`WriteError::Output`]; the sink has the reason.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         let sink = self.sink_inside();
-        // The scope of an open root was forgotten: it is finished by the next one.
+        // The scope of an open root was leaked: the next root finishes it.
         if sink.in_root { Ok(()) } else { sink.written_out() }
     }
 
-    /// Writes everything out and gives the output back.
+    /// Writes everything to the output and returns it.
     ///
     /// # Errors
-    /// [`WindowError::Output`] if the output failed; [`WindowError::Write`] if all is out but a
-    /// message that was lost.
+    /// [`WindowError::Output`] if the output failed; [`WindowError::Write`] if a message was lost
+    /// and all others are written.
     pub fn finish(mut self) -> Result<O, WindowError<O::Error>> {
         let sink = self.sink_inside();
         if core::mem::take(&mut sink.in_root) && !sink.failed {
-            // Its scope was forgotten, and where it ends nobody says.
+            // Its scope was leaked, so its end is unknown.
             sink.give_up();
         }
         let flushed = self.flush();

@@ -1,25 +1,26 @@
-//! Reading bytes that anybody may have written: each function checks all it relies on.
+//! Reading untrusted bytes: each function checks everything.
 //!
-//! A function takes what it reads off the front of a slice and gives it back with the rest. Values go
-//! in and out, so that a reader which calls these can live in registers; for the same reason the slow
-//! path of varints returns two numbers.
+//! A function reads from the start of a slice, and returns the value and the rest of the slice.
+//! Arguments and results are values, so that a reader can stay in registers. For the same reason
+//! `varint_slow` returns two numbers.
 
 use super::varint;
 use crate::error::DecodeErrorKind;
 
 const STOP: u64 = 0x8080_8080_8080_8080;
 
-/// What was taken, and the rest.
+/// The value, and the bytes after it.
 pub type Taken<'a, T> = Result<(T, &'a [u8]), DecodeErrorKind>;
 
-/// Takes a tag: a field number that is not 0, and the wire type, whichever it is.
+/// Reads a tag: a field number other than 0, and any wire type.
 ///
 /// # Errors
-/// [`DecodeErrorKind::FieldNumber`] for the number 0 or one above 2^29 - 1; otherwise as [`varint()`].
+/// [`DecodeErrorKind::FieldNumber`] for number 0 or a number above 2^29 - 1, and those of
+/// [`varint()`].
 #[inline(always)]
 pub fn tag(from: &[u8]) -> Taken<'_, u32> {
     match *from {
-        // Numbers 1 to 15, and 16 to 2047: nearly all there are.
+        // Numbers 1 to 15 here, 16 to 2047 below: these are nearly all fields.
         [a @ 8..0x80, ref rest @ ..] => Ok((u32::from(a), rest)),
         [a @ 0x80..=0xff, b @ 1..0x80, ref rest @ ..] => {
             Ok((u32::from(a & 0x7f) | u32::from(b) << 7, rest))
@@ -38,16 +39,16 @@ fn tag_slow(from: &[u8]) -> Taken<'_, u32> {
     }
 }
 
-/// Takes a varint of at most ten bytes. Only the lowest bit of a tenth byte counts, as in every
-/// implementation.
+/// Reads a varint of at most ten bytes. Only the lowest bit of a tenth byte counts, as in all
+/// implementations.
 ///
 /// # Errors
-/// [`DecodeErrorKind::Truncated`] if the bytes end inside it, [`DecodeErrorKind::VarintTooLong`] if its
-/// tenth byte is not its last.
+/// [`DecodeErrorKind::Truncated`] if `from` ends inside of it, [`DecodeErrorKind::VarintTooLong`]
+/// if its tenth byte is not the last.
 #[inline(always)]
 pub fn varint(from: &[u8]) -> Taken<'_, u64> {
-    // A branch cannot predict whether a number has one byte or two: that depends on its value. It can
-    // predict that a number has no more than two.
+    // One or two bytes: depends on the value and is hard to predict, so there is no branch. More
+    // than two bytes: rare and well predicted.
     if let [a, b, ..] = *from {
         if a & b < 0x80 {
             let more = a >> 7;
@@ -58,12 +59,12 @@ pub fn varint(from: &[u8]) -> Taken<'_, u64> {
     } else if let [byte @ ..0x80] = from {
         return Ok((u64::from(*byte), &[]));
     }
-    if let Some(word) = front(from) {
+    if let Some(word) = first_word(from) {
         let stops = !word & STOP;
         if stops != 0 {
             // All bits up to and including the stop bit of the last byte.
             let value = varint::gather(word & (stops ^ stops.wrapping_sub(1)));
-            // The position is past the end if the stop bit is one of the zeros that `front` added.
+            // `get` fails if the varint ends in the zeros that `first_word` added.
             return match from.get((stops.trailing_zeros() / 8 + 1) as usize..) {
                 Some(rest) => Ok((value, rest)),
                 None => Err(DecodeErrorKind::Truncated),
@@ -73,30 +74,31 @@ pub fn varint(from: &[u8]) -> Taken<'_, u64> {
     let (value, len) = varint_slow(from);
     match from.get(len..) {
         Some(rest) if len != 0 => Ok((value, rest)),
-        _ => Err(cut(from)),
+        _ => Err(varint_error(from)),
     }
 }
 
-/// Takes a varint of at most `MAX` bytes (1 to 10), such as the length of a fragment (4) or of a packet (5).
+/// Reads a varint of at most `MAX` bytes (1 to 10), such as the length of a fragment (4) or of a
+/// packet (5).
 ///
 /// # Errors
-/// As [`varint()`], with `MAX` in place of ten.
+/// Those of [`varint()`], with `MAX` instead of ten.
 #[inline]
 pub fn varint_within<const MAX: usize>(from: &[u8]) -> Taken<'_, u64> {
     const { assert!(MAX >= 1 && MAX <= varint::LEN_MAX) };
     match varint(from) {
         Ok((value, rest)) if from.len() - rest.len() <= MAX => Ok((value, rest)),
         Ok(_) => Err(DecodeErrorKind::VarintTooLong),
-        // No byte ends it, and there are enough bytes.
+        // `MAX` bytes are there, and none of them ends the varint.
         Err(DecodeErrorKind::Truncated) if from.len() >= MAX => Err(DecodeErrorKind::VarintTooLong),
         Err(kind) => Err(kind),
     }
 }
 
-/// What follows the varint at the front, whose value does not matter.
+/// Skips a varint and returns the bytes after it.
 ///
 /// # Errors
-/// As [`varint()`].
+/// Those of [`varint()`].
 #[inline(always)]
 pub fn skip_varint(from: &[u8]) -> Result<&[u8], DecodeErrorKind> {
     if let [..0x80, rest @ ..] = from {
@@ -113,25 +115,26 @@ pub fn skip_varint(from: &[u8]) -> Result<&[u8], DecodeErrorKind> {
     skip_varint_slow(from)
 }
 
-/// The same where fewer than eight bytes are left, or the varint has more.
+/// [`skip_varint`] for fewer than eight bytes, and for a longer varint.
 #[inline(never)]
 fn skip_varint_slow(from: &[u8]) -> Result<&[u8], DecodeErrorKind> {
     varint(from).map(|(_, rest)| rest)
 }
 
-/// The first eight bytes, if there are at least four; where there are fewer than eight, zeros follow.
+/// The first eight bytes, padded with zeros; `None` if there are fewer than four.
 #[inline(always)]
-fn front(from: &[u8]) -> Option<u64> {
+fn first_word(from: &[u8]) -> Option<u64> {
     if let Some(eight) = from.first_chunk() {
         return Some(u64::from_le_bytes(*eight));
     }
-    // Two loads that overlap do for four and more.
+    // Two overlapping loads read four to eight bytes.
     let (first, last) = (from.first_chunk()?, from.last_chunk()?);
     let shift = 8 * (from.len() - 4);
     Some(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << shift)
 }
 
-/// Varints of nine or ten bytes, and the last three bytes of a slice. The length is 0 if there is none.
+/// Reads varints of nine or ten bytes, and varints within the last three bytes. The length is 0 if
+/// there is no valid varint.
 #[inline(never)]
 fn varint_slow(from: &[u8]) -> (u64, usize) {
     if let Some((low, [high, more @ ..])) = from.split_first_chunk() {
@@ -152,9 +155,9 @@ fn varint_slow(from: &[u8]) -> (u64, usize) {
     }
 }
 
-/// Why there is no varint.
+/// The reason why `from` does not begin with a varint.
 #[cold]
-fn cut(from: &[u8]) -> DecodeErrorKind {
+fn varint_error(from: &[u8]) -> DecodeErrorKind {
     if from.len() < varint::LEN_MAX {
         DecodeErrorKind::Truncated
     } else {
@@ -162,13 +165,14 @@ fn cut(from: &[u8]) -> DecodeErrorKind {
     }
 }
 
-/// Takes a length and as many bytes.
+/// Reads a length and that many bytes.
 ///
 /// # Errors
-/// As [`varint()`]; [`DecodeErrorKind::Truncated`] also if fewer bytes follow than the length says.
+/// Those of [`varint()`], and [`DecodeErrorKind::Truncated`] if `from` is shorter than the length.
 #[inline(always)]
 pub fn delimited(from: &[u8]) -> Taken<'_, &[u8]> {
-    // Most lengths are of one byte, so a branch predicts them and their numbers need not wait.
+    // Most lengths have one byte: this branch is well predicted, and the bytes after it need not
+    // wait for the length.
     if let [len @ ..0x80, rest @ ..] = from {
         return rest.split_at_checked(usize::from(*len)).ok_or(DecodeErrorKind::Truncated);
     }
@@ -176,21 +180,21 @@ pub fn delimited(from: &[u8]) -> Taken<'_, &[u8]> {
     exactly(rest, len)
 }
 
-/// Takes `len` bytes.
+/// Reads `len` bytes.
 ///
 /// # Errors
 /// [`DecodeErrorKind::Truncated`] if there are fewer.
 #[inline(always)]
 pub fn exactly(from: &[u8], len: u64) -> Taken<'_, &[u8]> {
-    // Compared before it is narrowed: a length past the end must not wrap where usize is small.
+    // Compares before the conversion: a large length must not wrap where `usize` has 32 bits.
     if len > from.len() as u64 {
         return Err(DecodeErrorKind::Truncated);
     }
     from.split_at_checked(len as usize).ok_or(DecodeErrorKind::Truncated)
 }
 
-/// A varint that comes one byte at a time, because it may lie in several slices or in memory that
-/// cannot be a slice.
+/// Decodes a varint from single bytes, because it lies in several slices or in memory that cannot
+/// be a slice.
 ///
 /// ```
 /// # use protozero::wire::hostile::SplitVarint;
@@ -206,7 +210,7 @@ pub struct SplitVarint {
 }
 
 impl SplitVarint {
-    /// No byte yet.
+    /// A decoder without any bytes.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
@@ -220,14 +224,15 @@ impl SplitVarint {
         self.width == 0
     }
 
-    /// Takes the next byte. With the last byte of a varint it gives the value and the number of bytes,
-    /// and is empty again.
+    /// Adds the next byte. The last byte of a varint returns its value and its number of bytes, and
+    /// resets the decoder.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::VarintTooLong`] if a tenth byte is not the last one. It is empty then, too.
+    /// [`DecodeErrorKind::VarintTooLong`] if the tenth byte is not the last. This also resets the
+    /// decoder.
     #[inline]
     pub const fn push(&mut self, byte: u8) -> Result<Option<(u64, usize)>, DecodeErrorKind> {
-        // The shift is at most 63, since at most nine bytes came before.
+        // The shift is at most 63, because there were at most nine bytes before.
         let value = self.value | ((byte & 0x7f) as u64).wrapping_shl(self.width * 7);
         let width = self.width + 1;
         if byte < 0x80 {

@@ -1,25 +1,26 @@
-//! The alphabet: varints, tags, zig-zag, and the functions that read and write them by hand.
+//! The elements of the encoding: varints, tags, zig-zag, and functions that read and write them.
 //!
-//! Most code never comes here: generated writers and readers, [`field`](crate::field) and
-//! [`Reader`](crate::Reader) do it all. This module is for code that frames messages, checks them or
-//! cuts them: a length in front of a packet, a tag in front of a file's next field.
+//! Most code uses generated writers and readers, [`field`](crate::field) and
+//! [`Reader`](crate::Reader) instead. This module is for code that adds, checks or removes a few
+//! bytes around messages, such as the length before a packet, or the tag of the next field of a
+//! file.
 //!
 //! # Which function to use
 //!
 //! | you have | use |
 //! |---|---|
-//! | bytes that somebody else may have written | [`hostile`]: each function checks everything and says what is wrong |
-//! | such bytes in pieces, one byte at a time | [`hostile::SplitVarint`] |
-//! | bytes that usually have the form our own writers produce | [`trusted`] first, [`hostile`] if it says `None` |
-//! | a value to append to a vector | `write::append_varint`, `append_tag`, `append_head` |
-//! | a value to store into a slice | [`write::varint`]; [`write::fill`] if the width is given |
-//! | a few fields in front of something longer | [`write::Prefix`], an array with a length |
-//! | a value, and only its width is wanted | [`varint::len`] |
+//! | untrusted bytes | [`hostile`]: each function checks everything |
+//! | untrusted bytes in several slices | [`hostile::SplitVarint`] |
+//! | bytes that usually come from our own writers | [`trusted`], and [`hostile`] if it returns `None` |
+//! | a value, for the end of a vector | `write::append_varint`, `append_tag`, `append_head` |
+//! | a value, for a slice | [`write::varint`]; [`write::fill`] for a given number of bytes |
+//! | a few fields before a longer part | [`write::Prefix`], an array with a length |
+//! | a value of which you need only the encoded length | [`varint::len`] |
 //! | a tag of one byte, as a constant | [`tag::one_byte`] |
-//! | a length of four bytes, known later | [`varint::padded`], and [`trusted::padded`] to read it |
+//! | a length of four bytes that is known later | [`varint::padded`], and [`trusted::padded`] to read it |
 //!
-//! `core` only; what appends to a vector needs the feature `alloc`. Nothing here panics but where it
-//! says so.
+//! Functions that append to a vector need the feature `alloc`. Functions panic only where their
+//! documentation says so.
 //!
 #![cfg_attr(feature = "alloc", doc = "```")]
 #![cfg_attr(not(feature = "alloc"), doc = "```text")]

@@ -1,4 +1,4 @@
-//! The readers and writers of this module against the obvious ones: a loop over bytes, a `Vec`.
+//! Compares the functions of this module with simple ones: a loop over bytes, a `Vec`.
 
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -7,7 +7,7 @@ use super::hostile::{self, SplitVarint};
 use super::{tag, trusted, varint, write};
 use crate::error::DecodeErrorKind::{self, FieldNumber, Truncated, VarintTooLong};
 
-/// A varint of at most `max` bytes off the front, in wide arithmetic and without a shortcut.
+/// Reads a varint of at most `max` bytes from the start, with wide arithmetic and one loop.
 fn naive(bytes: &[u8], max: usize) -> Result<(u64, usize), DecodeErrorKind> {
     let mut value = 0u128;
     for (i, byte) in bytes.iter().enumerate().take(max) {
@@ -29,7 +29,7 @@ fn naive_bytes(mut value: u64) -> Vec<u8> {
     out
 }
 
-/// Bytes of which many begin with a varint of some width, whole, padded or cut.
+/// Random bytes, many of which begin with a varint: complete, padded or truncated.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let head = prop::collection::vec(0x80u8..=0xff, 0..13);
     let stop = prop::option::of(prop_oneof![Just(0u8), Just(1), 0u8..0x80]);
@@ -38,7 +38,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(head, stop, tail)| head.into_iter().chain(stop).chain(tail).collect())
 }
 
-/// Values of every width.
+/// Values of all encoded lengths.
 fn value() -> impl Strategy<Value = u64> {
     (0u32..65, any::<u64>()).prop_map(|(bits, value)| value.checked_shr(bits).unwrap_or(0))
 }
@@ -121,7 +121,7 @@ proptest! {
         } else {
             prop_assert_eq!(len, 0);
         }
-        prop_assert!(to[len..].iter().all(|&byte| byte == 0xee), "nothing behind it");
+        prop_assert!(to[len..].iter().all(|&byte| byte == 0xee), "the bytes after it do not change");
     }
 
     #[test]

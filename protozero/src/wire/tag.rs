@@ -1,4 +1,4 @@
-//! Tags: a field's number and wire type in one varint, `number << 3 | type`.
+//! Tags: the number and the wire type of a field in one varint, `number << 3 | type`.
 
 /// Largest field number (protobuf language guide).
 pub const NUMBER_MAX: u32 = (1 << 29) - 1;
@@ -7,7 +7,7 @@ pub const NUMBER_MAX: u32 = (1 << 29) - 1;
 pub const VARINT: u32 = 0;
 /// Wire type of eight-byte numbers.
 pub const FIXED64: u32 = 1;
-/// Wire type of everything with a length in front: messages, strings, bytes, packed runs.
+/// Wire type of everything with a length: messages, strings, bytes, packed fields.
 pub const LEN: u32 = 2;
 /// Wire type that opens a group: a nested message with an end tag instead of a length.
 pub const BEGIN_GROUP: u32 = 3;
@@ -16,19 +16,20 @@ pub const END_GROUP: u32 = 4;
 /// Wire type of four-byte numbers.
 pub const FIXED32: u32 = 5;
 
-/// The tag of field `number` with wire type `wire_type`, before varint encoding.
+/// The tag of field `number` with `wire_type`, not yet encoded as a varint.
 ///
-/// Generated readers match on it as a whole.
+/// Generated readers match on the whole tag.
 #[inline(always)]
 #[must_use]
 pub const fn tag(number: u32, wire_type: u32) -> u32 {
     number << 3 | wire_type
 }
 
-/// The tag of field `number` as its one byte; meant for `const` contexts.
+/// The tag of field `number` as one byte; for `const` contexts.
 ///
 /// # Panics
-/// When `number` is not in 1 to 15, whose tags are the ones of one byte: in a `const`, a compile error.
+/// If `number` is not in 1 to 15: other tags have more than one byte. In a `const`, that is a
+/// compile error.
 #[inline(always)]
 #[must_use]
 pub const fn one_byte(number: u32, wire_type: u32) -> u8 {
@@ -36,7 +37,7 @@ pub const fn one_byte(number: u32, wire_type: u32) -> u8 {
     tag(number, wire_type) as u8
 }
 
-/// A tag ready to be stored: its varint bytes and how many they are, 1 to 5.
+/// An encoded tag: its varint bytes and their number, 1 to 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
     pub(crate) bytes: u64,
@@ -44,10 +45,10 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// Encodes the tag of field `number`; meant for `const` contexts.
+    /// Encodes the tag of field `number`; for `const` contexts.
     ///
     /// # Panics
-    /// When `number` is 0 or above [`NUMBER_MAX`]: in a `const`, a compile error.
+    /// If `number` is 0 or above [`NUMBER_MAX`]. In a `const`, that is a compile error.
     #[inline(always)]
     #[must_use]
     pub const fn new(number: u32, wire_type: u32) -> Self {
@@ -63,7 +64,8 @@ impl Encoded {
         Self { bytes, len }
     }
 
-    /// The same for a number known at run time; `None` if there is no such field number.
+    /// [`Encoded::new`] for a number that is known only at run time; `None` if the number is
+    /// invalid.
     #[inline]
     #[must_use]
     pub const fn checked(number: u32, wire_type: u32) -> Option<Self> {

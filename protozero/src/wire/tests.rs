@@ -1,7 +1,7 @@
 use super::{tag, varint, zigzag};
 use std::vec::Vec;
 
-/// The obvious encoder, as an oracle.
+/// A simple encoder to compare with.
 fn slow(mut value: u64) -> Vec<u8> {
     let mut out = Vec::new();
     loop {
@@ -52,7 +52,7 @@ fn every_width_equals_the_slow_encoder() {
 
 #[test]
 fn padded_lengths() {
-    // Golden values of proto_utils_unittest: RedundantVarIntEncoding.
+    // Values of proto_utils_unittest: RedundantVarIntEncoding.
     for (value, bytes) in [
         (0, [0x80, 0x80, 0x80, 0x00]),
         (1, [0x81, 0x80, 0x80, 0x00]),

@@ -1,8 +1,8 @@
-//! Reading the forms that our own writers produce, and no other.
+//! Reads only the forms that our own writers produce.
 //!
-//! These functions are short because they know one form. `None` says that the bytes have another one,
-//! not that they are wrong: a caller then goes on with [`hostile`](super::hostile). No byte has to be
-//! trusted for safety; what is trusted is only that the usual form is usual.
+//! These functions are short because each knows one form. `None` means that the bytes have another
+//! form, and the caller then uses [`hostile`](super::hostile). Wrong bytes are never a danger: the
+//! functions only assume that the usual form is frequent.
 
 /// The value of [`varint::padded`](super::varint::padded); `None` for any other four bytes.
 ///
@@ -15,15 +15,15 @@
 #[must_use]
 pub const fn padded(bytes: [u8; 4]) -> Option<u32> {
     let word = u32::from_le_bytes(bytes);
-    // The first three bytes go on, the fourth does not.
+    // The top bit must be set in the first three bytes, and clear in the fourth.
     if word & 0x8080_8080 != 0x0080_8080 {
         return None;
     }
     Some(word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000 | word >> 3 & 0x0fe0_0000)
 }
 
-/// Takes a length of one to three bytes (below 2 MiB) off the front of `bytes`, and gives what follows.
-/// `None` if it is longer or the bytes end inside it.
+/// Reads a length of one to three bytes (below 2 MiB), and returns it and the bytes after it.
+/// `None` if it is longer or truncated.
 #[inline]
 #[must_use]
 pub const fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {

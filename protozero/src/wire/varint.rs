@@ -1,39 +1,41 @@
-//! Varints: seven bits a byte, lowest first, the top bit says "more follow".
+//! Varints: seven bits per byte, lowest first. The top bit means that more bytes follow.
 //!
 //! ```text
 //! 300 = 0b10_0101100   canonical   ac 02
 //!                      padded      ac 82 80 00   (always four bytes)
 //! ```
 //!
-//! The padded form is legal protobuf; lengths written before their message is known use it.
-//! Everything here works on one 64-bit word instead of a loop over bytes: the groups are spread
-//! with three shifts, so that the cost does not depend on the value and no branch can mispredict.
+//! The padded form is legal protobuf, and is used for lengths that are written before the message
+//! is known. The functions work on one 64-bit word instead of a loop over bytes: three shifts move
+//! the groups of seven bits, so the cost does not depend on the value and there is no branch to
+//! mispredict.
 
-/// Most bytes a varint can have.
+/// Maximum length of a varint in bytes.
 pub const LEN_MAX: usize = 10;
 
-/// Longest body whose length fits the one-byte form (`proto_utils.h`: kMaxOneByteMessageLength).
+/// Maximum length of a body whose length fits one byte (`proto_utils.h`: kMaxOneByteMessageLength).
 pub const ONE_BYTE_MAX: u32 = 0x7f;
 
-/// Longest body whose length fits the padded form (`proto_utils.h`: kMaxMessageLength).
+/// Maximum length of a body whose length fits the padded form (`proto_utils.h`: kMaxMessageLength).
 pub const PADDED_MAX: u32 = 0x0fff_ffff;
 
 const CONTINUE: u64 = 0x8080_8080_8080_8080;
 
-/// Bytes of the canonical varint of `value`: 1 to 10.
+/// Length of the canonical varint of `value`: 1 to 10 bytes.
 #[inline(always)]
 #[must_use]
 pub const fn len(value: u64) -> usize {
-    // One byte per started group of seven bits; `| 1` gives zero its byte. Nine 64ths are a seventh,
-    // near enough for 64 bits.
+    // One byte per started group of seven bits. `| 1` gives zero one byte. 9/64 is close enough to
+    // 1/7 for 64 bits.
     ((value | 1).ilog2() as usize * 9 + 73) / 64
 }
 
-/// The low 56 bits of `value` as eight groups of seven, one per byte, top bits clear.
+/// The low 56 bits of `value` as eight groups of seven, one per byte, with clear top bits.
 #[inline(always)]
 #[must_use]
 pub const fn spread(value: u64) -> u64 {
-    // Half of the groups move left at a time; to move by n is to add 2^n - 1 times as much.
+    // Each step moves half of the groups to the left. Moving by n is the same as adding 2^n - 1
+    // times the value.
     let x = value & 0x00ff_ffff_ffff_ffff;
     let x = x + 15 * (x & 0x00ff_ffff_f000_0000);
     let x = x + 3 * (x & 0x0fff_c000_0fff_c000);
@@ -50,8 +52,8 @@ pub const fn gather(word: u64) -> u64 {
     (x & 0x0000_0000_0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// The canonical varint of a value below 2^56 as a little-endian word (bytes past it are zero) and
-/// its length, 1 to 8.
+/// The canonical varint of a value below 2^56 as a little-endian word (the bytes after it are
+/// zero), and its length, 1 to 8.
 #[inline(always)]
 #[must_use]
 pub const fn word(value: u64) -> (u64, usize) {
@@ -61,7 +63,7 @@ pub const fn word(value: u64) -> (u64, usize) {
     (spread(value) | more, len)
 }
 
-/// The same of a value from 128: some operations less.
+/// [`word`] for values of 128 or more, with fewer operations.
 #[inline(always)]
 pub(crate) const fn word_long(value: u64) -> (u64, usize) {
     debug_assert!(value >= 0x80 && value < 1 << 56);
@@ -69,14 +71,14 @@ pub(crate) const fn word_long(value: u64) -> (u64, usize) {
     (spread(value) | top_bits(more), 1 + more as usize)
 }
 
-/// The top bits of `count` bytes, 1 to 7: as many bytes of `CONTINUE`, moved down.
+/// The top bits of `count` bytes, 1 to 7.
 #[inline(always)]
 const fn top_bits(count: u32) -> u64 {
     CONTINUE.wrapping_shr((count * 8).wrapping_neg())
 }
 
-/// The canonical varint of a value of 2^56 or more: eight bytes as a little-endian word, the one
-/// or two after it, and its length, 9 or 10.
+/// The canonical varint of a value of 2^56 or more: eight bytes as a little-endian word, the one or
+/// two bytes after it, and its length, 9 or 10.
 #[inline(always)]
 #[must_use]
 pub const fn wide(value: u64) -> (u64, u16, usize) {
@@ -86,7 +88,7 @@ pub const fn wide(value: u64) -> (u64, u16, usize) {
     (spread(value) | CONTINUE, tail as u16, 9 + more as usize)
 }
 
-/// Writes the canonical varint of `value` to the front of `out` and returns its length.
+/// Writes the canonical varint of `value` to the start of `out` and returns its length.
 #[inline]
 pub const fn encode(value: u64, out: &mut [u8; LEN_MAX]) -> usize {
     let mut rest = value;
@@ -100,9 +102,10 @@ pub const fn encode(value: u64, out: &mut [u8; LEN_MAX]) -> usize {
     len + 1
 }
 
-/// The four-byte padded varint of `value`, of which only the low 28 bits count.
+/// The four-byte padded varint of `value`. Only the low 28 bits count.
 ///
-/// Byte 0 is never zero: "not filled in yet" and "zero" stay distinguishable in a chunk.
+/// Byte 0 is never zero, so that in a chunk a stored length of zero differs from one that is not
+/// stored yet.
 #[inline(always)]
 #[must_use]
 pub const fn padded(value: u32) -> [u8; 4] {

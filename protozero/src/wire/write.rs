@@ -1,12 +1,12 @@
-//! Writing tags, varints and lengths into slices, vectors and small arrays.
+//! Writes tags, varints and lengths into slices, vectors and small arrays.
 
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
 use super::{tag, varint};
 
-/// Stores the canonical varint of `value` at the front of `to` and returns how many bytes it has;
-/// 0, and nothing stored, if they do not fit.
+/// Stores the canonical varint of `value` at the start of `to` and returns its length. If it does
+/// not fit, stores nothing and returns 0.
 #[inline]
 pub fn varint(to: &mut [u8], value: u64) -> usize {
     if let [first, ..] = to
@@ -21,8 +21,8 @@ pub fn varint(to: &mut [u8], value: u64) -> usize {
     len
 }
 
-/// Stores `value` as a varint of exactly as many bytes as `to` has: with padding if it needs fewer. Bits
-/// that do not fit are left out.
+/// Stores `value` as a varint of exactly `to.len()` bytes, with padding if it needs fewer. Bits
+/// that do not fit are dropped.
 #[inline]
 pub fn fill(to: &mut [u8], value: u64) {
     let Some((last, front)) = to.split_last_mut() else { return };
@@ -53,7 +53,7 @@ pub fn append_tag(out: &mut Vec<u8>, number: u32, wire_type: u32) {
     append_varint(out, u64::from(tag::tag(number, wire_type)));
 }
 
-/// Appends tag and length of a length-delimited field; its `len` bytes are for the caller to append.
+/// Appends tag and length of a length-delimited field. The caller appends its `len` bytes.
 #[cfg(feature = "alloc")]
 #[inline]
 pub fn append_head(out: &mut Vec<u8>, number: u32, len: usize) {
@@ -61,8 +61,8 @@ pub fn append_head(out: &mut Vec<u8>, number: u32, len: usize) {
     append_varint(out, len as u64);
 }
 
-/// A few fields or lengths that are put in front of something longer, or behind it: at most `N` bytes
-/// in an array, without an allocation.
+/// A few fields or lengths before or after a longer part: at most `N` bytes in an array, without an
+/// allocation.
 ///
 /// ```
 /// # use protozero::wire::write::Prefix;
@@ -78,7 +78,7 @@ pub struct Prefix<const N: usize> {
 }
 
 impl<const N: usize> Prefix<N> {
-    /// No byte yet.
+    /// An empty prefix.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
@@ -88,7 +88,7 @@ impl<const N: usize> Prefix<N> {
     /// Appends a varint.
     ///
     /// # Panics
-    /// If it does not fit: whoever writes one knows the longest it can get.
+    /// If it does not fit. `N` must be large enough for all values.
     #[inline]
     pub fn varint(&mut self, value: u64) {
         let count = varint(self.bytes.get_mut(self.len..).unwrap_or_default(), value);
@@ -106,7 +106,7 @@ impl<const N: usize> Prefix<N> {
         self.varint(value);
     }
 
-    /// Appends tag and length of a field whose `len` bytes are elsewhere.
+    /// Appends tag and length of a field whose `len` bytes are not in this array.
     ///
     /// # Panics
     /// If they do not fit.
@@ -116,28 +116,28 @@ impl<const N: usize> Prefix<N> {
         self.varint(len as u64);
     }
 
-    /// The bytes appended.
+    /// The appended bytes.
     #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// The whole array, zeros behind what was appended: a copy of it has a fixed length.
+    /// The whole array, with zeros after the appended bytes. Copying it has a constant length.
     #[inline]
     #[must_use]
     pub const fn as_array(&self) -> &[u8; N] {
         &self.bytes
     }
 
-    /// How many bytes were appended.
+    /// Number of appended bytes.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none was.
+    /// True if nothing was appended.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
