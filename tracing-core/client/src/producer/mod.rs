@@ -14,8 +14,6 @@
 //! Requests that must come after data, such as acknowledgements, go through the queue of the arbiter, which keeps the
 //! order. A program with an event loop uses [`PolledProducer`], which has no threads.
 
-//! A program that wants no threads of ours has [`PolledProducer`], which does the same when it is told to.
-
 mod connection;
 mod dispatch;
 mod io;
