@@ -32,7 +32,7 @@ impl Sources {
         let what = "cannot start the built-in data sources";
         let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
         tracing_probes::register_all(&producer).context(what)?;
-        // A session that begins before the service knows them would begin without them.
+        // A session that begins before the registration would begin without these data sources.
         if !producer.sync(REGISTER_WAIT) {
             return Err(Failure::new(format_args!("{what}: the service does not answer")));
         }
@@ -73,7 +73,7 @@ pub fn command() -> clap::Command {
 /// Runs the data sources until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// One line.
+/// When an option or the address of the service is not valid.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Probes>(name, words)? else { return Ok(0) };
     if args.version {
@@ -90,7 +90,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
                 console::answer(pid)?;
                 Ok(0)
             }
-            // The service may come later: it goes on trying.
+            // The service may come later: the second process waits for it.
             (pid, Started::Unknown) => {
                 console::answer(pid)?;
                 Ok(0)

@@ -18,7 +18,7 @@ const PRODUCER_NAME: &str = "perfetto_cmd_producer";
 /// How long a service may take to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
-/// One wait for a service to appear; they follow each other without end.
+/// How long one wait for a service takes; another one follows.
 const SERVICE_WAIT: Duration = Duration::from_secs(3600);
 
 /// Fires triggers that tracing sessions wait for.
@@ -78,7 +78,7 @@ pub fn activate(names: Vec<String>, wait_for_service: bool) -> Result<(), Failur
             console::say(&format!("{error}: waiting for it"));
             options.reconnect = true;
             let producer = Producer::connect(options).map_err(Failure::new)?;
-            // The producer tries again at growing intervals; it ends only with a service.
+            // The producer tries to connect at growing intervals, and never gives up.
             while !producer.sync(SERVICE_WAIT) {}
             producer
         }

@@ -1,4 +1,4 @@
-//! Sessions that run on without their consumer: left under a key, looked for, taken over again.
+//! Detached sessions: they continue without a consumer until one attaches.
 
 use tracing_core::client::consumer::ConsumerError;
 
@@ -12,7 +12,7 @@ use crate::recorder::run::report;
 use crate::recorder::session::TracingSession;
 use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SourceReport};
 
-/// Exit code when there is no session under the key.
+/// Exit code: there is no session with the key.
 const ABSENT: u8 = 2;
 
 /// `--is_detached`.

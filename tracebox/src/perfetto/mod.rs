@@ -1,5 +1,5 @@
-//! `perfetto`, and `tracebox` without a program name: the same command line, with the service of the
-//! machine or with one of its own.
+//! `perfetto`, and `tracebox` without a program name: the same options, with a running service or with a service of
+//! its own.
 
 mod clones;
 mod detached;
@@ -19,10 +19,10 @@ use crate::recorder::request::{Background, Program, RecordRequest};
 use crate::trigger;
 use crate::version::VERSION;
 
-/// `perfetto`: through the service of the machine.
+/// `perfetto`: with a running service.
 ///
 /// # Errors
-/// One line.
+/// When options do not go together, there is no service, or there is no whole trace.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     if words.is_empty() {
         return Err(Failure::new("say what to do (see --help)"));
@@ -33,7 +33,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 /// `tracebox` without the name of a program: with a service of its own.
 ///
 /// # Errors
-/// One line.
+/// As [`main`].
 pub fn alone(name: &str, words: &[OsString]) -> Ending {
     run(name, words, Program::Tracebox)
 }

@@ -17,7 +17,7 @@ use crate::failure::Ending;
 use crate::failure::{Context, Failure};
 use crate::version::VERSION;
 
-/// How long the first of two processes waits for the second to listen.
+/// How long the first process of `--background` waits until the second one listens.
 pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
 
 /// The tracing service, which producers and consumers connect to.
@@ -83,7 +83,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
             (_, Started::Unknown) => Err(Failure::new("it does not listen after 10 s")),
         };
     }
-    // A connection is a descriptor, and a producer's memory another one.
+    // Each connection needs a descriptor, and the memory of a producer another one.
     let descriptors = process::raise_descriptor_limit();
     let server = listen(permissions, descriptors)?;
     if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
@@ -128,7 +128,7 @@ pub(crate) fn is_consumer(name: &str, index: usize) -> Option<bool> {
     }
 }
 
-/// Serves on sockets that a service manager opened.
+/// Makes a server of sockets that a service manager opened.
 fn inherit(passed: Vec<systemd::Inherited>) -> Result<(Server, String), Failure> {
     let (mut producers, mut consumers) = (Vec::new(), Vec::new());
     for (index, socket) in passed.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Copies of running sessions: of one that was named, and of those that a bug report wants.
+//! Copies of running sessions: of one that the command line names, and of those with a bugreport_score.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::recorder::host::connect;
 use crate::recorder::readback::{ReadOptions, clone_session};
 use crate::recorder::run::report;
 
-/// The session with the best score (`tracing_service.h`).
+/// The id that means the session with the highest score (`tracing_service.h`).
 const BEST_FOR_BUGREPORT: u64 = u64::MAX;
 
-/// What a trace for a bug report is called, unless its config says so (`bugreport_path.cc`).
+/// The file name of a trace for a bug report whose config has none (`bugreport_path.cc`).
 const BUGREPORT_NAME: &str = "systrace.pftrace";
 
 /// `--clone` and `--clone-by-name`.
@@ -39,7 +39,7 @@ pub(super) fn one(plan: CloneRequest) -> Ending {
         _ => format!("session {}", plan.id.unwrap_or_default()),
     };
     write(request, output, &interrupts, plan.strict).map_err(|failure| {
-        // The service does not say which.
+        // The message of the service does not name the session.
         let absent = failure.text.contains("not found");
         let text = format!("{wanted}: {} (perfetto --query lists them)", failure.text);
         if absent { Failure::new(text).with_code(failure.code) } else { failure }
@@ -47,7 +47,7 @@ pub(super) fn one(plan: CloneRequest) -> Ending {
     Ok(0)
 }
 
-/// A trace filter hides what others should not see, and a bug report is for those who may.
+/// A request for a copy. Copies for bug reports are not filtered: their readers may see all data.
 fn purpose(for_bugreport: bool) -> CloneSessionRequest {
     CloneSessionRequest {
         for_bugreport: for_bugreport.then_some(true),
@@ -56,7 +56,7 @@ fn purpose(for_bugreport: bool) -> CloneSessionRequest {
     }
 }
 
-/// Clones, writes and tells.
+/// Clones a session, writes the copy to `output`, and prints the report.
 fn write(
     request: CloneSessionRequest,
     mut output: Output,
@@ -85,7 +85,7 @@ pub(super) fn save(plan: SaveRequest) -> Ending {
     let interrupts = InterruptQueue::catch_signals()?;
     let save_one = |session: u64, name: &str| {
         let path = std::env::temp_dir().join(name);
-        // A directory that others can write to as well: what has the name there is not followed.
+        // Other users can write to this directory: a link with that name is not followed.
         let output = Output::replace(path.as_os_str(), plan.no_clobber, false)?;
         let selector = Some(CloneSessionRequestSelector::SessionId(session));
         write(CloneSessionRequest { selector, ..purpose(true) }, output, &interrupts, plan.strict)
@@ -104,7 +104,7 @@ pub(super) fn save(plan: SaveRequest) -> Ending {
         match save_one(session, &name) {
             Ok(()) => {}
             Err(failure) if failure.code == EXIT_INTERRUPTED => return Err(failure),
-            // The others can still be saved. What is missing altogether counts more.
+            // The other copies can still be saved. A missing copy is worse than lost data.
             Err(failure) => {
                 console::say(&format!("Session {session}: {failure}"));
                 if worst.as_ref().is_none_or(|worst| worst.code == EXIT_LOST) {
@@ -116,7 +116,7 @@ pub(super) fn save(plan: SaveRequest) -> Ending {
     worst.map_or(Ok(0), Err)
 }
 
-/// Those that a bug report wants, the best first, each with its score and a file name of its own.
+/// The started sessions with a score, the highest first, each with its score and a file name of its own.
 fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<(u64, i32, String)> {
     let mut wanted: Vec<_> = sessions
         .into_iter()
@@ -136,7 +136,7 @@ fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<(u64, i32, St
     wanted.into_iter().map(named).collect()
 }
 
-/// The name a config gives its trace, if it is one: it comes from whoever started the session.
+/// The file name that a config gives its trace, if it is a plain one: any user can start a session.
 fn file_name(name: Option<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     name.filter(|name| name.chars().all(plain) && !name.trim_matches('.').is_empty())

@@ -1,4 +1,4 @@
-//! `--query`: what a service knows.
+//! `--query`: prints the state of a service.
 
 pub mod json;
 pub mod table;

@@ -1,7 +1,7 @@
 //! A service's state as JSON.
 //!
-//! Names are those of `tracing_service_state.proto`. What the service did not tell is left out; lists
-//! are always there. Numbers are numbers, also those of 64 bits.
+//! The names are those of `tracing_service_state.proto`. Fields that the service did not set are absent; lists are
+//! always there. Numbers are JSON numbers, also those of 64 bits.
 
 use protos::{
     DataSourceDescriptor, TracingServiceState, TracingServiceStateDataSource,
@@ -58,12 +58,12 @@ fn data_source(json: &mut Json, source: &TracingServiceStateDataSource) {
     json.number("producer_id", source.producer_id);
 }
 
-/// Text under construction.
+/// The JSON text so far.
 #[derive(Default)]
 struct Json {
     out: String,
     depth: usize,
-    /// Something stands before in the innermost object or list.
+    /// The innermost object or list has an element already.
     follows: bool,
 }
 
@@ -73,7 +73,7 @@ impl Json {
         self.out.extend(std::iter::repeat_n("  ", self.depth));
     }
 
-    /// On a line of its own, after a comma if it is not the first.
+    /// Begins a line, after a comma if it is not the first one.
     fn element(&mut self) {
         if std::mem::replace(&mut self.follows, true) {
             self.out.push(',');
@@ -109,7 +109,7 @@ impl Json {
         self.out.push_str(value);
     }
 
-    /// Also of a truth value: both look the same in Rust.
+    /// A number or a truth value: Rust prints both as JSON does.
     fn number(&mut self, name: &str, value: Option<impl ToString>) {
         if let Some(value) = value {
             self.raw(name, &value.to_string());
@@ -133,7 +133,7 @@ impl Json {
         });
     }
 
-    /// Names come from any process: what a terminal would obey is written by number.
+    /// Names come from any process: control characters are escaped, so that none reaches a terminal.
     fn quoted(&mut self, text: &str) {
         self.out.push('"');
         for c in text.chars() {
