@@ -158,7 +158,7 @@ fn sources() {
     assert_eq!(if_empty, Some(Box::new(ConfigSource::Light(expected))));
     let light = Light { duration_ms: Some(3000), ..Light::default() };
     assert_eq!(source("-t 3s -o x"), ConfigSource::Light(light.clone()));
-    // tracebox has sources of its own, and words say otherwise.
+    // tracebox has a default config for its own data sources, unless events are named.
     assert_eq!(
         recorded("-t 3s -o x", Program::Tracebox).config.source,
         ConfigSource::Default(light)

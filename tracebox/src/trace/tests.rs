@@ -21,10 +21,10 @@ fn encoded(text: &str) -> Vec<u8> {
     DynamicMessage::from_text(schema::message("Trace"), text).unwrap().encode()
 }
 
-/// A file that is read in pieces.
-struct Dribble<'b>(&'b [u8], usize);
+/// A file that is read in small pieces.
+struct SlowFile<'b>(&'b [u8], usize);
 
-impl Read for Dribble<'_> {
+impl Read for SlowFile<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let len = self.1.min(out.len());
         (&mut self.0).take(len as u64).read(out)
@@ -53,7 +53,7 @@ fn print_all(
     for piece in [1, 3, trace.len().max(1)] {
         let mut out = Vec::new();
         let mut printer = Printer::new(packet_type(None).unwrap(), packet, single_line, &mut out);
-        let ended = printer.run(Dribble(trace, piece));
+        let ended = printer.run(SlowFile(trace, piece));
         let broken = printer.broken.map(|(count, first)| format!("{count}: {first}"));
         let why = match ended {
             Ok(()) => broken,
@@ -111,7 +111,7 @@ fn nothing_behind_the_last_packet_counts() {
         let (text, why) = print(&damaged, Some((0, 2)), true);
         assert_eq!((text.lines().count(), why), (2, None), "{damage:x?}");
     }
-    // Nor do fields in front of the first.
+    // Nor do fields before the first packet of the range.
     let other = [b"\x12\x02hi", &trace[..14], b"\x12\x02hi", &trace[14..]].concat();
     let lines = |range| print(&other, Some(range), true).0.lines().count();
     assert_eq!([lines((0, 1)), lines((1, 2)), lines((2, 9))], [2, 2, 1]);
@@ -149,7 +149,7 @@ fn broken_traces() {
         cut.1.as_deref(),
         Some("the trace breaks off: the input ends inside a field at byte 16")
     );
-    // What has no length is no packet, and no end.
+    // Fields without a length are skipped.
     let numbers = [b"\x38\x04", &trace[..14], b"\x3b\x08\x01\x3c", &trace[14..]].concat();
     let (text, why) = print(&numbers, None, true);
     assert_eq!((text.lines().count(), why), (4, None));

@@ -1,4 +1,4 @@
-//! `tracebox` with nothing to start first.
+//! `tracebox` with a service of its own.
 
 use protos::TracePacketData;
 use rustix::process::Signal;
@@ -34,7 +34,7 @@ fn a_config() {
     assert!(has(&packets, |data| matches!(data, TracePacketData::CpuInfo(_))));
 }
 
-/// Nothing can bring a data source to a service that only this process can reach.
+/// No producer can connect to a service without sockets.
 #[test]
 fn a_data_source_that_is_not_built_in() {
     let world = World::new();
@@ -116,7 +116,7 @@ fn built_in_sources_for_a_daemon() {
     probes.end().good();
 }
 
-/// Its own service listens where the one of the machine would, so that other programs can take part.
+/// Its own service listens where `traced` would, and other producers can connect.
 #[test]
 fn system_sockets() {
     let world = World::new();
@@ -151,7 +151,7 @@ fn sockets_of_the_environment() {
          }",
     );
     let mut command = world.command_at_sockets("tracebox -c c --txt -o trace");
-    // A producer's socket is enough: whoever has none of the consumer's cannot ask.
+    // The socket for producers alone: other consumers cannot connect.
     command.env_remove("PERFETTO_CONSUMER_SOCK_NAME");
     let mut tracebox = world.spawn(command);
     tracebox.read_until("waiting for triggers");

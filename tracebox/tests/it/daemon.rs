@@ -97,7 +97,7 @@ fn the_service_manager_hears_when_it_listens_and_when_it_goes() {
     traced.end().good();
 }
 
-/// As systemd would do it: the sockets are open before `traced` is there, under the numbers 3 and 4.
+/// As systemd does it: the sockets are open before `traced` starts, as descriptors 3 and 4.
 #[test]
 fn sockets_that_were_passed() {
     use std::os::fd::OwnedFd;
@@ -112,7 +112,7 @@ fn sockets_that_were_passed() {
     for (name, value) in traced.get_envs() {
         command.env(name, value.unwrap_or_default());
     }
-    // Not in the usual order, so the names have to tell.
+    // Not in the usual order: only the names tell which is which.
     command.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "traced-consumer:traced-producer");
     command.stdin(listen("consumer")).stdout(listen("producer"));
     command.stderr(std::process::Stdio::piped());
@@ -124,7 +124,7 @@ fn sockets_that_were_passed() {
     assert!(world.path("producer").exists(), "whoever made the sockets keeps them");
 }
 
-/// Whoever stops the service loses nothing that has reached it and goes into a file.
+/// All data that has reached the service is in the files when it stops.
 #[test]
 fn files_are_complete_when_it_stops() {
     for signal in [Signal::TERM, Signal::INT] {
@@ -154,14 +154,14 @@ fn files_are_complete_when_it_stops() {
     }
 }
 
-/// A disk without room ends the session with its reason, and what is in the file is a trace. The limit of a
-/// process on files stands in for a small disk.
+/// A full disk ends the session with an error, and the file consists of whole packets. The limit of file sizes
+/// stands in for a small disk.
 #[test]
 fn a_full_disk() {
     let world = World::new();
     let traced = world.command("traced");
     let mut command = std::process::Command::new("sh");
-    // In blocks of 512 bytes.
+    // The limit is in blocks of 512 bytes.
     command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"]).arg(traced.get_program());
     for (name, value) in traced.get_envs() {
         command.env(name, value.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The examples of the documents are what they say they are.
+//! The examples of the documents are valid, and every difference has its reason.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn every_example_is_read_and_printed_alike() {
     let pool = Pool::decode(protos::FILE_DESCRIPTOR_SET).unwrap();
     let mut documents = vec![root.join("README.md")];
     for folder in ["docs", "protozero", "protozero/docs", "tracebox", "tracing-core", "protos"] {
-        // Not every crate has documents.
+        // Some crates have no documents.
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
         documents.extend(entries.map(|entry| entry.unwrap().path()));
     }
@@ -31,7 +31,7 @@ fn every_example_is_read_and_printed_alike() {
     for path in documents.iter().filter(|path| path.extension().is_some_and(|ext| ext == "md")) {
         for (line, text) in examples(&std::fs::read_to_string(path).unwrap()) {
             let place = format!("{}:{line}", path.display());
-            // The convention of textproto files; without that line it is a config.
+            // The convention of textproto files. Without that line the example is a config.
             let name = text.lines().find_map(|line| line.strip_prefix("# proto-message: "));
             let name = name.unwrap_or("perfetto.protos.TraceConfig");
             let message = pool.message(name.trim()).unwrap_or_else(|| panic!("{place}: {name}"));

@@ -1,4 +1,4 @@
-//! Whatever config our own files hold comes back equal when it is printed and read again.
+//! Every config in our sources is equal after it was printed and read again.
 
 use protos::TraceConfig;
 use protozero::Message as _;
@@ -7,7 +7,7 @@ use protozero::text;
 use std::path::{Path, PathBuf};
 use tracebox::schema;
 
-/// All files with this extension below `folder`, but nothing built or fetched.
+/// All files with this extension below `folder`, without built and downloaded ones.
 fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -30,7 +30,7 @@ fn sources(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {
     found.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// `text` printed and read again, as bytes of both forms of our code.
+/// Prints `text` and reads it again, with dynamic and with generated messages.
 fn check(text: &str, place: &Path) -> bool {
     let of = schema::message("TraceConfig");
     let Ok(read) = text::parse_message(&of, text.as_bytes(), &Default::default()) else {
@@ -66,7 +66,7 @@ fn configs_in_our_sources_come_back() {
     assert!(count >= 10, "only {count} configs found: has their form changed?");
 }
 
-/// String literals, good enough for texts without escapes but `\n` and `\"`.
+/// The string literals of a source file, if they have no escapes but `\n` and `\"`.
 fn literals(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -86,7 +86,7 @@ fn literals(source: &str) -> Vec<String> {
         };
         let Some(end) = end else { break };
         let text = &body[..end];
-        // A backslash at the end of a line leaves out what is before the next word.
+        // A backslash at the end of a line skips the spaces before the next word.
         let text = if is_raw { text.to_owned() } else { unescaped(text) };
         found.push(text);
         rest = &body[end + 1..];

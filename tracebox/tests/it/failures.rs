@@ -1,4 +1,4 @@
-//! What goes wrong is told in one line, and leaves nothing behind.
+//! A failure prints one line, and leaves no file behind.
 
 use rustix::process::Signal;
 
@@ -7,7 +7,7 @@ use crate::world::World;
 const ENDLESS: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
 
 #[test]
-fn nobody_listens() {
+fn without_a_service() {
     let world = World::new();
     world.write("old", "precious");
     world.run("perfetto -t 1s -o new").failed(1, "(is traced running?)");
@@ -132,7 +132,7 @@ fn bad_words() {
     ran.failed(1, "a socket path has at most 107 bytes");
 }
 
-/// A limit for the size of files is an error, as a full disk is, and not the end of who writes.
+/// A limit of file sizes is an error like a full disk, and does not kill the writing program.
 #[test]
 fn files_that_may_not_grow() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! The programs as their users run them: real processes, private sockets.
+//! The programs as users run them: as processes, with sockets of their own.
 #![allow(missing_docs)]
 
 mod alone;

@@ -1,4 +1,4 @@
-//! Sessions that others look at: detached, attached, cloned.
+//! Sessions that another consumer uses: detached, attached, cloned.
 
 use protos::TracePacketData;
 use rustix::process::Signal;
@@ -11,12 +11,12 @@ fn is_config(data: &TracePacketData) -> bool {
     matches!(data, TracePacketData::TraceConfig(_))
 }
 
-/// A config that the service writes a file for.
+/// A config with a file that the service writes.
 fn into_file() -> String {
     format!("{RING} write_into_file: true file_write_period_ms: 100")
 }
 
-/// The `unique_session_name` of a trace's config.
+/// The `unique_session_name` in the config of a trace.
 fn name_of_session(world: &World, name: &str) -> String {
     let config = world.packets(name).into_iter().find_map(|packet| match packet.data {
         Some(TracePacketData::TraceConfig(config)) => Some(config),
@@ -25,7 +25,7 @@ fn name_of_session(world: &World, name: &str) -> String {
     config.unwrap().unique_session_name.unwrap()
 }
 
-/// A session that runs.
+/// Starts a session that runs until it is stopped.
 fn running(world: &World, config: &str, name: &str) -> Daemon {
     world.write(name, &format!("{config} unique_session_name: '{name}'"));
     let mut perfetto = world.start(&format!("perfetto -c {name} --txt -o {name}.pftrace"));
@@ -70,7 +70,7 @@ fn attached_until_its_end() {
 }
 
 #[test]
-fn who_detaches_needs_a_session_and_a_file() {
+fn detach_needs_a_session_and_a_file() {
     let world = World::new();
     let _traced = world.traced();
     world.write("c", RING);
@@ -90,7 +90,7 @@ fn cloned_by_name_and_id() {
     assert!(ran.stderr.contains("\nLost: 0\n"), "{ran:?}");
     assert!(has(&world.packets("copy"), is_config));
     let id = world.state().tracing_sessions[0].id.unwrap();
-    // Twice, for the session goes on; and into a pipe.
+    // Twice, because the session continues; and into a pipe.
     let ran = world.run(&format!("perfetto --clone {id} -o -")).good();
     assert!(has(&packets(&ran.stdout), is_config));
     world.run(&format!("perfetto --clone {id} -o copy --no-clobber")).failed(1, "File exists");
@@ -140,7 +140,7 @@ fn bug_reports() {
         running(&world, &scored("7 bugreport_filename: 'mine.pftrace'"), "seven"),
         running(&world, RING, "none"),
     ];
-    // A name in a directory of all may be a link of somebody.
+    // In a directory that all users can write to, the name may be a link.
     world.write("precious", "precious");
     std::os::unix::fs::symlink(world.path("precious"), world.path("systrace.pftrace")).unwrap();
     world.run("perfetto --save-for-bugreport --no-clobber").failed(1, "File exists");

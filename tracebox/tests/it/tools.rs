@@ -1,4 +1,4 @@
-//! `perfetto` in front of `traced`.
+//! `perfetto` with `traced`.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use rustix::process::Signal;
 
 use crate::world::{Daemon, Ran, World, has, packets};
 
-/// Ends by itself.
+/// A session that ends by itself.
 const SHORT: &str =
     "buffers { size_kb: 64 } duration_ms: 100 data_sources { config { name: 'none' } }";
-/// Ends when it is told to.
+/// A session that ends when it is stopped.
 const ENDLESS: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
 
 fn is_config(data: &TracePacketData) -> bool {
@@ -147,10 +147,10 @@ fn in_the_background() {
     assert!(pid.text().trim().parse::<u32>().is_ok(), "{pid:?}");
     let pid = world.run("tracebox perfetto -D -c c --txt -o by-tracebox").good();
     assert!(pid.text().trim().parse::<u32>().is_ok(), "{pid:?}");
-    // Errors before the terminal is left are told there.
+    // Errors before the program leaves the terminal are printed there.
     world.run("perfetto -d -c nowhere --txt -o trace").failed(1, "cannot read the config nowhere");
 
-    // A pipe has its end when the program in the background has.
+    // The reader of a pipe sees its end when the program in the background ends.
     let fifo = world.fifo("fifo");
     let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
     let ran = world.run("perfetto -d -c c --txt -o fifo").good();
@@ -228,13 +228,13 @@ fn notify_fd_tells_of_failures() {
     assert_eq!(absent.failed(1, "is traced running?").text(), "\x01");
     let _traced = world.traced();
     let refused = world.run("perfetto --notify-fd 1 -c bad --txt -o trace");
-    // The service may say that all of no data sources have started before it refuses.
+    // The service may report that all data sources (there are none) have started, and refuse the session then.
     assert!(["\x01", "\0"].contains(&refused.failed(1, "service error: ").text()));
     world.run("perfetto -D -c bad --txt -o trace").failed(1, "service error: ");
     world.run("perfetto --notify-fd 77 -c bad --txt -o trace").failed(1, "");
 }
 
-/// The descriptor itself, whatever it is: a socket cannot be opened by its name, and a file has an offset.
+/// The descriptor itself is used: a socket cannot be opened by its name, and a file has an offset.
 #[test]
 fn notify_fd_of_a_socket_and_a_file() {
     let world = World::new();
@@ -254,7 +254,7 @@ fn notify_fd_of_a_socket_and_a_file() {
     assert!(command.stdout(file).stderr(Stdio::null()).status().unwrap().success());
     assert_eq!(std::fs::read(world.path("told")).unwrap(), b"hello\0");
 
-    // Before anything is recorded.
+    // The error comes before anything is recorded.
     let ran = world.run("perfetto --notify-fd 77 -c c --txt -o other");
     assert!(!ran.stderr.contains("Connected"), "{ran:?}");
     ran.failed(1, "cannot write to descriptor 77");
@@ -293,7 +293,7 @@ fn interrupted_for_good(mut perfetto: Daemon) -> Option<i32> {
 fn the_second_interruption_is_heard_whatever_happens() {
     let world = World::new();
     let traced = world.traced();
-    // More than a pipe holds, and nobody reads it.
+    // The trace is longer than a pipe holds, and the pipe is not read.
     let long = format!(
         "trace_attributes {{ attribute {{ key: 'a' string_value: '{}' }} }}",
         "x".repeat(100_000)
@@ -306,7 +306,7 @@ fn the_second_interruption_is_heard_whatever_happens() {
     world.write("c", ENDLESS);
     let mut perfetto = world.start("perfetto -c c --txt -o trace");
     perfetto.read_until("starting tracing");
-    // It does not answer any more.
+    // The service does not answer any more.
     traced.signal(Signal::STOP);
     assert_eq!(interrupted_for_good(perfetto), Some(130));
 }
@@ -340,7 +340,7 @@ fn attributes_and_delays() {
 }
 
 #[test]
-fn nobody_reads_the_pipe() {
+fn a_pipe_without_a_reader() {
     let world = World::new();
     let _traced = world.traced();
     world.write("c", SHORT);
@@ -353,7 +353,7 @@ fn nobody_reads_the_pipe() {
 }
 
 #[test]
-fn a_data_source_that_nobody_has() {
+fn a_data_source_without_a_producer() {
     let world = World::new();
     let _traced = world.traced();
     world.write("c", SHORT);

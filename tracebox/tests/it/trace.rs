@@ -20,7 +20,7 @@ fn a_recorded_trace() {
     let heads = ran.text().lines().filter(|line| line.starts_with("# packet "));
     assert_eq!(heads.count(), packets.len());
     assert!(ran.text().contains("    name: \"linux.system_info\"\n"), "{ran:?}");
-    // What is printed is the trace, but for numbers that the schema here has no name for.
+    // The text is the trace, unless it has fields that the schema does not know.
     if packets.iter().all(|packet: &TracePacket| packet.unknown_fields.is_empty()) {
         let options = text::Options { lossy: true, ..text::Options::default() };
         let read = text::parse_message(&schema::message("Trace"), &ran.stdout, &options).unwrap();

@@ -1,4 +1,4 @@
-//! Triggers: sessions that wait for them, and who fires them.
+//! Triggers: sessions that wait for them, and programs that fire them.
 
 use protos::TracePacketData;
 
@@ -86,7 +86,7 @@ fn a_trigger_can_wait_for_the_service() {
     trigger.read_until("(is traced running?): waiting for it");
     let _traced = world.traced();
     trigger.end().good();
-    // With a service it is as without the option.
+    // If there is a service, the option has no effect.
     world.write("c", &config("STOP_TRACING"));
     let mut perfetto = world.start("perfetto -c c --txt -o trace");
     perfetto.read_until("waiting for triggers");

@@ -1,11 +1,11 @@
-//! A script that any service can be put through, and what it then emits.
+//! A script of requests to a service, and the traces that the service emits.
 //!
-//! Every step waits for its answer, so that two services get the same requests in the same order: what
-//! differs in the traces are the services. `cargo xtask interop` plays it to ours and to the C++ one
-//! and compares packet by packet (`interop/scenario.py`); alone, the test says that ours gets through.
+//! Every step waits for its answer, so that two services get the same requests in the same order, and only the
+//! services can differ. `cargo xtask interop` runs the script with our service and with the C++ one, and
+//! compares the traces packet by packet (`interop/scenario.py`). As a test it only has to pass.
 
-mod scribe;
 mod script;
+mod script_producer;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -22,47 +22,47 @@ use tracing_core::os::socket::Address;
 
 use crate::world::{World, packets};
 
-/// Nobody is that slow.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// No service takes that long.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 #[test]
 fn scenario() {
     let world = World::new();
     let traced = world.traced();
-    let stage = Stage::new(&world);
-    script::play(&stage);
-    // The ids that depend on the run.
+    let scenario = Scenario::new(&world);
+    script::play(&scenario);
+    // Ids that differ from run to run.
     let traced = traced.child.id();
     let run = format!("{} {traced}\n", std::process::id());
-    std::fs::write(stage.out.join("processes"), run).unwrap();
+    std::fs::write(scenario.out.join("processes"), run).unwrap();
 }
 
-/// A service, and where its traces go.
-struct Stage<'w> {
+/// A service, and the directory for its traces.
+struct Scenario<'w> {
     world: &'w World,
     out: PathBuf,
 }
 
-/// A consumer on the stage.
-struct Seat<'w> {
-    stage: &'w Stage<'w>,
+/// A consumer of the script.
+struct ScriptClient<'w> {
+    scenario: &'w Scenario<'w>,
     consumer: Consumer,
 }
 
-impl<'w> Stage<'w> {
-    /// Traces go where SCENARIO_OUT says, or are forgotten.
+impl<'w> Scenario<'w> {
+    /// Traces go to the directory SCENARIO_OUT, if it is set.
     fn new(world: &'w World) -> Self {
         let out = std::env::var_os("SCENARIO_OUT").map_or_else(|| world.path("out"), PathBuf::from);
         std::fs::create_dir_all(&out).unwrap();
         Self { world, out }
     }
 
-    fn seat(&'w self) -> Seat<'w> {
+    fn client(&'w self) -> ScriptClient<'w> {
         let address = Address::parse(self.world.path("consumer")).unwrap();
-        Seat { stage: self, consumer: Consumer::connect(&address).unwrap() }
+        ScriptClient { scenario: self, consumer: Consumer::connect(&address).unwrap() }
     }
 
-    /// A file that a service may write into.
+    /// A file that the service writes.
     fn file(&self, name: &str) -> File {
         let path = self.trace(name);
         File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap()
@@ -72,7 +72,7 @@ impl<'w> Stage<'w> {
         self.out.join(format!("{name}.pftrace"))
     }
 
-    /// A message that is no trace.
+    /// Keeps a message that is no trace.
     fn keep(&self, name: &str, message: &impl Message) {
         std::fs::write(self.out.join(name), message.encode_to_vec()).unwrap();
     }
@@ -85,8 +85,8 @@ fn config(source: &str) -> TraceConfig {
     TraceConfig::decode(&config.encode()).unwrap()
 }
 
-impl Seat<'_> {
-    /// A session of `config` whose data sources have all started.
+impl ScriptClient<'_> {
+    /// Starts a session with `config`, and waits until all its data sources have started.
     fn begin(&mut self, config: &str, file: Option<File>) {
         self.ask(config, file);
         self.all_started();
@@ -108,7 +108,7 @@ impl Seat<'_> {
     }
 
     fn wait(&mut self) -> Waited {
-        self.consumer.wait(Some(PATIENCE)).unwrap()
+        self.consumer.wait(Some(TIMEOUT)).unwrap()
     }
 
     fn ended(&mut self) {
@@ -116,7 +116,7 @@ impl Seat<'_> {
     }
 
     fn flush(&mut self) {
-        self.consumer.flush(PATIENCE).unwrap();
+        self.consumer.flush(TIMEOUT).unwrap();
     }
 
     fn stop(&mut self) {
@@ -124,18 +124,18 @@ impl Seat<'_> {
         self.ended();
     }
 
-    /// What the session has so far.
+    /// Reads what the session has recorded so far.
     fn read(&mut self, name: &str) {
-        let mut file = self.stage.file(name);
-        self.consumer.read_into(&mut file, PATIENCE).unwrap();
+        let mut file = self.scenario.file(name);
+        self.consumer.read_into(&mut file, TIMEOUT).unwrap();
     }
 
-    /// The session goes, and its consumer: the service knows by the end of it.
+    /// Frees the session and disconnects its consumer, and waits until the service has noticed.
     fn leave(mut self) {
         self.consumer.free_buffers().unwrap();
     }
 
-    /// The session with this unique name, copied and read.
+    /// Clones the session with this unique name, and reads the clone.
     fn clone_of(&mut self, session: &str, name: &str) {
         let selector = CloneSessionRequestSelector::UniqueSessionName(session.into());
         self.clone_with(
@@ -145,12 +145,12 @@ impl Seat<'_> {
     }
 
     fn clone_with(&mut self, request: CloneSessionRequest, name: &str) {
-        let file = self.stage.file(name);
+        let file = self.scenario.file(name);
         let response = self.consumer.clone_session(request, Some(file.into())).unwrap();
         if response.was_write_into_file != Some(true) {
             self.read(name);
         }
-        let bytes = std::fs::read(self.stage.trace(name)).unwrap();
+        let bytes = std::fs::read(self.scenario.trace(name)).unwrap();
         assert!(!packets(&bytes).is_empty(), "{name}");
     }
 
@@ -158,8 +158,8 @@ impl Seat<'_> {
         self.consumer.query_service_state(false).unwrap()
     }
 
-    /// Asks until the service has noticed that a producer left; nobody tells.
-    fn gone(&mut self, producer: &str) {
+    /// Asks until the service has noticed that a producer left: there is no event for it.
+    fn wait_until_gone(&mut self, producer: &str) {
         let is =
             |known: &protos::TracingServiceStateProducer| known.name.as_deref() == Some(producer);
         while self.state().producers.iter().any(is) {}

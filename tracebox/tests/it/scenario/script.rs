@@ -1,50 +1,53 @@
-//! The script: what sessions there are, and what happens in each.
+//! The script: its sessions, and what happens in each.
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector};
 use tracing_core::client::consumer::Waited;
 use tracing_core::client::write::TraceWriter;
 
-use super::scribe::{DEAF, Scribe, packet};
-use super::{Seat, Stage, config};
+use super::script_producer::{ScriptProducer, UNRESPONSIVE, packet};
+use super::{Scenario, ScriptClient, config};
 
-/// Fields of `TracePacket` that only a service may write, and some that anybody may.
+/// Fields of `TracePacket` that only a service may write, and some that producers may write.
 const FORGED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
 const ALLOWED: [u32; 7] = [6, 45, 46, 72, 89, 107, 134];
 
-/// Of a session that should not write into its file before its end: a day.
+/// The period of a session that must not write into its file before its end: a day.
 const AT_THE_END: &str = "write_into_file: true file_write_period_ms: 86400000";
 
-pub fn play(stage: &Stage<'_>) {
-    let one =
-        Scribe::new(stage.world, "scribe.one", &["main", "full", "wrap", "new", "idle", DEAF]);
-    let mut watcher = stage.seat();
+pub fn play(scenario: &Scenario<'_>) {
+    let one = ScriptProducer::new(
+        scenario.world,
+        "producer.one",
+        &["main", "full", "wrap", "new", "idle", UNRESPONSIVE],
+    );
+    let mut watcher = scenario.client();
     watcher.begin(
         "buffers { size_kb: 64 } builtin_data_sources { enable_concurrent_session_events: true }
          data_sources { config { name: 'idle' } } unique_session_name: 'watcher'",
         None,
     );
-    buffers(stage, &one);
-    into_a_file(stage, &one);
-    stopped_by_a_trigger(stage, &one);
-    snapshots(stage, &one);
-    started_by_a_trigger(stage, &one);
-    switched_off(stage, &one);
-    deaf(stage, &one);
-    without_data(stage);
-    passed_on(stage, &one);
-    changed(stage, &one);
-    compressed(stage, &one);
-    refused(stage);
+    buffers(scenario, &one);
+    into_a_file(scenario, &one);
+    stopped_by_a_trigger(scenario, &one);
+    snapshots(scenario, &one);
+    started_by_a_trigger(scenario, &one);
+    switched_off(scenario, &one);
+    unresponsive(scenario, &one);
+    without_data(scenario);
+    passed_on(scenario, &one);
+    changed(scenario, &one);
+    compressed(scenario, &one);
+    refused(scenario);
     watcher.stop();
     watcher.read("watcher");
     watcher.leave();
 }
 
 /// Buffers of all kinds, clones, reading twice, a producer that leaves.
-fn buffers(stage: &Stage<'_>, one: &Scribe) {
-    let two = Scribe::new(stage.world, "scribe.two", &["guest"]);
-    let mut seat = stage.seat();
-    seat.begin(
+fn buffers(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let two = ScriptProducer::new(scenario.world, "producer.two", &["guest"]);
+    let mut client = scenario.client();
+    client.begin(
         "buffers { size_kb: 512 name: 'main' }
          buffers { size_kb: 8 fill_policy: DISCARD name: 'full' }
          buffers { size_kb: 8 fill_policy: RING_BUFFER name: 'wrap' }
@@ -53,9 +56,9 @@ fn buffers(stage: &Stage<'_>, one: &Scribe) {
          data_sources { config { name: 'full' target_buffer: 1 } }
          data_sources { config { name: 'wrap' target_buffer: 2 } }
          data_sources { config { name: 'new' target_buffer_name: 'new' } }
-         data_sources { config { name: 'guest' } producer_name_filter: 'scribe.two' }
+         data_sources { config { name: 'guest' } producer_name_filter: 'producer.two' }
          data_sources { config { name: 'nobody has it' } }
-         producers { producer_name: 'scribe.one' shm_size_kb: 128 page_size_kb: 4 }
+         producers { producer_name: 'producer.one' shm_size_kb: 128 page_size_kb: 4 }
          unique_session_name: 'buffers' bugreport_score: 7
          trace_attributes { attribute { key: 'a' string_value: 'b' } }
          statsd_metadata { triggering_alert_id: 5 }",
@@ -67,27 +70,27 @@ fn buffers(stage: &Stage<'_>, one: &Scribe) {
         one.number(source, 0..20, 1000);
     }
     two.number("guest", 0..3, 10);
-    seat.flush();
-    let mut other = stage.seat();
+    client.flush();
+    let mut other = scenario.client();
     other.clone_of("buffers", "buffers.clone");
     other.leave();
-    let stats = seat.consumer.get_trace_stats().unwrap();
-    stage.keep("buffers.TraceStats", &stats);
-    stage.keep("buffers.TracingServiceState", &seat.state());
-    seat.read("buffers.first");
+    let stats = client.consumer.get_trace_stats().unwrap();
+    scenario.keep("buffers.TraceStats", &stats);
+    scenario.keep("buffers.TracingServiceState", &client.state());
+    client.read("buffers.first");
     for source in ["main", "full", "wrap", "new"] {
         one.number(source, 20..22, 1000);
     }
     two.number("guest", 3..4, 10);
     drop(two);
-    seat.gone("scribe.two");
-    seat.stop();
-    seat.read("buffers.last");
-    seat.read("buffers.again");
-    seat.leave();
+    client.wait_until_gone("producer.two");
+    client.stop();
+    client.read("buffers.last");
+    client.read("buffers.again");
+    client.leave();
 }
 
-/// What a validator and a reader have to get right.
+/// Packets that are hard for a validator and a reader.
 fn odd_packets(writer: &mut TraceWriter) {
     let field = |number: u32, text: &str| {
         let varint = |value: u32| {
@@ -109,49 +112,49 @@ fn odd_packets(writer: &mut TraceWriter) {
         writer.write_raw(&field(number, &format!("allowed {number}")));
     }
     drop(writer.new_packet());
-    // A field cut short, a group, a length without end.
+    // A truncated field, a group, and a length whose varint does not end.
     for broken in
         [&b"\x08"[..], b"\x0b\x08\x01\x0c", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"]
     {
         writer.write_raw(broken);
     }
-    // In several chunks, the first of which is patched.
+    // A packet in several chunks, the first of which is patched.
     writer.new_packet().for_testing().str(&"large".repeat(4000));
     packet(writer, "behind it");
 }
 
 /// A session that is started later and writes into a file, and its clone.
-fn into_a_file(stage: &Stage<'_>, one: &Scribe) {
-    let mut seat = stage.seat();
+fn into_a_file(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut client = scenario.client();
     let source = format!(
         "buffers {{ size_kb: 256 }} data_sources {{ config {{ name: 'main' }} }} {AT_THE_END}
          deferred_start: true unique_session_name: 'file'"
     );
-    seat.ask(&source, Some(stage.file("file")));
-    seat.consumer.start_tracing().unwrap();
-    seat.all_started();
+    client.ask(&source, Some(scenario.file("file")));
+    client.consumer.start_tracing().unwrap();
+    client.all_started();
     one.number("main", 0..4, 5000);
-    let mut other = stage.seat();
+    let mut other = scenario.client();
     other.clone_of("file", "file.clone");
     other.leave();
     one.number("main", 4..6, 5000);
-    seat.stop();
-    stage.keep("file.TraceStats", &seat.consumer.get_trace_stats().unwrap());
-    seat.read("file.after");
-    seat.leave();
+    client.stop();
+    scenario.keep("file.TraceStats", &client.consumer.get_trace_stats().unwrap());
+    client.read("file.after");
+    client.leave();
 }
 
-/// One of several triggers ends it; it is cloned before, and cannot be read before.
-fn stopped_by_a_trigger(stage: &Stage<'_>, one: &Scribe) {
-    let mut seat = stage.seat();
-    seat.begin(
+/// One of several triggers ends the session. It is cloned before, and cannot be read before.
+fn stopped_by_a_trigger(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut client = scenario.client();
+    client.begin(
         "buffers { size_kb: 64 } data_sources { config { name: 'main' } }
          unique_session_name: 'stopped'
          trigger_config {
            trigger_mode: STOP_TRACING trigger_timeout_ms: 86400000
-           triggers { name: 'not mine' producer_name_regex: 'scribe.two' stop_delay_ms: 1 }
+           triggers { name: 'not mine' producer_name_regex: 'producer.two' stop_delay_ms: 1 }
            triggers { name: 'never' skip_probability: 1 stop_delay_ms: 1 }
-           triggers { name: 'end' producer_name_regex: 'scribe.o.*' stop_delay_ms: 86400000 }
+           triggers { name: 'end' producer_name_regex: 'producer.o.*' stop_delay_ms: 86400000 }
            triggers { name: 'late' stop_delay_ms: 1 }
          }",
         None,
@@ -160,19 +163,19 @@ fn stopped_by_a_trigger(stage: &Stage<'_>, one: &Scribe) {
     for trigger in ["unknown", "not mine", "never"] {
         one.fire(trigger);
     }
-    seat.read("stopped.before");
-    let mut other = stage.seat();
+    client.read("stopped.before");
+    let mut other = scenario.client();
     other.clone_of("stopped", "stopped.clone");
     other.leave();
     for trigger in ["end", "late", "end"] {
         one.fire(trigger);
     }
-    seat.stop();
-    seat.read("stopped");
-    seat.leave();
+    client.stop();
+    client.read("stopped");
+    client.leave();
 
-    let mut seat = stage.seat();
-    seat.begin(
+    let mut client = scenario.client();
+    client.begin(
         "buffers { size_kb: 64 } data_sources { config { name: 'main' } }
          trigger_config {
            trigger_mode: STOP_TRACING trigger_timeout_ms: 86400000
@@ -182,15 +185,15 @@ fn stopped_by_a_trigger(stage: &Stage<'_>, one: &Scribe) {
     );
     one.number("main", 0..2, 0);
     one.fire("end");
-    seat.ended();
-    seat.read("ended");
-    seat.leave();
+    client.ended();
+    client.read("ended");
+    client.leave();
 }
 
-/// Two snapshots of buffers that are copied, handed over and emptied before.
-fn snapshots(stage: &Stage<'_>, one: &Scribe) {
-    let mut seat = stage.seat();
-    seat.begin(
+/// Two snapshots, of buffers that are copied, moved and cleared before.
+fn snapshots(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut client = scenario.client();
+    client.begin(
         "buffers { size_kb: 64 }
          buffers { size_kb: 64 transfer_on_clone: true }
          buffers { size_kb: 64 clear_before_clone: true }
@@ -210,7 +213,7 @@ fn snapshots(stage: &Stage<'_>, one: &Scribe) {
         }
         one.fire("snap");
         let hit = loop {
-            if let Waited::Event(event) = seat.wait()
+            if let Waited::Event(event) = client.wait()
                 && let Some(hit) = event.clone_trigger_hit
             {
                 break hit;
@@ -227,18 +230,18 @@ fn snapshots(stage: &Stage<'_>, one: &Scribe) {
             clone_trigger_delay_ms: hit.trigger_delay_ms,
             ..CloneSessionRequest::default()
         };
-        let mut other = stage.seat();
+        let mut other = scenario.client();
         other.clone_with(request, &format!("snapshots.{round}"));
         other.leave();
     }
-    seat.stop();
-    seat.read("snapshots");
-    seat.leave();
+    client.stop();
+    client.read("snapshots");
+    client.leave();
 }
 
-fn started_by_a_trigger(stage: &Stage<'_>, one: &Scribe) {
-    let mut seat = stage.seat();
-    seat.ask(
+fn started_by_a_trigger(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut client = scenario.client();
+    client.ask(
         "buffers { size_kb: 64 } data_sources { config { name: 'main' } }
          trigger_config {
            trigger_mode: START_TRACING trigger_timeout_ms: 86400000
@@ -246,22 +249,22 @@ fn started_by_a_trigger(stage: &Stage<'_>, one: &Scribe) {
          }",
         None,
     );
-    // The service has set it up.
-    while seat.state().tracing_sessions.len() != 2 {}
-    seat.read("begun.before");
+    // The service has created the snapshot session by now.
+    while client.state().tracing_sessions.len() != 2 {}
+    client.read("begun.before");
     one.fire("begin");
-    seat.all_started();
+    client.all_started();
     one.fire("begin");
     one.number("main", 0..3, 0);
-    seat.stop();
-    seat.read("begun");
-    seat.leave();
+    client.stop();
+    client.read("begun");
+    client.leave();
 }
 
-/// Nothing of the service's own that can be left out.
-fn switched_off(stage: &Stage<'_>, one: &Scribe) {
-    let mut seat = stage.seat();
-    seat.begin(
+/// A session without the packets of the service that a config can switch off.
+fn switched_off(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut client = scenario.client();
+    client.begin(
         "buffers { size_kb: 64 } data_sources { config { name: 'main' } }
          builtin_data_sources {
            disable_clock_snapshotting: true disable_trace_config: true disable_system_info: true
@@ -271,47 +274,47 @@ fn switched_off(stage: &Stage<'_>, one: &Scribe) {
         None,
     );
     one.number("main", 0..3, 0);
-    seat.stop();
-    seat.read("off");
-    seat.leave();
+    client.stop();
+    client.read("off");
+    client.leave();
 }
 
-/// A source that does not say when it is done.
-fn deaf(stage: &Stage<'_>, one: &Scribe) {
-    let mut seat = stage.seat();
-    seat.begin(
-        "buffers { size_kb: 64 } data_sources { config { name: 'deaf' } }
+/// A data source that does not acknowledge.
+fn unresponsive(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut client = scenario.client();
+    client.begin(
+        "buffers { size_kb: 64 } data_sources { config { name: 'unresponsive' } }
          data_sources { config { name: 'main' } }
          flush_timeout_ms: 50 data_source_stop_timeout_ms: 50
          builtin_data_sources { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC }",
         None,
     );
     one.number("main", 0..3, 0);
-    assert!(seat.consumer.flush(std::time::Duration::from_millis(50)).is_err());
-    seat.stop();
-    seat.read("deaf");
-    seat.leave();
+    assert!(client.consumer.flush(std::time::Duration::from_millis(50)).is_err());
+    client.stop();
+    client.read("unresponsive");
+    client.leave();
 }
 
-fn without_data(stage: &Stage<'_>) {
-    let mut seat = stage.seat();
-    seat.ask(
+fn without_data(scenario: &Scenario<'_>) {
+    let mut client = scenario.client();
+    client.ask(
         "buffers { size_kb: 64 } data_sources { config { name: 'none' } } duration_ms: 1",
         None,
     );
-    seat.ended();
-    seat.read("empty");
-    seat.read("empty.again");
-    seat.leave();
+    client.ended();
+    client.read("empty");
+    client.read("empty.again");
+    client.leave();
 }
 
-/// Detached, taken over by another consumer, and read there.
-fn passed_on(stage: &Stage<'_>, one: &Scribe) {
-    let mut first = stage.seat();
+/// A session that is detached, and read by another consumer that attaches.
+fn passed_on(scenario: &Scenario<'_>, one: &ScriptProducer) {
+    let mut first = scenario.client();
     first.begin("buffers { size_kb: 64 } data_sources { config { name: 'main' } }", None);
     one.number("main", 0..3, 0);
     first.consumer.detach("key").unwrap();
-    let mut second = stage.seat();
+    let mut second = scenario.client();
     second.consumer.attach("key").unwrap();
     one.number("main", 3..5, 0);
     second.stop();
@@ -319,53 +322,54 @@ fn passed_on(stage: &Stage<'_>, one: &Scribe) {
     second.leave();
 }
 
-/// The filter of a source is widened while it runs. No other source of that producer may be in the
-/// session: the C++ service would not look at it.
-fn changed(stage: &Stage<'_>, one: &Scribe) {
+/// The filter of a data source is widened while the session runs. No other data source of that producer may be
+/// in the session: the C++ service would ignore it.
+fn changed(scenario: &Scenario<'_>, one: &ScriptProducer) {
     let source = |filter: &str| {
         format!(
             "buffers {{ size_kb: 64 }}
              data_sources {{ config {{ name: 'main' }} producer_name_filter: '{filter}' }}"
         )
     };
-    let mut seat = stage.seat();
-    seat.begin(&source("scribe.two"), None);
-    seat.consumer.change_trace_config(&config(&source("scribe.one"))).unwrap();
+    let mut client = scenario.client();
+    client.begin(&source("producer.two"), None);
+    client.consumer.change_trace_config(&config(&source("producer.one"))).unwrap();
     while !one.runs("main") {
         one.sync();
     }
     one.number("main", 0..3, 0);
-    seat.stop();
-    seat.read("changed");
-    seat.leave();
+    client.stop();
+    client.read("changed");
+    client.leave();
 }
 
-/// Over the socket and into a file.
-fn compressed(stage: &Stage<'_>, one: &Scribe) {
+/// Compression of traces that are read over the socket, and of files.
+fn compressed(scenario: &Scenario<'_>, one: &ScriptProducer) {
     let codecs = [
         ("legacy", "compression_type: COMPRESSION_TYPE_DEFLATE"),
         ("deflate", "compression { deflate {} }"),
     ];
     for (name, codec) in codecs {
-        let mut seat = stage.seat();
+        let mut client = scenario.client();
         let source = format!(
             "buffers {{ size_kb: 256 }} data_sources {{ config {{ name: 'main' }} }} {codec}"
         );
-        seat.begin(&source, None);
+        client.begin(&source, None);
         one.number("main", 0..4, 20000);
-        seat.stop();
-        seat.read(name);
-        seat.leave();
-        let mut seat = stage.seat();
-        seat.begin(&format!("{source} {AT_THE_END}"), Some(stage.file(&format!("{name}.file"))));
+        client.stop();
+        client.read(name);
+        client.leave();
+        let mut client = scenario.client();
+        client
+            .begin(&format!("{source} {AT_THE_END}"), Some(scenario.file(&format!("{name}.file"))));
         one.number("main", 0..4, 20000);
-        seat.stop();
-        seat.leave();
+        client.stop();
+        client.leave();
     }
 }
 
-/// Configs, each with one thing wrong or odd: which of them a service takes.
-fn refused(stage: &Stage<'_>) {
+/// Configs with one wrong or unusual field each: the service accepts or refuses them.
+fn refused(scenario: &Scenario<'_>) {
     const CONFIGS: [&str; 24] = [
         "",
         "buffers { size_kb: 64 }",
@@ -403,27 +407,27 @@ fn refused(stage: &Stage<'_>) {
     ];
     let mut answers = String::new();
     for source in CONFIGS {
-        let mut seat = stage.seat();
-        // Those that are taken end at once; a time of their own is part of the question.
+        let mut client = scenario.client();
+        // Accepted sessions end at once, unless the duration is what the config tests.
         let source = match source.contains("duration_ms") || source.contains("trigger_mode") {
             true => source.to_owned(),
             false => format!("{source} duration_ms: 1"),
         };
-        seat.consumer.enable_tracing(&config(&source), None).unwrap();
-        let answer = seat.answer();
+        client.consumer.enable_tracing(&config(&source), None).unwrap();
+        let answer = client.answer();
         let line: Vec<&str> = source.split_whitespace().collect();
         answers.push_str(&format!("{answer}: {}\n", line.join(" ")));
-        seat.leave();
+        client.leave();
     }
-    std::fs::write(stage.out.join("answers"), answers).unwrap();
+    std::fs::write(scenario.out.join("answers"), answers).unwrap();
 }
 
-impl Seat<'_> {
-    /// Was a session refused?
+impl ScriptClient<'_> {
+    /// Whether the service has refused the session.
     fn answer(&mut self) -> &'static str {
-        // A session that is there can be flushed; one that was refused has said so before.
+        // A flush of an accepted session succeeds. A refusal has arrived before the answer to the flush.
         self.consumer.disable_tracing().unwrap();
-        match self.consumer.wait(Some(super::PATIENCE)) {
+        match self.consumer.wait(Some(super::TIMEOUT)) {
             Ok(_) => "taken",
             Err(_) => "refused",
         }

@@ -1,4 +1,4 @@
-//! A producer that writes what it is told, when it is told.
+//! A producer that writes exactly the packets of the script.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, mpsc};
@@ -13,20 +13,20 @@ use tracing_core::os::socket::Address;
 
 use crate::world::World;
 
-/// A source with this name starts, and never says that a flush or its stop is done.
-pub const DEAF: &str = "deaf";
+/// A data source with this name starts, and never acknowledges a flush or its stop.
+pub const UNRESPONSIVE: &str = "unresponsive";
 
-/// The writer of each running source, by its name.
+/// The writers of the running data sources, by their names.
 type Writers = Arc<Mutex<BTreeMap<String, TraceWriter>>>;
 
-pub struct Scribe {
+pub struct ScriptProducer {
     producer: Producer,
     writers: Writers,
 }
 
 struct Source {
     writers: Writers,
-    /// What a deaf one does not say.
+    /// The acknowledgements that such a data source does not send.
     unsaid: Vec<Ack>,
 }
 
@@ -41,7 +41,7 @@ impl DataSource for Source {
     }
 
     fn flush(&mut self, instance: &Instance, _flush: &FlushRequest, done: Ack) {
-        if name(instance) == DEAF {
+        if name(instance) == UNRESPONSIVE {
             self.unsaid.push(done);
         } else if let Some(writer) = self.writers.lock().unwrap().get_mut(name(instance)) {
             writer.flush();
@@ -50,37 +50,37 @@ impl DataSource for Source {
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
         self.writers.lock().unwrap().remove(name(instance));
-        if name(instance) == DEAF {
+        if name(instance) == UNRESPONSIVE {
             self.unsaid.push(done);
         }
     }
 }
 
-impl Scribe {
-    /// A producer called `producer` with these data sources, which the service knows by now.
+impl ScriptProducer {
+    /// A producer called `producer`, with these data sources registered.
     pub fn new(world: &World, producer: &str, sources: &[&str]) -> Self {
         let mut options = ProducerOptions::new(producer);
         options.address = Some(Address::parse(world.path("producer")).unwrap());
-        options.sdk_version = "scribe".into();
-        let scribe =
+        options.sdk_version = "script_producer".into();
+        let script_producer =
             Self { producer: Producer::connect(options).unwrap(), writers: Writers::default() };
         for source in sources {
             let descriptor = DataSourceDescriptor {
                 name: Some((*source).into()),
                 ..DataSourceDescriptor::default()
             };
-            let source = Source { writers: scribe.writers.clone(), unsaid: Vec::new() };
-            scribe.producer.register(descriptor, source).unwrap();
+            let source = Source { writers: script_producer.writers.clone(), unsaid: Vec::new() };
+            script_producer.producer.register(descriptor, source).unwrap();
         }
-        scribe.sync();
-        scribe
+        script_producer.sync();
+        script_producer
     }
 
     pub fn sync(&self) {
         assert!(self.producer.sync(Duration::from_secs(600)));
     }
 
-    /// Has the source been started?
+    /// Whether the data source has been started.
     pub fn runs(&self, source: &str) -> bool {
         self.writers.lock().unwrap().contains_key(source)
     }
@@ -90,7 +90,7 @@ impl Scribe {
         self.sync();
     }
 
-    /// Writes packets of `source`; the service has taken them when it returns.
+    /// Writes packets of `source`, and waits until the service has handled the commit.
     pub fn write(&self, source: &str, write: impl FnOnce(&mut TraceWriter)) {
         let (done, taken) = mpsc::channel();
         let mut writers = self.writers.lock().unwrap();
@@ -101,7 +101,7 @@ impl Scribe {
         taken.recv().unwrap();
     }
 
-    /// Test packets `from` to `to` of `source`, each of about `bytes`.
+    /// Writes test packets `from` to `to` of `source`, each of about `bytes` bytes.
     pub fn number(&self, source: &str, numbers: std::ops::Range<u32>, bytes: usize) {
         self.write(source, |writer| {
             for number in numbers {
@@ -111,8 +111,7 @@ impl Scribe {
     }
 }
 
-/// One test packet, written as a whole: its service sees no patches, whose number would depend on who is
-/// faster.
+/// One test packet, written at once. Patches would make the trace depend on timing.
 pub fn packet(writer: &mut TraceWriter, text: &str) {
     let event = TestEvent { str: Some(text.into()), ..TestEvent::default() };
     let packet = TracePacket {
