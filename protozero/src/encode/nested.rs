@@ -56,7 +56,7 @@ impl<'w> Scope<'w> {
         if SMALL {
             return self.open_slow(number(tag), false);
         }
-        match self.at.open(&self.stream.ground, self.frame, tag) {
+        match self.at.open(&self.stream.state, self.frame, tag) {
             Some(open) => {
                 let skew = self.stream.skew;
                 self.child(open, skew)
@@ -158,7 +158,7 @@ impl Drop for Scope<'_> {
             return slow::end_root(self.stream, at);
         }
         let short = !SMALL && self.end == End::Length;
-        if !short || !at.close(&self.stream.ground, self.frame) {
+        if !short || !at.close(&self.stream.state, self.frame) {
             let (body, narrow) = self.frame.parts();
             at = slow::end(self.stream, at, body, narrow, self.skew, self.end, self.value);
         }

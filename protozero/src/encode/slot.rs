@@ -1,6 +1,6 @@
 //! The bytes reserved for a length that is not known yet.
 
-use super::cursor::Ground;
+use super::cursor::{Direction, RangeState};
 
 /// Bytes of a wide slot (`proto_utils.h`: kMessageLengthFieldSize).
 pub(crate) const SLOT_LEN: usize = 4;
@@ -26,37 +26,33 @@ pub struct Slot {
 /// length that will come through [`Sink::fill`](super::Sink::fill). Yielding one zeroes its four
 /// bytes.
 pub struct OpenSlots<'a> {
-    ground: &'a mut Ground,
+    state: &'a mut RangeState,
     range: u32,
     reversed: bool,
 }
 
 impl<'a> OpenSlots<'a> {
     #[inline]
-    pub(super) fn new(ground: &'a mut Ground, range: u32) -> Self {
-        Self { ground, range, reversed: false }
+    pub(super) fn new(state: &'a mut RangeState, range: u32) -> Self {
+        Self { state, range, reversed: false }
     }
 
     /// True if no length is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ground.head == NONE
+        self.state.head == NONE
     }
 
     /// Turns the list around in place: it leads from the innermost slot outwards, and is wanted
     /// the other way.
-    ///
-    /// The links lie in memory a peer may share. A link that does not lead strictly outwards ends
-    /// the list, so that a forged one costs lengths and never loops.
     fn reverse(&mut self) {
-        let (mut done, mut at) = (NONE, self.ground.head);
+        let (mut done, mut at) = (NONE, self.state.head);
         while at != NONE {
-            let outer = self.ground.get4(at);
-            self.ground.set4(at as usize, done.to_ne_bytes());
-            done = at;
-            at = if outer < at { outer } else { NONE };
+            let outer = self.state.link(at, Direction::Outwards);
+            self.state.set4(at as usize, done.to_ne_bytes());
+            (done, at) = (at, outer);
         }
-        self.ground.head = done;
+        self.state.head = done;
         self.reversed = true;
     }
 }
@@ -68,13 +64,12 @@ impl Iterator for OpenSlots<'_> {
         if !self.reversed {
             self.reverse();
         }
-        let offset = self.ground.head;
+        let offset = self.state.head;
         if offset == NONE {
             return None;
         }
-        let inner = self.ground.get4(offset);
-        self.ground.set4(offset as usize, [0; SLOT_LEN]);
-        self.ground.head = if inner > offset { inner } else { NONE };
+        self.state.head = self.state.link(offset, Direction::Inwards);
+        self.state.set4(offset as usize, [0; SLOT_LEN]);
         Some(Slot { range: self.range, offset })
     }
 }

@@ -1,6 +1,6 @@
 //! The scattered writer: the range being written and the sink that has the next one.
 
-use super::cursor::{Cursor, Frame, Ground, Range, Sink, SwapSink};
+use super::cursor::{Cursor, Frame, Range, RangeState, Sink, SwapSink};
 use super::nested::Scope;
 use super::slot::{OpenSlots, SLOT_LEN, Slot};
 use crate::error::WriteError;
@@ -13,7 +13,7 @@ const NO_RANGE: u32 = u32::MAX;
 pub struct StreamOf<S: ?Sized + Sink> {
     /// Where the next root message begins; nowhere while one is open, and without a range.
     at: Cursor,
-    pub(super) ground: Ground,
+    pub(super) state: RangeState,
     /// A place plus this (wrapping) is a position: bytes written since the stream was made.
     pub(super) skew: u64,
     /// The position of a cursor that is nowhere.
@@ -37,7 +37,7 @@ impl<S: Sink> StreamOf<S> {
     pub const fn new(sink: S) -> Self {
         Self {
             at: Cursor::NOWHERE,
-            ground: Ground::NONE,
+            state: RangeState::NONE,
             skew: 0,
             swallowed: 0,
             range: NO_RANGE,
@@ -52,12 +52,12 @@ impl<S: Sink> StreamOf<S> {
     #[inline]
     pub(crate) fn with_range(sink: S, range: Range) -> Self {
         let mut stream = Self::new(sink);
-        let (ground, at) = Ground::new(range, 0);
+        let (state, at) = RangeState::new(range, 0);
         // Else the first message asks for one and gets to know.
-        if ground.room(&at) >= SLOT_LEN {
-            stream.skew = ground.place_of(&at).wrapping_neg();
+        if state.room(&at) >= SLOT_LEN {
+            stream.skew = state.place_of(&at).wrapping_neg();
             stream.range = 0;
-            (stream.ground, stream.at) = (ground, at);
+            (stream.state, stream.at) = (state, at);
         }
         stream
     }
@@ -73,7 +73,7 @@ impl<S: Sink> StreamOf<S> {
         }
         let at = self.at.take();
         let position = self.position(&at);
-        let mut at = match self.sink.begin_root(self.ground.used(&at)) {
+        let mut at = match self.sink.begin_root(self.state.used(&at)) {
             Ok(None) => at,
             // No message is open, so no two slots will have the same number and offset.
             Ok(Some(range)) => {
@@ -136,14 +136,14 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     #[inline]
     #[must_use]
     pub fn used(&self) -> usize {
-        self.ground.used(&self.at)
+        self.state.used(&self.at)
     }
 
     /// Bytes that still fit the current range.
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
-        self.ground.room(&self.at)
+        self.state.room(&self.at)
     }
 
     /// Why the last root message was swallowed.
@@ -197,7 +197,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         if at.is_nowhere() {
             self.swallowed
         } else {
-            self.ground.place_of(at).wrapping_add(self.skew)
+            self.state.place_of(at).wrapping_add(self.skew)
         }
     }
 
@@ -205,10 +205,10 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     #[inline]
     fn install(&mut self, range: Range, position: u64, number: u32) -> Cursor {
         self.range = number;
-        let (ground, at) = Ground::new(range, number);
-        self.ground = ground;
-        self.skew = position.wrapping_sub(self.ground.place_of(&at));
-        if self.ground.room(&at) < SLOT_LEN { self.too_short(at, range) } else { at }
+        let (state, at) = RangeState::new(range, number);
+        self.state = state;
+        self.skew = position.wrapping_sub(self.state.place_of(&at));
+        if self.state.room(&at) < SLOT_LEN { self.too_short(at, range) } else { at }
     }
 
     #[cold]
@@ -222,7 +222,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     #[inline(never)]
     pub(super) fn fail(&mut self, at: Cursor, error: WriteError) -> Cursor {
         self.swallowed = self.position(&at);
-        self.ground.fail();
+        self.state.fail();
         self.failed = Some(error);
         self.first_error.get_or_insert(error);
         Cursor::NOWHERE
@@ -231,7 +231,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// Asks the sink for a range.
     fn ask(&mut self, used: usize, position: u64) -> Cursor {
         self.swallowed = position;
-        let mut open = OpenSlots::new(&mut self.ground, self.range);
+        let mut open = OpenSlots::new(&mut self.state, self.range);
         match self.sink.next_range(used, &mut open) {
             // Places are ordered by the number of their range, so it must not wrap around.
             Ok(_) if self.range == NO_RANGE - 1 => {
@@ -250,9 +250,9 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         if at.is_nowhere() {
             return at;
         }
-        let at = self.ground.widen(at, frame);
+        let at = self.state.widen(at, frame);
         let position = self.position(&at);
-        self.ask(self.ground.used(&at), position)
+        self.ask(self.state.used(&at), position)
     }
 
     /// Notices that a child was forgotten: it has taken the cursor along.
@@ -267,7 +267,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         if self.failed.is_some() {
             return at;
         }
-        self.swallowed = self.ground.first().wrapping_add(self.skew);
+        self.swallowed = self.state.first().wrapping_add(self.skew);
         self.fail(at, WriteError::Forgotten)
     }
 
@@ -304,38 +304,38 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// Prepares for `len` bytes that come in one piece: if they are many, open messages get long, and
     /// now there is little to move.
     pub(super) fn expect(&mut self, at: Cursor, frame: Frame, len: u64) -> Cursor {
-        if len > u64::from(varint::ONE_BYTE_MAX) { self.ground.widen(at, frame) } else { at }
+        if len > u64::from(varint::ONE_BYTE_MAX) { self.state.widen(at, frame) } else { at }
     }
 
     /// Opens a message where [`Cursor::open`] cannot. A slot never straddles two ranges: if it does not
     /// fit, the tail of the old one stays unwritten.
     pub(super) fn open_slow(&mut self, mut at: Cursor, frame: Frame, tag: u32) -> (Cursor, Frame) {
-        if self.ground.is_long(&at, frame) {
-            at = self.ground.widen(at, frame);
+        if self.state.is_long(&at, frame) {
+            at = self.state.widen(at, frame);
         }
-        if let Some(open) = at.open(&self.ground, frame, tag::Encoded::of(tag)) {
+        if let Some(open) = at.open(&self.state, frame, tag::Encoded::of(tag)) {
             return open;
         }
         at = self.write_tag(at, frame, tag);
-        self.open_with(at, frame, |ground, at| ground.open_tight(at, frame))
+        self.open_with(at, frame, |state, at| state.open_tight(at, frame))
     }
 
     /// Opens a message with a wide slot.
     pub(super) fn open_padded(&mut self, at: Cursor, frame: Frame, tag: u32) -> (Cursor, Frame) {
-        let at = self.ground.widen(at, frame);
+        let at = self.state.widen(at, frame);
         let at = self.write_tag(at, frame, tag);
-        self.open_with(at, frame, Ground::open_wide)
+        self.open_with(at, frame, RangeState::open_wide)
     }
 
     fn open_with(
         &mut self,
         mut at: Cursor,
         frame: Frame,
-        open: impl Fn(&mut Ground, Cursor) -> Result<(Cursor, Frame), Cursor>,
+        open: impl Fn(&mut RangeState, Cursor) -> Result<(Cursor, Frame), Cursor>,
     ) -> (Cursor, Frame) {
         loop {
             // No loop for long: a range too short for a slot is an error.
-            match open(&mut self.ground, at) {
+            match open(&mut self.state, at) {
                 Ok(open) => return open,
                 Err(full) => at = self.next_range(full, frame),
             }
@@ -349,11 +349,11 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// Ends the message of `frame` where [`Cursor::close`] cannot; `skew` is what it was when the
     /// message began.
     pub(super) fn close_slow(&mut self, at: Cursor, frame: Frame, skew: u64) -> Cursor {
-        let at = match self.ground.close_long(at, frame) {
+        let at = match self.state.close_long(at, frame) {
             Ok(at) => return at,
             Err(at) => self.check(at),
         };
-        let at = self.ground.widen(at, frame);
+        let at = self.state.widen(at, frame);
         // None: opened while swallowing.
         let Some((range, offset)) = frame.slot() else { return at };
         let here = range == self.range;
@@ -367,7 +367,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         }
         let length = varint::padded(len as u32);
         if here {
-            return self.ground.close_wide(at, frame, length);
+            return self.state.close_wide(at, frame, length);
         }
         self.sink.fill(Slot { range, offset }, length);
         at
@@ -390,7 +390,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// Bytes from the beginning of the message of `frame` to `at`.
     #[inline]
     pub(super) fn body_len(&self, at: &Cursor, frame: Frame, skew: u64) -> u64 {
-        let body = self.ground.body(frame).wrapping_add(skew);
+        let body = self.state.body(frame).wrapping_add(skew);
         self.position(at).wrapping_sub(body)
     }
 
@@ -398,7 +398,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     #[inline]
     pub(super) fn end_root(&mut self, at: Cursor) {
         let at = self.check(at);
-        let used = self.sink.end_root(self.ground.used(&at));
-        self.at = self.ground.rewind(at, used);
+        let used = self.sink.end_root(self.state.used(&at));
+        self.at = self.state.rewind(at, used);
     }
 }

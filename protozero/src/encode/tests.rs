@@ -1,6 +1,7 @@
 //! Bytes of known messages, and what happens where ranges end.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::vec::Vec;
 
 use super::{Range, Scope, Sink, Slot, StreamOf};
@@ -598,4 +599,50 @@ fn a_length_that_no_slot_can_tell_is_an_error() {
     assert_eq!(stream.error(), Some(WriteError::TooLong { len }));
     rt::bytes_gather::<1>(&mut stream.root(), &vec![&chunk[..]; 1 << 15]);
     assert_eq!(stream.error(), Some(WriteError::TooLong { len: 1 << 31 }));
+}
+
+/// Memory with eight bytes of an earlier packet in front, shared with a peer that writes to the rest.
+struct Published(Rc<[Cell<u8>]>);
+
+#[allow(unsafe_code)]
+// SAFETY:
+// - valid and unshared: each range is one heap buffer that outlives the stream; of cells, so that references
+//   to it are allowed to see it change.
+unsafe impl Sink for Published {
+    fn next_range(
+        &mut self,
+        _used: usize,
+        open: &mut super::OpenSlots<'_>,
+    ) -> Result<Range, WriteError> {
+        open.for_each(drop);
+        let ptr = std::ptr::NonNull::from(&*self.0).cast();
+        Ok(Range::from_raw(ptr, self.0.len()).after(8))
+    }
+    fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
+}
+
+/// A scraper may be reading what is published, so a forged link must not lead a writer there.
+#[test]
+fn forged_links_do_not_lead_out_of_the_packet() {
+    for scribble in 0..=255 {
+        let memory: Rc<[Cell<u8>]> = (0..96).map(|_| Cell::new(0xaa)).collect();
+        let forge = || memory[8..].iter().for_each(|byte| byte.set(scribble));
+        let mut stream = StreamOf::new(Published(memory.clone()));
+        {
+            let mut root = stream.root();
+            let mut a = root.nested::<1>();
+            let mut b = a.nested::<1>();
+            let mut c = b.nested::<1>();
+            forge();
+            let mut d = c.nested_padded::<1>();
+            forge();
+            let mut e = d.nested_padded::<1>();
+            forge();
+            rt::bytes::<1>(&mut e, &[0; 10]);
+            drop(e);
+            forge();
+            rt::bytes::<1>(&mut d.nested::<2>().nested::<3>(), &[0; 100]);
+        }
+        assert!(memory[..8].iter().all(|byte| byte.get() == 0xaa), "{scribble}");
+    }
 }

@@ -8,7 +8,7 @@
 //!
 //! A [`Cursor`] is two addresses that live in registers: an open message owns it, hands it to the
 //! child it opens and gets it back when the child ends. What only slow paths need is the
-//! [`Ground`] of the stream: the range, and which open messages have a slot of one byte (*narrow*)
+//! [`RangeState`] of the stream: the range, and which open messages have a slot of one byte (*narrow*)
 //! and which of four (*wide*). A [`Frame`] is what an open message remembers of its own slot.
 //!
 //! A *place* is a number that grows along the stream: the range's number, from 1, in the upper half and
@@ -16,7 +16,7 @@
 //! tells both that a message began in this range and how long it is.
 //!
 //! Narrow messages are the innermost ones: whoever makes a slot wide makes all outer ones wide, and
-//! [`Ground::wide`] is a mark that parts them by the place where their bodies begin.
+//! [`RangeState::wide`] is a mark that parts them by the place where their bodies begin.
 //!
 //! Invariants:
 //! - **C1** a cursor is nowhere (`ptr` dangles, `last` is 0) or points into (or one past) the current
@@ -35,8 +35,8 @@
 //!   bytes before `limit`. Failing, and a new range, set `wide` past all frames there are.
 #![allow(unsafe_code)]
 
-mod ground;
 mod range;
+mod range_state;
 mod store;
 
 use core::ptr::{self, NonNull};
@@ -45,8 +45,8 @@ use self::store::{copy, put, put_tag, put_varint};
 use super::slot::SLOT_LEN;
 use crate::wire::{tag, varint};
 
-pub(super) use ground::Ground;
 pub use range::{Range, Sink, SwapSink};
+pub(super) use range_state::{Direction, RangeState};
 
 /// Free bytes a scalar asks for before it stores anything: the longest tag (5) and varint (10), or
 /// the tag and an eight-byte store.
@@ -270,7 +270,7 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn open(
         &mut self,
-        ground: &Ground,
+        state: &RangeState,
         frame: Frame,
         tag: tag::Encoded,
     ) -> Option<(Self, Frame)> {
@@ -280,8 +280,8 @@ impl Cursor {
         }
         // The distance to the slot of the next outer narrow message, if there is one.
         let (mut link, mut narrow) = (0, 1);
-        if frame.body > ground.wide {
-            let len = ground.place(to) - frame.body;
+        if frame.body > state.wide {
+            let len = state.place(to) - frame.body;
             if len > NARROW_MAX {
                 return None;
             }
@@ -297,17 +297,17 @@ impl Cursor {
         // GROWTH bytes are free behind the 6 that were just used (C5).
         let last = self.last - GROWTH;
         *self = Self::NOWHERE;
-        Some((Self { ptr, last }, Frame { body: ground.place(ptr), narrow }))
+        Some((Self { ptr, last }, Frame { body: state.place(ptr), narrow }))
     }
 
     /// Ends the narrow message of `frame` if it has at most 127 bytes; false, and nothing done, if it
     /// has more or is not narrow. The cursor is the parent's then.
     #[inline(always)]
-    pub(super) fn close(&mut self, ground: &Ground, frame: Frame) -> bool {
+    pub(super) fn close(&mut self, state: &RangeState, frame: Frame) -> bool {
         // Without a child forgotten (then the cursor is nowhere, below all addresses, and this wraps
         // around) and in the range it began in this is the length.
-        let len = ground.place(self.ptr).wrapping_sub(frame.body);
-        if len > u64::from(varint::ONE_BYTE_MAX) || frame.body <= ground.wide {
+        let len = state.place(self.ptr).wrapping_sub(frame.body);
+        if len > u64::from(varint::ONE_BYTE_MAX) || frame.body <= state.wide {
             return false;
         }
         // SAFETY: in bounds: the frame is narrow, and its slot precedes its body of `len` bytes (C5).

@@ -11,7 +11,7 @@ use super::{Cursor, EDGE, Frame, GROWTH, MOVED_MAX, NARROW_MAX, RANGE_MAX, Range
 use crate::wire::varint;
 
 /// The range being written, and which slots in it are wide.
-pub(in super::super) struct Ground {
+pub(in super::super) struct RangeState {
     start: NonNull<u8>,
     limit: NonNull<u8>,
     /// An address plus this is a place.
@@ -20,12 +20,23 @@ pub(in super::super) struct Ground {
     pub(super) wide: u64,
     /// Offset of the innermost wide open slot of the range; each holds that of the next outer one.
     pub(in super::super) head: u32,
+    /// Offset at which the sink let writing begin: what lies before it is not this stream's.
+    floor: u32,
+}
+
+/// Which way a link leads from its slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Direction {
+    /// To the next outer message, whose slot lies before this one.
+    Outwards,
+    /// To the next inner message, after [`OpenSlots`](super::super::OpenSlots) turned the list around.
+    Inwards,
 }
 
 // SAFETY: as for `Cursor`.
-unsafe impl Send for Ground {}
+unsafe impl Send for RangeState {}
 
-impl Ground {
+impl RangeState {
     /// No range.
     pub(in super::super) const NONE: Self = Self {
         start: NonNull::dangling(),
@@ -33,9 +44,10 @@ impl Ground {
         origin: 0,
         wide: u64::MAX,
         head: NONE,
+        floor: 0,
     };
 
-    /// The ground of `range`, the stream's `number`th from 0, and a cursor at its beginning. The caller
+    /// The state of `range`, the stream's `number`th from 0, and a cursor at its beginning. The caller
     /// vouches by being the stream, which passes on only what its sink returned (C2).
     #[inline]
     pub(in super::super) fn new(range: Range, number: u32) -> (Self, Cursor) {
@@ -51,9 +63,10 @@ impl Ground {
         let limit = unsafe { range.ptr.add(len) };
         let place = (u64::from(number) + 1) << 32;
         let origin = place.wrapping_sub(range.ptr.as_ptr().addr() as u64);
-        let ground = Self { start: range.ptr, limit, origin, wide: place - 1, head: NONE };
-        let at = Cursor { ptr, last: ground.last() };
-        (ground, at)
+        let floor = used as u32;
+        let state = Self { start: range.ptr, limit, origin, wide: place - 1, head: NONE, floor };
+        let at = Cursor { ptr, last: state.last() };
+        (state, at)
     }
 
     /// Swallows: no range, and all frames there are cease to be narrow.
@@ -150,8 +163,7 @@ impl Ground {
     /// s s s s . . . s s s s . . s s s s . . . .   ^ ptr
     /// ```
     ///
-    /// The links lie in memory a peer may share: a forged one puts lengths in wrong places, all of
-    /// which are in front of the cursor.
+    /// A forged link (see [`Self::link`]) puts lengths in wrong places of the same packet.
     pub(in super::super) fn widen(&mut self, at: Cursor, frame: Frame) -> Cursor {
         if !self.is_narrow(frame) || at.is_nowhere() {
             return at;
@@ -160,7 +172,7 @@ impl Ground {
         let (mut slot, mut end) = ((frame.body as u32 as usize).wrapping_sub(1), self.used(&at));
         let head = slot.wrapping_add((count - 1) * GROWTH);
         for by in (0..count).rev().map(|outside| outside * GROWTH) {
-            let outer = slot.saturating_sub(usize::from(self.get(slot)));
+            let outer = self.narrow_link(slot);
             let body = slot.wrapping_add(1);
             self.shift(body, end, body.wrapping_add(by + GROWTH));
             let next = if by == 0 { self.head } else { (outer + by - GROWTH) as u32 };
@@ -226,9 +238,7 @@ impl Ground {
     ) -> Cursor {
         let body = frame.wide_body() as u32;
         let slot = body.wrapping_sub(SLOT_LEN as u32);
-        // Forged links (shared memory) must lead outwards.
-        let outer = self.get4(slot);
-        self.head = if outer < slot { outer } else { NONE };
+        self.head = self.link(slot, Direction::Outwards);
         let used = self.used(&at);
         let len = used.wrapping_sub(body as usize);
         if frame.narrow == 0 || len > varint::ONE_BYTE_MAX as usize {
@@ -253,15 +263,39 @@ impl Ground {
         self.limit.as_ptr().addr() - self.start.as_ptr().addr()
     }
 
-    /// The byte at offset `at`, which was written; 0 if it is not in the range.
-    fn get(&self, at: usize) -> u8 {
-        if at >= self.len() {
-            return 0;
+    /// Where the next outer narrow slot is, as the link in the narrow slot at offset `slot` says; `slot` itself
+    /// if it is the outermost.
+    ///
+    /// This and [`Self::link`] are the only places that read the range back, and a peer may have changed it.
+    /// So it is read once, as volatile, and whatever it says leads into this packet and never inwards.
+    fn narrow_link(&self, slot: usize) -> usize {
+        if slot >= self.len() {
+            return slot;
+        }
+        // SAFETY: in bounds: checked above (C2).
+        let from = unsafe { self.start.add(slot) };
+        // SAFETY: readable (C2), and written when the message was opened.
+        let distance = unsafe { from.read_volatile() };
+        slot.saturating_sub(usize::from(distance)).max(self.floor as usize)
+    }
+
+    /// Which slot the link in the wide slot at `slot` leads to; [`NONE`] if it is the last one, and if a
+    /// peer made it lead the wrong way or out of this packet. No list is endless then, and what is
+    /// written to its slots is written into this packet.
+    pub(in super::super) fn link(&self, slot: u32, direction: Direction) -> u32 {
+        let at = slot as usize;
+        if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
+            return NONE;
         }
         // SAFETY: in bounds: checked above (C2).
         let from = unsafe { self.start.add(at) };
-        // SAFETY: readable (C2), and written before, says the caller.
-        unsafe { from.read() }
+        // SAFETY: readable (C2), and written when the slot became wide; an array of bytes asks no alignment.
+        let link = u32::from_ne_bytes(unsafe { from.cast::<[u8; SLOT_LEN]>().read_volatile() });
+        let leads = match direction {
+            Direction::Outwards => self.floor <= link && link < slot,
+            Direction::Inwards => slot < link,
+        };
+        if leads { link } else { NONE }
     }
 
     /// Replaces the byte at offset `at`, if it is in the range.
@@ -272,18 +306,6 @@ impl Ground {
             // SAFETY: writable (C2).
             unsafe { to.write(byte) };
         }
-    }
-
-    /// The four bytes at `offset`, which were written; 0 if they are not in the range.
-    pub(in super::super) fn get4(&self, offset: u32) -> u32 {
-        let at = offset as usize;
-        if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
-            return 0;
-        }
-        // SAFETY: in bounds: checked above (C2).
-        let from = unsafe { self.start.add(at) };
-        // SAFETY: readable (C2), and written before, says the caller; no alignment asked.
-        unsafe { from.cast::<u32>().read_unaligned() }
     }
 
     /// Replaces the four bytes at offset `at`, if they are in the range.
