@@ -8,6 +8,7 @@ use core::ptr::NonNull;
 use protozero::wire::hostile::SplitVarint;
 
 use crate::ids::{ChunkId, WriterId};
+use crate::shm::fragment::{FRAGMENT_HEADER_BYTES, Fragment};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
 use crate::shm::page::{self, Grant, PublishedHeader};
@@ -24,6 +25,10 @@ pub struct WritableChunk {
     smb: Smb,
     page_idx: usize,
     grant: Grant,
+    /// Payload offset at which the last fragment counted begins, or the first one will. What lies before it is
+    /// final.
+    pub(super) begin: usize,
+    pub(super) fragment: Fragment,
 }
 
 impl WritableChunk {
@@ -34,8 +39,15 @@ impl WritableChunk {
         header: ChunkHeader,
     ) -> Option<Self> {
         let span = smb.region().span(chunk_off(&smb, page_idx, grant), grant.bytes)?;
+        let packets = header.packets;
         let header = PublishedHeader::new(header);
-        Some(Self { span, header, smb, page_idx, grant })
+        let (begin, fragment) = (0, Fragment::None);
+        let mut this = Self { span, header, smb, page_idx, grant, begin, fragment };
+        if packets.count() > 0 {
+            this.fragment = Fragment::Continued;
+            this.store(0, &[0; FRAGMENT_HEADER_BYTES]);
+        }
+        Some(this)
     }
 
     /// Index of its page.
@@ -87,12 +99,6 @@ impl WritableChunk {
         self.span.at(CHUNK_HEADER_BYTES)
     }
 
-    /// One fragment more has begun. Everything before it is published.
-    #[inline(always)]
-    pub fn start_fragment(&mut self) {
-        self.header.start_fragment(self.span.word(4));
-    }
-
     /// Sets `flags` on top of those there are.
     #[inline]
     pub fn add_flags(&mut self, flags: ChunkFlags) {
@@ -105,21 +111,28 @@ impl WritableChunk {
         self.header.remove_flags(self.span.word(4), flags);
     }
 
+    /// Counts one fragment more, which publishes everything before it.
+    #[inline(always)]
+    pub(super) fn publish_fragment(&mut self) {
+        self.header.start_fragment(self.span.word(4));
+    }
+
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
     #[inline(always)]
-    pub fn write(&mut self, off: usize, bytes: &[u8]) -> bool {
+    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
         self.span.store(off.saturating_add(CHUNK_HEADER_BYTES), bytes)
     }
 
     /// Moves the `len` bytes at `off` of the payload back by three. What follows them may be
     /// overwritten. False, and nothing moved, if they are not inside the payload.
     #[inline(always)]
-    pub fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
+    pub(super) fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
         off >= 3 && self.span.shift_back_3(off.saturating_add(CHUNK_HEADER_BYTES), len)
     }
 
     /// Hands the chunk to the service. False if somebody tampered with the page: the chunk is then lost.
-    pub fn complete(self) -> bool {
+    pub fn complete(mut self) -> bool {
+        self.close_fragments();
         let Some(page) = self.smb.page(self.page_idx) else { return false };
         page::complete(&page, self.grant)
     }
@@ -129,7 +142,8 @@ impl WritableChunk {
     }
 
     /// See [`SmbReader::take_by_value`](super::SmbReader::take_by_value): only its holder may free chunks.
-    pub(super) fn take_by_value(self, data: &mut Vec<u8>) {
+    pub(super) fn take_by_value(mut self, data: &mut Vec<u8>) {
+        self.close_fragments();
         data.extend_from_slice(&self.header.get().to_bytes());
         let payload_off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
         self.smb.region().copy_to(payload_off, self.payload_len(), data);
@@ -138,6 +152,20 @@ impl WritableChunk {
             let _ = page::complete(&page, self.grant)
                 && page::free(&page, self.grant, ChunkState::Complete);
         }
+    }
+}
+
+/// What tests that play a broken or hostile writer do to a chunk: they ask for no order.
+#[cfg(any(test, feature = "testing"))]
+impl WritableChunk {
+    /// Counts one fragment more.
+    pub fn start_fragment(&mut self) {
+        self.publish_fragment();
+    }
+
+    /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
+    pub fn write(&mut self, off: usize, bytes: &[u8]) -> bool {
+        self.store(off, bytes)
     }
 }
 

@@ -47,6 +47,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod chunk;
+pub mod fragment;
 pub mod header;
 pub mod layout;
 pub mod page;

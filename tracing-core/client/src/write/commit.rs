@@ -80,9 +80,9 @@ impl PendingCommit {
             if chunk.writer() != writer || chunk.id() != patch.chunk {
                 continue;
             }
-            // Open lengths are linked through memory that the peer shares. A forged link can lead out of the
-            // payload; what it led to is not stored, and the packet is broken, as its memory was.
-            let _ = chunk.write(usize::from(patch.offset), &patch.data);
+            // A peer that forged links in this memory can only have made the patch one of another place of
+            // the same packet. If that is none for a length it is not stored, and the packet is broken.
+            let _ = chunk.patch(usize::from(patch.offset), patch.data);
             if !patch.has_more {
                 chunk.remove_flags(ChunkFlags::NEEDS_PATCHING);
                 if !by_value && let Some(chunk) = entry.held.take() {

@@ -8,7 +8,7 @@ use protozero::rt::{self, Writer};
 
 use crate::write::arbiter::{Arbiter, FlushCallback};
 use crate::write::policy::BufferExhaustedPolicy;
-use crate::write::sink::ChunkSink;
+use crate::write::sink::{ChunkSink, SinkState};
 use abi::ids::{BufferId, WriterId};
 
 /// While packets are dropped, a chunk is asked for again after this many bytes: asking locks the
@@ -80,7 +80,7 @@ impl TraceWriter {
     #[inline(never)]
     fn begin(&mut self) -> Scope<'_> {
         let sink = self.stream.sink();
-        if self.first || self.lost || sink.dropping || sink.in_packet {
+        if self.first || self.lost || sink.state != SinkState::Ready {
             return self.begin_marked();
         }
         self.stream.root()
@@ -90,10 +90,10 @@ impl TraceWriter {
     #[cold]
     #[inline(never)]
     fn begin_marked(&mut self) -> Scope<'_> {
-        if self.stream.sink().in_packet {
+        if self.stream.sink().state == SinkState::InPacket {
             self.stream.end_forgotten();
         }
-        if self.stream.sink().dropping {
+        if self.stream.sink().is_dropping() {
             self.begin_dropped();
         }
         let mut scope = self.stream.root();
@@ -121,7 +121,7 @@ impl TraceWriter {
         }
         if written.wrapping_sub(self.dropped_since) >= RETRY_BYTES {
             self.dropped_since = written;
-            self.stream.sink_mut().retry = true;
+            self.stream.sink_mut().retry();
         }
     }
 
@@ -136,15 +136,14 @@ impl TraceWriter {
     /// If there is no service to reach, `done` is called at once by a writer that never had one, and is
     /// dropped if the connection was lost.
     pub fn flush_with(&mut self, done: Option<FlushCallback>) {
-        if self.stream.sink().in_packet {
+        if self.stream.sink().state == SinkState::InPacket {
             // The writer of the last packet was forgotten (`mem::forget`), so the packet is still open.
             self.stream.end_forgotten();
         }
-        let used = self.stream.used();
         let sink = self.stream.sink_mut();
-        sink.return_chunk(used);
+        sink.return_chunk();
         sink.send_patches();
-        sink.retry |= sink.dropping;
+        sink.retry();
         match sink.home() {
             Some((arbiter, _)) => arbiter.flush(done),
             None => {

@@ -464,7 +464,7 @@ fn a_packet_that_fails_is_given_up() {
     assert_eq!(header, hex("00000000 0100 0100"), "one fragment");
     assert_eq!(payload, hex("ffffff7f"), "which its writer gave up");
     assert_eq!(state(&arbiter, 0, 0), ChunkState::Complete);
-    assert!(sink.dropping, "so that the next packet tells of the loss");
+    assert!(sink.is_dropping(), "so that the next packet tells of the loss");
 }
 
 #[test]

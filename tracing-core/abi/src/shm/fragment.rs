@@ -1,0 +1,145 @@
+//! The fragments of a chunk being written.
+//!
+//! ```text
+//! payload  | len | fragment | len | fragment | len4 | open fragment . . . |        |
+//!          0                                 ^ begin                      ^ used   ^ payload_len
+//!
+//!   None ──begin──> Open ──end──> Reserved ──begin──> Open     the chunk was full at the end: ──> Closed
+//!                    └──cut, abandon──> Closed
+//! ```
+//!
+//! The fragment count rises when a fragment *begins*. When a fragment ends and room is left, the count rises
+//! once more for the next one, which is *reserved*: now the finished fragment can be scraped. If no
+//! fragment follows, the reserved one becomes an empty one, a zero byte.
+//!
+//! A scrape reads the finished fragments while the writer goes on, and finds them by the lengths in
+//! front of them. Therefore lengths are stored here only, and nothing before `begin` is written again.
+
+use protozero::wire::varint;
+
+use crate::shm::chunk::WritableChunk;
+use crate::shm::header::{ChunkFlags, PACKET_DROPPED, Packets};
+
+/// Bytes reserved for the length of a fragment.
+pub const FRAGMENT_HEADER_BYTES: usize = 4;
+
+/// Fragments shorter than this get a length of one byte. (Unlike nested messages, where 127 does too.)
+const ONE_BYTE_LIMIT: usize = 127;
+
+/// What the last fragment of a chunk is, of those that the count covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fragment {
+    /// There is none yet.
+    None,
+    /// It is being written.
+    Open,
+    /// It is being written and goes on from an earlier chunk: its length has four bytes.
+    Continued,
+    /// It was counted and has not begun.
+    Reserved,
+    /// It is the last one of the chunk.
+    Closed,
+}
+
+impl WritableChunk {
+    /// Begins a fragment, if `room` bytes are left for it, its length included (at least
+    /// [`FRAGMENT_HEADER_BYTES`]), and the count can take it and another. Gives the payload offset of its first byte.
+    #[inline(always)]
+    pub fn begin_fragment(&mut self, room: usize) -> Option<usize> {
+        debug_assert!(room >= FRAGMENT_HEADER_BYTES, "the length is part of it");
+        let uncounted = match self.fragment {
+            Fragment::Reserved => 0,
+            Fragment::None => 1,
+            Fragment::Open | Fragment::Continued | Fragment::Closed => return None,
+        };
+        // The count has to have one left for the fragment reserved when this one ends.
+        if self.begin + room > self.payload_len()
+            || self.packets().count() >= Packets::COUNT_MAX - uncounted
+        {
+            return None;
+        }
+        // The length must read as zero before the count says that there is a fragment.
+        self.store(self.begin, &[0; FRAGMENT_HEADER_BYTES]);
+        if uncounted != 0 {
+            self.publish_fragment();
+        }
+        self.fragment = Fragment::Open;
+        Some(self.begin + FRAGMENT_HEADER_BYTES)
+    }
+
+    /// Ends the open fragment, whose bytes reach up to payload offset `used`: its bytes are final, and
+    /// published if the chunk has room left. Gives where the next one begins, which is the end of the
+    /// payload for a full chunk. `None`, and nothing done, if no fragment is open or `used` lies before its first byte.
+    #[inline(always)]
+    pub fn end_fragment(&mut self, used: usize) -> Option<usize> {
+        let header = self.begin;
+        let len = used.checked_sub(header + FRAGMENT_HEADER_BYTES)?;
+        let end = match self.fragment {
+            Fragment::Open if len < ONE_BYTE_LIMIT => {
+                self.shift_back_3(header + FRAGMENT_HEADER_BYTES, len);
+                self.store(header, &[len as u8]);
+                used - 3
+            }
+            Fragment::Open | Fragment::Continued => {
+                self.store(header, &padded(len));
+                used
+            }
+            Fragment::None | Fragment::Reserved | Fragment::Closed => return None,
+        };
+        self.begin = end;
+        if end >= self.payload_len() {
+            self.fragment = Fragment::Closed;
+        } else {
+            self.publish_fragment();
+            self.fragment = Fragment::Reserved;
+        }
+        Some(end)
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.fragment, Fragment::Open | Fragment::Continued)
+    }
+
+    /// Ends the open fragment at payload offset `used` and says that its packet continues in another chunk. With
+    /// `needs_patching`, lengths inside it will come later.
+    pub fn cut_fragment(&mut self, used: usize, needs_patching: bool) {
+        if self.is_open() {
+            let len =
+                used.min(self.payload_len()).saturating_sub(self.begin + FRAGMENT_HEADER_BYTES);
+            self.store(self.begin, &padded(len));
+            let patching = if needs_patching { ChunkFlags::NEEDS_PATCHING } else { ChunkFlags(0) };
+            self.add_flags(ChunkFlags::CONTINUES_ON_NEXT.with(patching));
+            self.fragment = Fragment::Closed;
+        }
+    }
+
+    /// Marks the packet of the open fragment as given up by its writer.
+    pub fn abandon_fragment(&mut self) {
+        if self.is_open() {
+            self.store(self.begin, &varint::padded(PACKET_DROPPED));
+            self.fragment = Fragment::Closed;
+        }
+    }
+
+    /// Stores a length of a fragment that was cut. False, and nothing stored, for any other place.
+    pub fn patch(&mut self, off: usize, length: [u8; 4]) -> bool {
+        self.fragment == Fragment::Closed
+            && off >= self.begin.saturating_add(FRAGMENT_HEADER_BYTES)
+            && self.store(off, &length)
+    }
+
+    /// Makes an empty fragment of a reserved one.
+    pub(super) fn close_fragments(&mut self) {
+        if self.fragment == Fragment::Reserved {
+            self.store(self.begin, &[0]);
+            self.fragment = Fragment::Closed;
+        }
+    }
+}
+
+/// The length of a fragment as a varint of four bytes.
+#[inline]
+fn padded(len: usize) -> [u8; 4] {
+    // A payload is shorter than 64 KiB.
+    varint::padded(u32::try_from(len).unwrap_or(PACKET_DROPPED))
+}
