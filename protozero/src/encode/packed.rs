@@ -1,10 +1,10 @@
-//! Packed runs: one field holding many numbers and no tags between them. The length is filled in as for
-//! a message, so that the numbers are gone through once.
+//! Packed fields: many numbers in one field, without tags between them. The length is filled in
+//! later, as for a message, so that one pass over the numbers is enough.
 
 use super::nested::Scope;
 
-/// An open packed run, to which elements are appended one by one; dropping it ends it. An empty run is a
-/// tag and a zero.
+/// An open packed field. Elements are appended one by one, and dropping it ends the field. Without
+/// elements it is a tag and a zero.
 pub struct Packed<'w> {
     run: Scope<'w>,
 }
@@ -37,8 +37,8 @@ impl Scope<'_> {
     }
 }
 
-/// Appends packed field `N`; `put` appends one element. Elements of `WIDTH` bytes (0: varints) whose
-/// number is known beforehand get their length in front at once.
+/// Appends packed field `N`; `put` appends one element. If the number of elements is known and they
+/// have `WIDTH` bytes each (0 means varints), the length is written first.
 #[inline(always)]
 pub(crate) fn packed<const N: u32, const WIDTH: u32, I: IntoIterator>(
     scope: &mut Scope<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn packed<const N: u32, const WIDTH: u32, I: IntoIterator>(
     }
 }
 
-/// Bytes of a run, if its number of elements is known.
+/// Length of the packed elements, if their number is known.
 #[inline(always)]
 fn announced((count, most): (usize, Option<usize>), width: u32) -> Option<u32> {
     if width == 0 || most != Some(count) {

@@ -1,4 +1,4 @@
-//! Whatever is written, however the ranges fall: a reader gets back what a naive encoder means.
+//! Random writes into random ranges: a reader decodes what a simple encoder encodes.
 
 use std::vec::Vec;
 
@@ -26,7 +26,7 @@ pub(crate) enum Op {
     Message(usize, Vec<Op>),
     Padded(usize, Vec<Op>),
     Group(usize, Vec<Op>),
-    /// A message of encoded fields whose length is announced.
+    /// A message of encoded fields with an announced length.
     Sized(usize, Vec<u8>),
 }
 
@@ -101,8 +101,8 @@ pub(crate) fn slow_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// What `ops` means: everything in one piece, lengths of messages and packed runs in one byte if
-/// they fit it and by `long` if not.
+/// Encodes `ops` in one piece. Lengths of messages and packed fields have one byte if they fit it;
+/// otherwise `long` writes them.
 pub(crate) fn naive(ops: &[Op], long: fn(&mut Vec<u8>, usize)) -> Vec<u8> {
     let mut out = Vec::new();
     let tag = |out: &mut Vec<u8>, n: usize, kind: u64| {
@@ -192,13 +192,14 @@ fn shortest(out: &mut Vec<u8>, len: usize) {
     slow_varint(out, len as u64);
 }
 
-/// Rewrites the lengths in `bytes` canonically, by what `ops` says is a message or a run. In one range
-/// lengths up to 127 have one byte, others are canonical or padded; else any may be padded.
+/// Makes the lengths in `bytes` canonical; `ops` tells which fields are messages or packed fields.
+/// In one range, lengths up to 127 must have one byte, and others may be canonical or padded. In
+/// several ranges, all may be padded.
 fn checked(ops: &[Op], bytes: &[u8], one_range: bool) -> Vec<u8> {
     let mut reader = crate::Reader::new(bytes);
     let mut out = Vec::new();
     for op in ops {
-        let field = reader.next_field().unwrap().expect("a field for each op");
+        let field = reader.next_field().unwrap().expect("one field per op");
         let (number, body) = (u64::from(field.number), field.value.body().unwrap_or_default());
         let inner = match op {
             Op::Group(_, inner) => {
@@ -231,7 +232,7 @@ pub(crate) fn canonical(ops: &[Op], bytes: &[u8]) -> Vec<u8> {
     checked(ops, bytes, false)
 }
 
-/// The same with messages instead of what ends by anything but a length stored last.
+/// Replaces all other kinds of nested messages by messages whose length is stored at the end.
 pub(crate) fn lengths_last(ops: Vec<Op>) -> Vec<Op> {
     let plain = |op| match op {
         Op::Message(n, inner) | Op::Group(n, inner) => Op::Message(n, lengths_last(inner)),
@@ -272,7 +273,7 @@ pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 proptest! {
-    /// In one range: never more bytes than with padded lengths.
+    /// In one range: never longer than with padded lengths.
     #[test]
     fn one_range(ops in ops()) {
         let mut buffer = std::vec![0; 1 << 20];
@@ -283,7 +284,7 @@ proptest! {
         prop_assert!(got.len() <= naive(&ops, padded).len());
     }
 
-    /// Over ranges of any lengths, once the deferred lengths are in.
+    /// In ranges of random lengths, after all later lengths are delivered.
     #[test]
     fn many_ranges(ops in ops(), lens in vec(4usize..80, 1..20)) {
         let lens: Vec<usize> = lens.iter().copied().cycle().take(20_000).collect();
@@ -292,17 +293,17 @@ proptest! {
         prop_assert_eq!(stream.error(), None);
         let sink = stream.into_sink();
         prop_assert_eq!(canonical(&ops, &sink.bytes()), naive(&ops, shortest));
-        // What was announced is what comes, each once.
+        // Exactly the announced slots are filled, each once.
         let mut filled: Vec<_> = sink.filled.iter().map(|(slot, _)| *slot).collect();
         let mut open = sink.open.clone();
         filled.sort_unstable();
         open.sort_unstable();
         prop_assert_eq!(filled, open);
-        // And outermost first in each range.
+        // In each range, outer slots come first.
         prop_assert!(sink.open.is_sorted());
     }
 
-    /// Through slabs.
+    /// In blocks on the heap.
     #[test]
     fn heap(ops in ops(), capacity in 16usize..200) {
         let mut stream = HeapSink::stream_with_capacity(capacity);
@@ -311,7 +312,7 @@ proptest! {
         prop_assert_eq!(canonical(&ops, &got), naive(&ops, shortest));
     }
 
-    /// Memory that runs out at any moment: one error, and only announced lengths are filled.
+    /// Memory that ends at any time: one error, and only announced slots are filled.
     #[test]
     fn exhaustion(ops in ops(), lens in vec(4usize..40, 0..10), more in 4usize..100) {
         let mut stream = Ranges::stream(&lens);
@@ -324,7 +325,8 @@ proptest! {
         }
     }
 
-    /// A buffer of exactly what the caller reserved for: enough, or an error and no byte outside.
+    /// A buffer of random length: the message fits, or there is an error, and no byte outside of
+    /// the buffer changes.
     #[test]
     fn any_buffer(ops in ops(), len in 0usize..600) {
         let mut buffer = std::vec![0xee; len + 32];

@@ -1,11 +1,11 @@
-//! One function per wire kind: a check and a few stores when the field fits the current range,
-//! else the slow road, which stages the field on the stack and splits it.
+//! One function per wire type. If the field fits the current range, it is a check and a few stores.
+//! Otherwise the slow path builds the field on the stack and splits it.
 
 use super::nested::Scope;
 use super::slow::{self, number};
 use crate::wire::tag;
 
-/// Setters are calls, and all take the slow road, which has to be there anyway.
+/// Setters are function calls, and all use the slow path, which exists in any case.
 pub(super) const SMALL: bool = cfg!(feature = "small");
 
 impl Scope<'_> {
@@ -57,7 +57,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Appends field `N` of `bytes` with their canonical length.
+    /// Appends `bytes` as field `N`, with their canonical length.
     #[inline(always)]
     pub fn bytes<const N: u32>(&mut self, bytes: &[u8]) {
         self.bytes_tagged(const { tag::Encoded::new(N, tag::LEN) }, bytes);
@@ -73,7 +73,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Appends field `N` of all `pieces` in one: one tag, the summed length.
+    /// Appends all `pieces` as one field `N`: one tag, and the sum of the lengths.
     #[inline]
     pub fn bytes_gather<const N: u32>(&mut self, pieces: &[&[u8]]) {
         let tag = const { tag::Encoded::new(N, tag::LEN) };
@@ -82,7 +82,7 @@ impl Scope<'_> {
         self.at = slow::gather(self.stream, at, body, narrow, tag, pieces);
     }
 
-    /// Appends bytes that already are fields of this message, verbatim.
+    /// Appends encoded fields of this message, unchanged.
     #[inline]
     pub fn raw(&mut self, fields: &[u8]) {
         let (body, narrow) = self.frame.parts();

@@ -1,11 +1,12 @@
-//! Where fields go that do not fit what is left of the range, or are not short: out of line, and split
-//! as they have to be.
+//! The slow path: fields that do not fit the rest of the range, or are not short. These functions
+//! are not inlined, and split fields where necessary.
 //!
-//! Scopes call these with their parts by value and take the cursor back, so that no address of a
-//! scope escapes and it can live in registers. For the same reason the functions are `extern "C"`,
-//! which cannot unwind (a scope that might be dropped on the way would have to be kept in memory for
-//! that, up to date before each field; hence a sink that panics aborts the program), and take numbers
-//! instead of structs, which that convention passes in memory when registers run out.
+//! Scopes pass their members by value and get the cursor back, so that no address of a scope
+//! escapes and it can stay in registers. For the same reason the functions are `extern "C"`, which
+//! cannot unwind, and take numbers instead of structs, which that calling convention passes in
+//! memory when no registers are left. (If they could unwind, the scope might be dropped during the
+//! call and would have to be up to date in memory before each field. This is why a panic in a sink
+//! aborts the program.)
 #![allow(improper_ctypes_definitions)]
 
 use super::cursor::{Cursor, Frame};
@@ -14,7 +15,7 @@ use super::stream::Stream;
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
-/// Longest string or bytes field (protobuf's own limit).
+/// Maximum length of a string or bytes field (protobuf's limit).
 const BYTES_MAX: u64 = i32::MAX as u64;
 
 /// Appends a varint without a tag.
@@ -75,7 +76,8 @@ pub(super) extern "C" fn tag(
     stream.write_tag(at, Frame::from_parts(body, narrow), tag)
 }
 
-/// Appends a tag, the length and all `pieces`. Not `cold`: a large payload always comes this way.
+/// Appends a tag, the length and all `pieces`. Not `cold`, because every long string takes this
+/// path.
 #[inline(never)]
 pub(super) extern "C" fn gather(
     stream: &mut Stream<'_>,
@@ -96,7 +98,7 @@ pub(super) extern "C" fn gather(
     pieces.iter().fold(at, |at, piece| stream.write(at, frame, piece))
 }
 
-/// The same with one piece.
+/// [`gather`] with one piece.
 #[inline(never)]
 pub(super) extern "C" fn bytes(
     stream: &mut Stream<'_>,
@@ -109,7 +111,7 @@ pub(super) extern "C" fn bytes(
     gather(stream, at, body, narrow, tag, &[bytes])
 }
 
-/// Appends `bytes` as they are.
+/// Appends `bytes` unchanged.
 #[inline(never)]
 pub(super) extern "C" fn raw(
     stream: &mut Stream<'_>,
@@ -123,8 +125,8 @@ pub(super) extern "C" fn raw(
     stream.write(at, frame, bytes)
 }
 
-/// Appends `bytes`, which are a piece of something longer, cut anywhere: slots become wide by how long
-/// their message is, and not by how long a piece.
+/// Appends `bytes`, which are a part of a longer field, split at any byte. Whether slots become
+/// wide depends on the length of their message, not on the length of this part.
 #[inline(never)]
 pub(super) extern "C" fn piece(
     stream: &mut Stream<'_>,
@@ -136,12 +138,12 @@ pub(super) extern "C" fn piece(
 ) -> Cursor {
     let frame = Frame::from_parts(body, narrow);
     let len = stream.body_len(&at, frame, skew).saturating_add(bytes.len() as u64);
-    // A piece of nothing is no reason for anything.
+    // An empty piece must not make slots wide.
     let at = if bytes.is_empty() { at } else { stream.expect(at, frame, len) };
     stream.write(at, frame, bytes)
 }
 
-/// Opens a message, where [`Cursor::open`] cannot, or one with a wide slot.
+/// Opens a message if [`Cursor::open`] cannot, or a message with a wide slot.
 #[cold]
 #[inline(never)]
 pub(super) extern "C" fn open(
@@ -156,7 +158,7 @@ pub(super) extern "C" fn open(
     match padded {
         true => stream.open_padded(at, frame, tag),
         false if SMALL => {
-            // A wide slot, of which one byte remains where that is enough.
+            // A wide slot. If one byte is enough, it is shortened at the end.
             let (at, frame) = stream.open_padded(at, frame, tag);
             (at, frame.compact())
         }
@@ -164,28 +166,29 @@ pub(super) extern "C" fn open(
     }
 }
 
-/// What ends a message.
+/// How a message ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum End {
-    /// Nothing: it is a root, and does not come here.
+    /// A root message, which does not use this path.
     Root,
-    /// Its length, stored now.
+    /// With its length, which is stored now.
     Length,
-    /// A tag.
+    /// With an end tag.
     Group,
-    /// Its length is written already.
+    /// With nothing, because its length is already written.
     Sized,
 }
 
-/// Ends a root message. Not `cold` either.
+/// Ends a root message. Not `cold`, because every message takes this path.
 #[inline(never)]
 pub(super) extern "C" fn end_root(stream: &mut Stream<'_>, at: Cursor) {
     stream.end_root(at);
 }
 
-/// Ends what is no narrow message of at most 127 bytes. `value` is, of a group the tag, and of a message
-/// whose length was announced, how far its end was to be from the beginning of the frame's.
+/// Ends every message except narrow ones of at most 127 bytes. `value` is the tag of a group. For a
+/// message with an announced length, it is the position of the announced end, counted from the
+/// start of the message of the frame.
 #[inline(never)]
 pub(super) extern "C" fn end(
     stream: &mut Stream<'_>,
@@ -205,7 +208,7 @@ pub(super) extern "C" fn end(
     }
 }
 
-/// Numbers of a tag that is known when it is compiled.
+/// The tag as a number. The compiler computes it.
 #[inline(always)]
 pub(super) fn number(tag: tag::Encoded) -> u32 {
     varint::gather(tag.bytes) as u32

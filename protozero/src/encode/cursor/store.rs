@@ -1,21 +1,21 @@
-//! Plain stores: numbers, tags, varints and short strings at an address the caller has checked.
-//! Words of bytes on the wire are little-endian on every machine: `to_le` costs nothing where they
-//! already are.
+//! Plain stores: numbers, tags, varints and short strings, at an address that the caller has
+//! checked. Words of encoded bytes are little-endian on every machine; `to_le` is free on
+//! little-endian machines.
 #![allow(unsafe_code)]
 
 use core::ptr::{self, NonNull};
 
 use crate::wire::{tag, varint};
 
-/// Stores `value` at `at` bytes past `to`.
+/// Stores `value` at `to + at`.
 ///
 /// # Safety
 /// `at + size_of::<T>()` bytes at `to` are writable, and `T` has no padding.
 #[inline(always)]
 pub(super) unsafe fn put<T>(to: NonNull<u8>, at: usize, value: T) {
-    // SAFETY: in bounds: promised by the caller.
+    // SAFETY: in bounds, as the caller guarantees.
     let to = unsafe { to.add(at) };
-    // SAFETY: writable, promised by the caller; `write_unaligned` asks no alignment.
+    // SAFETY: writable, as the caller guarantees; `write_unaligned` needs no alignment.
     unsafe { to.cast::<T>().write_unaligned(value) };
 }
 
@@ -25,61 +25,63 @@ pub(super) unsafe fn put<T>(to: NonNull<u8>, at: usize, value: T) {
 /// Eight bytes at `to` are writable.
 #[inline(always)]
 pub(super) unsafe fn put_tag(to: NonNull<u8>, tag: tag::Encoded) -> usize {
-    // `tag` is a constant in every caller, so one of these stores remains.
+    // `tag` is a constant in every caller, so the compiler keeps one of these stores.
     match tag.len {
-        // SAFETY: 1 <= 8, promised by the caller.
+        // SAFETY: 1 <= 8, guaranteed by the caller.
         1 => unsafe { put(to, 0, tag.bytes as u8) },
-        // SAFETY: 2 <= 8, promised by the caller.
+        // SAFETY: 2 <= 8, guaranteed by the caller.
         2 => unsafe { put(to, 0, (tag.bytes as u16).to_le()) },
-        // SAFETY: 8 <= 8, promised by the caller.
+        // SAFETY: 8 <= 8, guaranteed by the caller.
         _ => unsafe { put(to, 0, tag.bytes.to_le()) },
     }
     tag.len
 }
 
-/// Stores `value` as varint at `at` and returns the bytes from `to` to its end.
+/// Stores `value` as a varint at `to + at`, and returns the number of bytes from `to` to its end.
 ///
 /// # Safety
 /// `at + 10` bytes at `to` are writable.
 #[inline(always)]
 pub(super) unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize {
-    // Most fields are always small or always not: interning ids, types, flags against times.
+    // Well predicted, because most fields are always small (interning ids, types, flags) or always
+    // large (times).
     if value < 0x80 {
-        // SAFETY: `at + 1` is within what the caller promised.
+        // SAFETY: `at + 1` is within the bytes that the caller guarantees.
         unsafe { put(to, at, value as u8) };
         at + 1
     } else if value >> 56 == 0 {
         let (word, len) = varint::word_long(value);
-        // SAFETY: `at + 8` is within what the caller promised.
+        // SAFETY: `at + 8` is within the bytes that the caller guarantees.
         unsafe { put(to, at, word.to_le()) };
         at + len
     } else {
         let (word, tail, len) = varint::wide(value);
-        // SAFETY: `at + 8` is within what the caller promised.
+        // SAFETY: `at + 8` is within the bytes that the caller guarantees.
         unsafe { put(to, at, word.to_le()) };
-        // SAFETY: `at + 8 + 2` is within what the caller promised.
+        // SAFETY: `at + 8 + 2` is within the bytes that the caller guarantees.
         unsafe { put(to, at + 8, tail.to_le()) };
         at + len
     }
 }
 
-/// Copies `bytes` to `to`. Names and categories are short, and two overlapping moves cost less than
-/// a call of memcpy.
+/// Copies `bytes` to `to`. Names and categories are short, and two overlapping moves are faster
+/// than a call of memcpy.
 ///
 /// # Safety
-/// `to` is valid for `bytes.len()` bytes of writes, none of which are in `bytes`.
+/// `to` is valid for writes of `bytes.len()` bytes, and these do not overlap `bytes`.
 #[inline(always)]
 pub(super) unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
     macro_rules! ends {
         ($n:literal) => {
             if bytes.len() >= $n {
-                // The first and the last bytes, which together are all of them.
+                // The first `$n` and the last `$n` bytes cover all bytes.
                 let end = bytes.len() - $n;
                 // SAFETY: in bounds of `bytes`, checked above.
                 let from = unsafe { bytes.as_ptr().add(end) };
-                // SAFETY: in bounds: promised by the caller.
+                // SAFETY: in bounds, as the caller guarantees.
                 let tail = unsafe { to.add(end) };
-                // SAFETY: readable, checked above; writable and apart, promised by the caller.
+                // SAFETY: readable, checked above; writable and not overlapping, as the caller
+                // guarantees.
                 unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), $n) };
                 // SAFETY: as above.
                 unsafe { ptr::copy_nonoverlapping(from, tail.as_ptr(), $n) };
@@ -88,7 +90,7 @@ pub(super) unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
         };
     }
     if bytes.len() > 32 {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
         return;
     }
