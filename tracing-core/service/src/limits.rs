@@ -138,10 +138,10 @@ pub const CLONES_PER_UID_MAX: usize = 16;
 /// Bytes of buffers that are copied for clones in one turn of the service: it takes about as long as a pass of
 /// reading.
 pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
-/// Bytes of a buffer put aside for a clone because they changed before they were copied. Beyond this ...
+/// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this ...
 pub const CLONE_SAVED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// ... each change that puts more aside copies this much of what is left, bytes: so it becomes a sixteenth of the
-/// buffer more at the most.
+/// ... each change that saves another block also copies this many of the bytes that are left. So at most a sixteenth
+/// of the buffer is saved in addition.
 pub const CLONE_COPY_PER_CHANGE_BYTES: usize = 64 * 1024;
 /// Sessions at a time, with clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = SESSIONS_MAX + CLONES_MAX;
@@ -160,18 +160,17 @@ pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 
 // ---------------------------------------------------------------- implementation: buffers
 
-/// Sequences that a buffer remembers though nothing of theirs is in it. All that is kept of them is
-/// their last chunk id, which only tells whether a next chunk counts as out of order.
+/// Sequences without chunks that a buffer remembers. Only their last chunk id matters, which tells whether the next
+/// chunk is out of order.
 pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 16 * 1024;
-/// The same in a buffer of version 2, which remembers there what it needs to notice gaps. Beyond this many
-/// the oldest are forgotten ...
+/// The same in a buffer of version 2, which notices gaps by them. Beyond this many the oldest are forgotten ...
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
 /// ... but this many (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
 pub const EMPTY_SEQUENCES_V2_KEPT: usize = 1024;
-/// Sequences of a buffer whose histograms are kept. Those that come later go without.
+/// Sequences of a buffer with a histogram. Later ones have none.
 pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
-/// Missing ids that the index of a sequence may keep places for, beside one per chunk that is there.
-/// Chunks further away are kept in a map, which is slower.
+/// Missing ids for which the index of a sequence keeps entries, in addition to one for each chunk.
+/// Other chunks are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;
 
 // ---------------------------------------------------------------- implementation: trace filters

@@ -1,14 +1,14 @@
-//! A packet as slices, and the check that it may be delivered.
+//! A packet as slices, and the check whether it may be delivered.
 //!
 //! ```text
 //!   chunk 7                    chunk 8                 chunk 9
 //!   | .. | len | fragment 0 |  | len | fragment 1 |    | len | fragment 2 | .. |
 //!                ^^^^^^^^^^            ^^^^^^^^^^              ^^^^^^^^^^
-//!                one packet: three slices, borrowed where they lie, read as if joined
+//!                one packet: three borrowed slices, read as if they were joined
 //! ```
 //!
-//! Layer 1. Nothing here copies a payload. What the slices hold was written by a producer and is
-//! hostile until [`PacketStreamValidator`] has walked it.
+//! No payload is copied here. The bytes come from a producer and are hostile until [`PacketStreamValidator`] has
+//! checked them.
 
 mod slices;
 mod validate;

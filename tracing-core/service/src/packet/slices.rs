@@ -1,11 +1,10 @@
-//! The list of slices that make up one packet: mostly one, and then nothing is allocated.
+//! The slices of one packet. Nearly all packets have one slice, for which nothing is allocated.
 
 use core::ops::Deref;
 
 /// Slices of one packet, in order. Reads as `[&[u8]]`.
 ///
-/// A packet written in several chunks has a slice for each that held some of it; a packet made of
-/// nothing has none at all.
+/// A packet over several chunks has a slice for each fragment that is not empty, possibly none.
 #[derive(Clone, Debug)]
 pub struct Slices<'a>(Inner<'a>);
 
@@ -16,7 +15,7 @@ enum Inner<'a> {
 }
 
 impl<'a> Slices<'a> {
-    /// A packet that lies in one piece.
+    /// A packet with one slice.
     #[inline]
     #[must_use]
     pub const fn one(slice: &'a [u8]) -> Self {
@@ -29,7 +28,7 @@ impl<'a> Slices<'a> {
         self.iter().map(|s| s.len()).sum()
     }
 
-    /// A copy in one piece.
+    /// A copy of all bytes.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.concat()

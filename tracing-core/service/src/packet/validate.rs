@@ -1,9 +1,9 @@
-//! Whether a packet of a producer may go into a trace.
+//! The check whether a packet of a producer may go into a trace.
 //!
-//! The service appends its own fields to every packet (who sent it, on which sequence), and a
-//! reader takes the last occurrence of a field. A producer must therefore be kept from two things:
-//! writing those fields itself, and leaving its last field open, which would swallow ours
-//! (`packet_stream_validator.cc`). Nested messages are not looked into.
+//! The service appends fields of its own to every packet, such as the user and the sequence. A
+//! reader takes the last occurrence of a field. So a producer must not write these fields itself, and its last field
+//! must end inside the packet: otherwise it would contain the fields of the service
+//! (`packet_stream_validator.cc`). Nested messages are not checked.
 #![deny(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
@@ -14,11 +14,11 @@
 
 use protozero::wire::hostile::{self, SplitVarint};
 
-/// The check of a packet's top level, over slices as they lie.
+/// Checks the top level of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketStreamValidator;
 
-/// Largest length a field may claim: 2^28 - 1, the largest a four-byte varint can hold.
+/// Largest length of a field: 2^28 - 1, the largest varint of four bytes.
 const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
 /// Most bytes of a tag or length: strict parsers refuse a trace with a longer one.
 const HEADER_BYTES_MAX: usize = 5;
@@ -42,7 +42,7 @@ pub(super) const fn is_reserved(field: u32) -> bool {
     )
 }
 
-/// What a preamble asks for next.
+/// What follows a tag.
 enum Next {
     Varint,
     Skip(u64),
@@ -51,10 +51,10 @@ enum Next {
 }
 
 #[inline]
-const fn after_preamble(tag: u64) -> Next {
-    // Parsers keep 32 bits of a tag: what has more reads as any field there. None has the number 0, and for many
-    // a packet with it spoils the whole trace.
-    #[allow(clippy::cast_possible_truncation, reason = "of what has no more bits")]
+const fn after_tag(tag: u64) -> Next {
+    // Parsers keep 32 bits of a tag, so that a longer one could be any field. No field has the number 0, and many
+    // parsers refuse a whole trace because of it.
+    #[allow(clippy::cast_possible_truncation, reason = "larger tags are refused below")]
     let field = (tag >> 3) as u32;
     if tag > u32::MAX as u64 || field == 0 || is_reserved(field) {
         return Next::Refuse;
@@ -90,15 +90,15 @@ fn header(bytes: &[u8]) -> Option<(u64, &[u8])> {
     hostile::varint_within::<HEADER_BYTES_MAX>(bytes).ok()
 }
 
-/// What each tag of one byte asks for.
+/// What follows each tag of one byte.
 const SHORT_TAGS: [Short; 128] = {
     let mut table = [Short::Refuse; 128];
     let mut tag = 0;
     while tag < 128 {
-        #[allow(clippy::indexing_slicing, reason = "done by the compiler")]
+        #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
         #[allow(clippy::cast_possible_truncation, reason = "below 128")]
         {
-            table[tag as usize] = match after_preamble(tag) {
+            table[tag as usize] = match after_tag(tag) {
                 Next::Varint => Short::Varint,
                 Next::Length => Short::Length,
                 Next::Skip(_) => Short::Fixed,
@@ -119,12 +119,12 @@ enum Short {
     Refuse,
 }
 
-/// The same check for a packet in one piece: jumps over payloads.
+/// The check of a packet in one slice: skips payloads.
 #[inline(always)]
 fn contiguous(mut bytes: &[u8]) -> bool {
     while let Some((&tag, rest)) = bytes.split_first() {
         let short = SHORT_TAGS.get(usize::from(tag)).copied();
-        // Nearly all fields have short tags and short lengths.
+        // Nearly all fields have a tag of one byte and a length of one byte.
         let behind = if short == Some(Short::Varint) {
             hostile::skip_varint(rest).ok()
         } else if short == Some(Short::Length)
@@ -141,11 +141,11 @@ fn contiguous(mut bytes: &[u8]) -> bool {
     true
 }
 
-/// What is behind a field of any shape; none if it is refused.
+/// The bytes after a field with any tag and length; none if the field is refused.
 #[inline(never)]
 fn behind_field(bytes: &[u8]) -> Option<&[u8]> {
     let (tag, rest) = header(bytes)?;
-    let (skip, rest) = match after_preamble(tag) {
+    let (skip, rest) = match after_tag(tag) {
         Next::Varint => return hostile::skip_varint(rest).ok(),
         Next::Skip(count) => (count, rest),
         Next::Length => header(rest).filter(|(length, _)| *length <= FIELD_BYTES_MAX)?,
@@ -154,17 +154,17 @@ fn behind_field(bytes: &[u8]) -> Option<&[u8]> {
     usize::try_from(skip).ok().and_then(|count| rest.get(count..))
 }
 
-/// What the next byte is part of.
+/// What the next byte belongs to.
 enum State {
-    Preamble,
+    Tag,
     Varint,
     Length,
 }
 
-/// A state machine fed byte by byte, except that payloads are skipped slice by slice.
+/// The check of a packet in several slices: tags and varints byte by byte, payloads slice by slice.
 #[inline(never)]
 fn scattered(slices: &[&[u8]]) -> bool {
-    let mut state = State::Preamble;
+    let mut state = State::Tag;
     let mut skip = 0u64;
     let mut varint = SplitVarint::new();
     for slice in slices {
@@ -186,23 +186,23 @@ fn scattered(slices: &[&[u8]]) -> bool {
                 return false;
             }
             state = match state {
-                State::Preamble => match after_preamble(whole) {
+                State::Tag => match after_tag(whole) {
                     Next::Varint => State::Varint,
                     Next::Length => State::Length,
                     Next::Skip(n) => {
                         skip = n;
-                        State::Preamble
+                        State::Tag
                     }
                     Next::Refuse => return false,
                 },
-                State::Varint => State::Preamble,
+                State::Varint => State::Tag,
                 State::Length if whole <= FIELD_BYTES_MAX => {
                     skip = whole;
-                    State::Preamble
+                    State::Tag
                 }
                 State::Length => return false,
             };
         }
     }
-    matches!(state, State::Preamble) && varint.is_empty() && skip == 0
+    matches!(state, State::Tag) && varint.is_empty() && skip == 0
 }

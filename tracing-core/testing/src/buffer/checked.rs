@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::{OracleV1, OracleV2, Packet, ReferenceBuffer};
+use super::{Packet, ReferenceBuffer, ReferenceV1, ReferenceV2};
 use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
 use abi::shm::Region;
 use abi::sync::lock;
@@ -85,8 +85,8 @@ fn reference_of(real: &TraceBuffer) -> Box<dyn ReferenceBuffer> {
     assert!(!real.has_data() && !real.is_read_only(), "a reference buffer starts empty");
     let (bytes, policy) = (real.stats().buffer_size as usize, real.policy());
     match real.version() {
-        Version::V1 => Box::new(OracleV1::new(bytes, policy)),
-        Version::V2 => Box::new(OracleV2::new(bytes, policy)),
+        Version::V1 => Box::new(ReferenceV1::new(bytes, policy)),
+        Version::V2 => Box::new(ReferenceV2::new(bytes, policy)),
     }
 }
 

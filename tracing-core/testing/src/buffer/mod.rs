@@ -1,8 +1,8 @@
-//! Reference buffers, and buffers that are held against them in tests.
+//! Reference buffers, and buffers that are compared with them.
 //!
 //! ```text
 //!   TraceBuffer ── CheckedBuffer ─┬─ TraceBuffer       the real one
-//!      (wrapped)                  └─ ReferenceBuffer   the oracle of its version
+//!      (wrapped)                  └─ ReferenceBuffer   of the same version
 //! ```
 //!
 //! [`CheckedBuffer`] is a wrapper that a service, a property test and a fuzz target use like any other buffer. It
@@ -17,12 +17,12 @@
 )]
 
 mod checked;
-mod oracle_v1;
-mod oracle_v2;
+mod reference_v1;
+mod reference_v2;
 
 pub use self::checked::{CheckedBuffer, CheckedRegions, EmittedPackets};
-pub use self::oracle_v1::OracleV1;
-pub use self::oracle_v2::OracleV2;
+pub use self::reference_v1::ReferenceV1;
+pub use self::reference_v2::ReferenceV2;
 
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
@@ -34,7 +34,7 @@ use service::buffer::{
 #[cfg(test)]
 mod tests;
 
-/// A packet read out, owned.
+/// A packet that was read, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Its bytes, joined.
@@ -43,7 +43,7 @@ pub struct Packet {
     pub sequence: (ProducerId, WriterId),
     /// Its identity.
     pub identity: Identity,
-    /// Its loss mask.
+    /// Its [`loss`](service::buffer::loss) bits.
     pub dropped: u32,
 }
 
@@ -83,13 +83,13 @@ impl From<PacketRef<'_>> for Packet {
     }
 }
 
-/// Reads what there is to read, at most `max` packets, one by one.
+/// Reads at most `max` packets, one by one.
 pub fn read(buffer: &mut TraceBuffer, max: usize) -> Vec<Packet> {
     buffer.begin_read();
     core::iter::from_fn(|| buffer.next_packet().map(Packet::from)).take(max).collect()
 }
 
-/// The same in runs that end after `step` packets each, with single packets between.
+/// Reads at most `max` packets, in runs of `step` packets with single packets between.
 pub fn read_in_runs(buffer: &mut TraceBuffer, max: usize, step: usize) -> Vec<Packet> {
     buffer.begin_read();
     let mut run = Run { packets: Vec::new(), end: 0 };
@@ -123,7 +123,7 @@ impl TakePacket for Run {
     }
 }
 
-/// Bytes that choose: exhausted, they choose 0.
+/// Bytes that choose what happens. At their end they choose 0.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -170,8 +170,8 @@ fn flags(id: u32) -> u8 {
     u8::from(goes_on(id.wrapping_sub(1))) | u8::from(goes_on(id)) << 1 | patched << 2
 }
 
-/// A chunk to commit, and the length of its payload: mostly the next of its writer, often the last
-/// one again, sometimes anything.
+/// A chunk to commit, and the length of its payload: mostly the next one of its writer, often the last
+/// one again, sometimes any other.
 fn chunk(
     choices: &mut Choices<'_>,
     (p, producer): (u8, ProducerId),
@@ -327,7 +327,7 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                 _ => world.read(usize::from(choices.below(5)), 0),
             },
             13 => world.read(usize::from(choices.below(5)), 1),
-            // What else chooses nothing here chooses how it is read.
+            // Producer and writer have no meaning here: they choose how to read.
             _ => world.read(usize::MAX, [0, 1, 2, 3, 5, 200][usize::from(p) * 3 + usize::from(w)]),
         }
         if action & 3 == 1 {

@@ -9,17 +9,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn v1_agrees_with_oracle(choices in proptest::collection::vec(any::<u8>(), 0..1500)) {
+    fn v1_agrees_with_reference(choices in proptest::collection::vec(any::<u8>(), 0..1500)) {
         play_on(Version::V1, &choices);
     }
 
     #[test]
-    fn v2_agrees_with_oracle(choices in proptest::collection::vec(any::<u8>(), 0..1500)) {
+    fn v2_agrees_with_reference(choices in proptest::collection::vec(any::<u8>(), 0..1500)) {
         play_on(Version::V2, &choices);
     }
 }
 
-/// Long enough to go round many times, which short histories seldom do.
+/// Histories that wrap around many times, which short ones seldom do.
 fn agrees_for_long(version: Version, seeds: u64) -> (Vec<Stats>, u32) {
     let (mut stats, mut losses) = (Vec::new(), 0);
     for seed in 1..seeds {
@@ -39,7 +39,7 @@ fn agrees_for_long(version: Version, seeds: u64) -> (Vec<Stats>, u32) {
 
 type Counter = fn(&Stats) -> u64;
 
-/// What never moved.
+/// The counters that hardly moved.
 fn idle(all: &[Stats]) -> String {
     let counters: [(&str, Counter); 19] = [
         ("bytes_written", |s| s.bytes_written),
@@ -68,15 +68,15 @@ fn idle(all: &[Stats]) -> String {
 }
 
 #[test]
-fn v1_agrees_with_oracle_for_long() {
+fn v1_agrees_with_reference_for_long() {
     let (stats, losses) = agrees_for_long(Version::V1, 40);
     assert_eq!(idle(&stats), "chunks_relocated");
     assert_eq!(losses, loss::PRESENT);
 }
 
 #[test]
-fn v2_agrees_with_oracle_for_long() {
+fn v2_agrees_with_reference_for_long() {
     let (stats, losses) = agrees_for_long(Version::V2, 20);
     assert_eq!(idle(&stats), "");
-    assert_eq!(losses, 255, "every reason but that of producers");
+    assert_eq!(losses, 255, "every reason that a buffer can report");
 }

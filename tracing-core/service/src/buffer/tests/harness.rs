@@ -1,7 +1,7 @@
-//! Made-up chunks, and what comes out again as text.
+//! Artificial chunks, and the packets that are read as text.
 //!
-//! A fake packet of `len` bytes in all repeats one letter, its seed, behind a length of one byte, or of two
-//! from 129 on. A record of a buffer is 16 bytes more than its packets.
+//! A fragment of `len` bytes repeats one letter, its seed, after a length of one byte; of two bytes
+//! if `len` is above 128. A record has 16 bytes more than its fragments.
 
 use crate::buffer::{
     BufferLimits, ChunkMeta, Identity, Patch, Policy, SnapshotLimits, TraceBuffer, Version,
@@ -13,14 +13,14 @@ pub const PREV: u8 = 1;
 pub const NEXT: u8 = 2;
 pub const PATCH: u8 = 4;
 
-/// Small ones, to reach the bounds with little data.
+/// Small limits, which little data reaches.
 pub const LIMITS: BufferLimits = BufferLimits {
     empty_fragments_max: 3,
     empty_sequences_max: 8,
     clone: SnapshotLimits { block_bytes: 64, saved_bytes_max: 512, copy_per_change_bytes: 1024 },
 };
 
-/// A chunk in the making.
+/// A chunk that is being built.
 pub struct Chunk {
     pub meta: ChunkMeta,
     pub payload: Vec<u8>,
@@ -39,14 +39,14 @@ pub fn chunk(producer: u16, writer: u16, id: u32) -> Chunk {
     Chunk { meta, payload: Vec::new() }
 }
 
-/// What a fragment that takes `len` bytes with its length in front holds.
+/// The content of a fragment that takes `len` bytes with its length.
 pub fn body(len: usize, seed: char) -> Vec<u8> {
     let header = if len <= 128 { 1 } else { 2 };
     vec![seed as u8; len - header]
 }
 
 impl Chunk {
-    /// A fragment of `len` bytes in all.
+    /// Adds a fragment of `len` bytes, its length included.
     pub fn packet(mut self, len: usize, seed: char) -> Self {
         let body = body(len, seed);
         if len <= 128 {
@@ -59,7 +59,7 @@ impl Chunk {
         self
     }
 
-    /// Raw bytes.
+    /// Adds raw bytes.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.payload.extend(bytes);
         self
@@ -119,8 +119,7 @@ pub fn read(buffer: &mut TraceBuffer, max: usize) -> Vec<Packet> {
     core::iter::from_fn(next).take(max).collect()
 }
 
-/// What is read: the seed of each packet, `len` in brackets where packets are joined, `!` before
-/// one that follows a loss.
+/// Reads everything: the seeds of each packet, with `!` before a packet that follows a loss.
 pub fn seeds(buffer: &mut TraceBuffer) -> String {
     let mut out = String::new();
     for packet in read(buffer, usize::MAX) {

@@ -1,5 +1,5 @@
-//! One behaviour each. Those named after a test of the C++ sources are in [`v1`], [`v2`] and [`both`];
-//! the histories that no one thought of are in `props.rs`.
+//! Tests of one behaviour each. Tests that are named after a test of the C++ sources are in [`v1`], [`v2`] and [`both`].
+//! Random histories are in the crate `testing`.
 
 mod both;
 mod harness;
@@ -55,7 +55,7 @@ fn chunks_without_fragments_break_nothing() {
     chunk(1, 1, 4).copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!ab");
     chunk(1, 1, 5).packet(20, 'c').copy(&mut buffer);
-    // The chunk that ends the batch has nothing read, and nothing was lost before it.
+    // Nothing is read of the chunk that ends the batch, and nothing was lost before it.
     assert_eq!(seeds(&mut buffer), "c");
     assert_eq!(buffer.stats().chunks_read, 3);
 }
@@ -69,7 +69,7 @@ fn a_number_given_to_another_producer_begins_another_sequence() {
     };
     let mut buffer = ring(4096);
     on_behalf_of(10, 0, 'a').packet(10, 'b').flags(NEXT).copy(&mut buffer);
-    // Its ids begin anew: no override, nor the end of the other's packet.
+    // Its ids begin anew: they do not extend a chunk, or end a packet, of the earlier owner.
     on_behalf_of(20, 0, 'c').copy(&mut buffer);
     on_behalf_of(20, 1, 'd').flags(PREV).copy(&mut buffer);
     on_behalf_of(20, 2, 'e').copy(&mut buffer);
@@ -78,12 +78,12 @@ fn a_number_given_to_another_producer_begins_another_sequence() {
     let who: Vec<_> = packets.iter().map(|p| (p.identity.uid, p.bytes[0] as char)).collect();
     assert_eq!(who, [(10, 'a'), (20, 'c'), (20, 'e')]);
     assert_eq!(buffer.stats().abi_violations, 0);
-    // What the first one left goes when it is written over, and its sequence with it.
+    // The chunks of the earlier owner are overwritten, and then its sequence is forgotten.
     chunk(3, 1, 0).packet(4096 - 16, 'z').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!z");
 }
 
-/// What is known of a chunk costs little beside what it takes in the buffer, however small it is.
+/// The index takes little memory in comparison with the chunks, even if these are small.
 #[test]
 fn memory_of_tiny_chunks() {
     for version in [Version::V1, Version::V2] {
@@ -94,7 +94,7 @@ fn memory_of_tiny_chunks() {
         assert_eq!(buffer.used_bytes(), 1 << 20);
         let index = buffer.memory_bytes() - buffer.used_bytes();
         assert!(index <= 1 << 19, "{version:?}: {index}");
-        // What a sequence needed is given back when others take its place.
+        // Memory of a sequence is freed when other sequences overwrite its chunks.
         for writer in 2..20u16 {
             for id in 0..70_000 {
                 chunk(1, writer, id).copy(&mut buffer);
@@ -105,7 +105,7 @@ fn memory_of_tiny_chunks() {
     }
 }
 
-/// A run of chunks without fragments is not gone through in each pass.
+/// A pass does not start again at the first of many chunks without fragments.
 #[test]
 fn chunks_without_fragments_are_passed_once() {
     let mut buffer = ring(1 << 20);
@@ -133,7 +133,7 @@ fn patches() {
     assert_eq!(&text[4..8], "YMCA");
     assert!(text.ends_with("last"));
     assert_eq!((buffer.stats().patches_succeeded, buffer.stats().patches_failed), (2, 0));
-    // None with none to come is legal and ends the waiting.
+    // A request without patches is legal, and says that no patches will follow.
     chunk(1, 1, 1).packet(20, 'b').flags(PATCH).copy(&mut buffer);
     assert!(buffer.patch(ProducerId(1), WriterId(1), ChunkId(1), &[], false));
     assert_eq!(seeds(&mut buffer), "b");
@@ -152,7 +152,7 @@ fn patches_that_miss() {
     assert!(!buffer.patch(ProducerId(2), WriterId(1), ChunkId(0), &none, false));
     assert_eq!(buffer.stats().patches_failed, 9);
     assert_eq!(seeds(&mut buffer), "", "still waiting");
-    // Those before the bad one stay, and it counts once.
+    // The patches before the bad one stay applied; the request counts once.
     let half = [Patch { offset: 1, data: *b"good" }, Patch { offset: 99, data: *b"evil" }];
     assert!(!buffer.patch(ProducerId(1), WriterId(1), ChunkId(0), &half, false));
     assert_eq!((buffer.stats().patches_failed, buffer.stats().patches_succeeded), (10, 0));
@@ -187,7 +187,7 @@ fn chunks_that_cannot_fit() {
     assert_eq!(buffer.stats().chunks_written, 1);
 }
 
-/// A bad fragment between good chunks costs its own chunk's rest only.
+/// A bad fragment between good chunks only costs the rest of its own chunk.
 #[track_caller]
 fn bad_fragment(bytes: &[u8], fragments: u16, violations: u64) {
     let mut buffer = ring(256 * 1024);
@@ -203,16 +203,16 @@ fn bad_fragment(bytes: &[u8], fragments: u16, violations: u64) {
 #[test]
 fn malicious_lengths() {
     bad_fragment(&[0], 1, 0); // an empty packet
-    bad_fragment(&[], 5, 0); // fewer fragments than declared: slack reads as empty ones
-    bad_fragment(&[], 50, 1); // until it ends
-    bad_fragment(&[0x80], 1, 0); // ends in the slack: a zero of two bytes
+    bad_fragment(&[], 5, 0); // fewer fragments than declared: the zeros behind them are empty fragments
+    bad_fragment(&[], 50, 1); // up to the end of the zeros
+    bad_fragment(&[0x80], 1, 0); // ends in the zeros: a length of 0 in two bytes
     bad_fragment(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80], 12, 1); // no end
     bad_fragment(&[30, 1, 2], 1, 1);
     bad_fragment(&[0xff, 0xff, 0xff, 0xff], 1, 1);
     bad_fragment(&[0x80, 0x80, 0x80, 0x80, 0], 1, 1); // five bytes
     bad_fragment(&[0xff; 10], 1, 1);
     bad_fragment(&[0xff; 65_000], 1023, 1); // jumbo
-    bad_fragment(&[0xff, 0xff, 0xff, 0x3f], 1, 1); // large, but not the mark of a writer
+    bad_fragment(&[0xff, 0xff, 0xff, 0x3f], 1, 1); // large, but not the mark of a dropped packet
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn zero_length_in_the_middle_of_a_packet() {
     chunk(1, 1, 0).packet(20, 'a').flags(NEXT).copy(&mut buffer);
     chunk(1, 1, 1).bytes(&[0]).count(1).flags(PREV | NEXT).copy(&mut buffer);
     chunk(1, 1, 2).packet(20, 'b').flags(PREV).copy(&mut buffer);
-    // A packet of nothing but empty pieces is one without slices.
+    // A packet of empty fragments has no slices.
     chunk(1, 1, 3).bytes(&[0]).count(1).flags(NEXT).copy(&mut buffer);
     chunk(1, 1, 4).bytes(&[0]).count(1).flags(PREV).copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!ab");
@@ -247,7 +247,7 @@ fn a_continuation_that_is_none_stalls() {
 fn late_begin_of_a_packet_whose_rest_was_skipped() {
     let mut buffer = ring(4096);
     chunk(1, 1, 1).packet(20, 'b').packet(20, 'c').packet(20, 'd').flags(PREV).copy(&mut buffer);
-    assert_eq!(read(&mut buffer, 1).len(), 1); // 'c'; its orphaned 'b' is gone
+    assert_eq!(read(&mut buffer, 1).len(), 1); // 'c'; the orphan 'b' was skipped
     chunk(1, 1, 0).packet(20, 'a').flags(NEXT).copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!d", "'a' is not joined with a stranger");
 }

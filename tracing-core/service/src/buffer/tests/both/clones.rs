@@ -1,4 +1,4 @@
-//! Read-only copies.
+//! Read-only clones.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn clone(buffer: &TraceBuffer) -> TraceBuffer {
     clone
 }
 
-/// Half of the packets were read before the clone is made: they do not come again there.
+/// The packets that were read before the clone was made are not in the clone.
 pub fn clone_no_fragments(version: Version) {
     let mut buffer = ring(4096, version);
     for (id, seed) in (0..12).zip("abcdefghijkl".chars()) {
@@ -34,7 +34,7 @@ pub fn clone_fragments_out_of_order(version: Version) {
     chunk(1, 1, 1).packet(10, 'c').flags(PREV | NEXT).copy(&mut buffer);
     let mut late = clone(&buffer);
     assert_eq!(text(&mut late), "a bcd e");
-    // What is missing cannot come to a clone any more: version 1 waits, version 2 goes on.
+    // The missing chunk cannot come to a clone: version 1 waits for it, version 2 goes on.
     let expected = if version == Version::V1 { "a" } else { "a e" };
     assert_eq!(text(&mut early), expected);
     assert_eq!(text(&mut buffer), "a bcd e");
@@ -68,7 +68,7 @@ pub fn clone_wrapping_with_padding(version: Version) {
     let mut buffer = ring(4096, version);
     chunk(1, 1, 0).packet(2560 - 16, 'a').copy(&mut buffer);
     chunk(1, 1, 1).packet(2048 - 16, 'b').copy(&mut buffer);
-    // Version 1 pads the tail it could not use, version 2 leaves it alone.
+    // Version 1 pads the end that it could not use, version 2 leaves it as it is.
     let used = if version == Version::V1 { 4096 } else { 2560 };
     let mut copy = clone(&buffer);
     assert_eq!(copy.used_bytes(), used);
@@ -80,7 +80,7 @@ pub fn clone_commit_only_used_size(version: Version) {
     chunk(1, 1, 0).packet(1024, 'a').copy(&mut buffer);
     let mut copy = clone(&buffer);
     assert_eq!(copy.used_bytes(), 1024 + 16);
-    // A copy is not written to, so nothing is even reserved for that.
+    // A clone is never written to, so it reserves no memory for writes.
     assert!(copy.memory_bytes() < 64 * 1024, "{}", copy.memory_bytes());
     assert_eq!(copy.stats().buffer_size, 1 << 30);
     assert_eq!(text(&mut copy), "a");

@@ -30,7 +30,7 @@ pub fn fragments_edge_cases(version: Version) {
     assert_eq!(text(&mut buffer), "ef");
 }
 
-/// Chunks without fragments, before, behind or between those with: `at` are their ids.
+/// Chunks without fragments (their ids are `at`) before, behind or between chunks with fragments.
 fn with_empty_chunks(version: Version, at: &[u32]) {
     let mut buffer = ring(4096, version);
     let mut pieces = "abc".chars();
@@ -67,7 +67,7 @@ pub fn fragments_empty_chunk_in_the_middle(version: Version) {
     with_empty_chunks(version, &[1, 3]);
 }
 
-/// A packet in so many pieces from chunk `base` on.
+/// A packet of several fragments, from chunk `base` on.
 pub fn long_packet(buffer: &mut TraceBuffer, base: u32, pieces: u32) {
     let mut expected = Vec::new();
     for i in 0..pieces {

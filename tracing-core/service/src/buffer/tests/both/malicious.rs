@@ -1,4 +1,4 @@
-//! Chunks that lie about themselves.
+//! Chunks with false claims.
 
 use super::*;
 
@@ -23,7 +23,7 @@ pub fn malicious_chunk_too_big(version: Version) {
     assert_eq!(text(&mut buffer), "a");
 }
 
-/// A bad fragment between good chunks costs its own chunk's rest only.
+/// A bad fragment between good chunks only costs the rest of its own chunk.
 #[track_caller]
 fn between_good_ones(version: Version, bytes: &[u8], fragments: u16, violations: u64) {
     let mut buffer = ring(256 * 1024, version);
@@ -58,7 +58,7 @@ pub fn malicious_overflowing_varint_header(version: Version) {
 
 pub fn malicious_varint_header_too_big(version: Version) {
     between_good_ones(version, &[13, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 1, 1); // off by one
-    between_good_ones(version, &[0xff, 0xff, 0xff, 0x7f], 1, 0); // the mark of a writer
+    between_good_ones(version, &[0xff, 0xff, 0xff, 0x7f], 1, 0); // the mark of a dropped packet
     between_good_ones(version, &[0xff, 0xff, 0xff, 0x3f], 1, 1);
     between_good_ones(version, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], 1, 1);
 }
@@ -74,7 +74,7 @@ pub fn malicious_zero_varint_header_in_sequence(version: Version) {
     chunk(1, 1, 1).bytes(&[0]).count(1).flags(PREV | NEXT).copy(&mut buffer);
     chunk(1, 1, 2).packet(20, 'b').flags(PREV).copy(&mut buffer);
     assert_eq!(text(&mut buffer), "ab");
-    // A packet of nothing but empty pieces is one without slices.
+    // A packet of empty fragments has no slices.
     chunk(1, 1, 3).bytes(&[0]).count(1).flags(NEXT).copy(&mut buffer);
     chunk(1, 1, 4).bytes(&[0]).count(1).flags(PREV).copy(&mut buffer);
     buffer.begin_read();
@@ -93,7 +93,7 @@ pub fn malicious_zero_varint_header_at_end_of_chunk(version: Version) {
     assert_eq!(buffer.stats().abi_violations, 0);
 }
 
-/// A chunk that came with three packets comes again, shorter.
+/// A chunk with three packets comes again, shorter.
 fn overridden_shorter(version: Version, reads: usize) {
     let mut buffer = ring(4096, version);
     let full = || chunk(1, 1, 0).packet(100, 'a').packet(100, 'b').packet(100, 'c').pad_to(400);
@@ -120,16 +120,16 @@ pub fn malicious_override_with_different_offset_after_read(version: Version) {
     let first = chunk(1, 1, 0).packet(30, 'a').packet(40, 'b').packet(50, 'c').pad_to(400);
     first.incomplete().copy(&mut buffer);
     assert_eq!(read(&mut buffer, 1).len(), 1);
-    // As many fragments and more, but they lie elsewhere: shorter ones.
+    // It has more fragments, which are shorter, so that they are at other offsets.
     let moved = chunk(1, 1, 0).packet(4, 'x').packet(5, 'x').packet(6, 'x').packet(7, 'x');
     moved.pad_to(400).copy(&mut buffer);
     chunk(1, 1, 1).packet(100, 'd').copy(&mut buffer);
     assert_eq!(buffer.stats().abi_violations, u64::from(version == Version::V2));
     let packets = text(&mut buffer);
     match version {
-        // What is read on from the cursor is whatever lies there: nothing, and nothing again.
+        // Reading goes on at the old offset, where there are two empty fragments now.
         Version::V1 => assert_eq!(packets, "d"),
-        // Ignored: what is there stays, and waits for the true end.
+        // Ignored: the stored chunk waits for its real end.
         Version::V2 => {
             assert_eq!(packets, "b");
             let whole = chunk(1, 1, 0).packet(30, 'a').packet(40, 'b').packet(50, 'c');

@@ -1,4 +1,4 @@
-//! What holds for both versions, as functions of the version.
+//! Tests for both versions, as functions of the version.
 
 mod clones;
 mod fragments;

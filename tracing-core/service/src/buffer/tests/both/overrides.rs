@@ -1,4 +1,4 @@
-//! Chunks that come again: copied while they were written, then whole.
+//! Chunks that come again: first while they were being written, then complete.
 
 use super::*;
 
@@ -42,7 +42,7 @@ pub fn override_re_commit_invalid(version: Version) {
     begun(2).copy(&mut buffer);
     chunk(1, 1, 1).packet(20, 'c').packet(20, 'd').copy(&mut buffer);
     assert_eq!(read(&mut buffer, 3).len(), 3);
-    // The next one is being read: nothing may come before it.
+    // The next chunk is being read: nothing may be added before it.
     begun(3).copy(&mut buffer);
     let stats = buffer.stats();
     let refused = stats.abi_violations + stats.chunks_discarded;

@@ -1,4 +1,4 @@
-//! Bytes that come later.
+//! Patches.
 
 use super::*;
 
@@ -81,7 +81,7 @@ pub fn malicious_patch_out_of_bounds(version: Version) {
         assert!(!patch(&mut buffer, 0, offset, b"evil", false), "{offset}");
     }
     assert_eq!(buffer.stats().patches_failed, 7);
-    // Those before the bad one stay, and it counts once.
+    // The patches before the bad one stay applied; the request counts once.
     let half = [Patch { offset: 1, data: *b"good" }, Patch { offset: 99, data: *b"evil" }];
     assert!(!buffer.patch(ProducerId(1), WriterId(1), ChunkId(0), &half, false));
     assert_eq!((buffer.stats().patches_failed, buffer.stats().patches_succeeded), (8, 0));

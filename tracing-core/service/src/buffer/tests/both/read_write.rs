@@ -1,4 +1,4 @@
-//! Whole packets in, whole packets out.
+//! Writing and reading whole packets.
 
 use super::*;
 
@@ -50,7 +50,7 @@ pub fn read_write_fill_till_end(version: Version) {
     let stats = buffer.stats();
     assert_eq!((stats.bytes_written, stats.bytes_read), (3 * 4096, 3 * 4096));
     assert_eq!((stats.chunks_overwritten, stats.padding_bytes_written), (0, 0));
-    // Version 1 goes back as soon as it is full, version 2 when there is more to write.
+    // Version 1 wraps around as soon as it is full, version 2 with the next chunk.
     let wraps = if version == Version::V1 { 3 } else { 2 };
     assert_eq!((stats.write_wrap_count, buffer.used_bytes()), (wraps, 4096));
 }

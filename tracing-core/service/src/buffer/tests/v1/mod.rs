@@ -83,7 +83,7 @@ fn read_write_padding() {
         chunk(1, 1, id).packet(len - 16, seed).copy(&mut buffer);
     }
     assert_eq!(buffer.used_bytes(), 128 + 256 + 2048 + 1024);
-    // 640 bytes are left and padded. At 0 all that lies on 704 bytes goes; what is too much is padded.
+    // 640 bytes are left and padded. From 0 on, the records in 704 bytes are evicted; what is too much is padded.
     chunk(1, 1, 4).packet(704 - 16, 'e').copy(&mut buffer);
     let stats = *buffer.stats();
     assert_eq!((stats.chunks_overwritten, stats.bytes_overwritten), (3, 2432));
@@ -100,7 +100,7 @@ fn read_write_minimal_padding() {
     let mut buffer = ring(4096);
     chunk(1, 1, 0).packet(2048 - 16, 'a').copy(&mut buffer);
     chunk(1, 1, 1).packet(2032 - 16, 'b').copy(&mut buffer);
-    // 16 bytes at the end, and as many between this one and 'b'.
+    // 16 bytes at the end, and 16 bytes between this chunk and 'b'.
     chunk(1, 1, 2).packet(2032 - 16, 'c').copy(&mut buffer);
     assert_eq!(buffer.stats().padding_bytes_written, 32);
     assert_eq!(seeds(&mut buffer), "!b c");
@@ -127,7 +127,7 @@ fn read_write_random_chunks_no_wrapping() {
     assert_eq!(text(&mut buffer), expected.join(" "));
 }
 
-/// What lies in the tail that is padded is gone, and not found any more.
+/// The chunks in the padded end are evicted, and not found any more.
 fn padding_at_end_updates_index(last: usize) {
     let mut buffer = ring(4096);
     chunk(1, 1, 0).packet(2048 - 16, 'a').copy(&mut buffer);
@@ -135,7 +135,7 @@ fn padding_at_end_updates_index(last: usize) {
     chunk(1, 3, 0).packet(2048 - last - 16, 'c').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!a !b !c");
     chunk(1, 1, 1).packet(2048 - 16, 'd').copy(&mut buffer);
-    // 2048 are left, where 'b' and 'c' are.
+    // 2048 bytes are left, with 'b' and 'c' in them.
     chunk(1, 1, 2).packet(3072 - 16, 'e').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!e");
     assert!(!patch(&mut buffer, 0, 0, b"evil", false));
@@ -147,7 +147,7 @@ fn padding_at_end_updates_index(last: usize) {
         false,
     );
     assert!(!none, "'b' is not in the index");
-    // It comes again as if it had never been there.
+    // It comes again as a new chunk.
     chunk(1, 2, 0).packet(512 - 16, 'f').copy(&mut buffer);
     assert_eq!(buffer.stats().abi_violations, 0);
     assert_eq!(seeds(&mut buffer), "!f");
@@ -168,7 +168,7 @@ fn discard_policy() {
     let mut buffer = buffer(4096, Policy::Discard, Version::V1);
     chunk(1, 1, 0).packet(2048 - 16, 'a').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!a");
-    // As long as the reader keeps up it goes round.
+    // As long as the reader keeps up, the buffer wraps around.
     chunk(1, 1, 1).packet(2048 - 16, 'b').copy(&mut buffer);
     chunk(1, 1, 2).packet(1024 - 16, 'c').copy(&mut buffer);
     assert_eq!(buffer.stats().chunks_discarded, 0);
@@ -188,7 +188,7 @@ fn missing_packets_on_sequence() {
     chunk(1, 1, 1).packet(20, 'b').bytes(&[0xff; 8]).count(3).copy(&mut buffer);
     chunk(1, 1, 2).packet(20, 'c').packet(20, 'd').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!a b !c d");
-    // All that was read is overwritten: nothing was lost, but this buffer cannot know.
+    // Only read chunks are overwritten. Nothing was lost, but version 1 cannot know that.
     chunk(1, 1, 3).packet(4096 - 16, 'e').copy(&mut buffer);
     assert_eq!(seeds(&mut buffer), "!e");
     chunk(1, 1, 4).packet(2048 - 16, 'f').copy(&mut buffer);

@@ -1,8 +1,8 @@
-//! In which order version 1 visits chunks, and where it stops.
+//! The order in which version 1 visits chunks, and where it stops.
 
 use super::*;
 
-/// Chunks of this writer, named by `base` + letter, in the order they come.
+/// Chunks of one writer in the order in which they come; each is named by a letter, counted from `base`.
 fn commit(buffer: &mut TraceBuffer, (producer, writer): (u16, u16), base: u32, order: &str) {
     for seed in order.chars() {
         let id = base.wrapping_add(u32::from(seed as u8 - b'a'));
@@ -10,10 +10,10 @@ fn commit(buffer: &mut TraceBuffer, (producer, writer): (u16, u16), base: u32, o
     }
 }
 
-/// A buffer of 1 KiB where the last id of sequence (1, 1) was 2^32 - 3, and nothing of it is left.
+/// A buffer of 1 KiB without chunks of sequence (1, 1), whose last id was 2^32 - 3.
 fn near_the_end_of_ids() -> TraceBuffer {
     let mut buffer = ring(1024);
-    // In steps of less than half the range: a larger one would count as one back.
+    // In steps of less than half the range of ids: a larger step would count as a step back.
     for id in [0x7000_0000, 0xe000_0000, u32::MAX - 2] {
         chunk(1, 1, id).pad_to(496).copy(&mut buffer);
     }
@@ -45,7 +45,7 @@ fn iterator_many_streams_ordered() {
     commit(&mut buffer, (1, 3), 0, "xyz");
     commit(&mut buffer, (1, 1), 0, "klm");
     commit(&mut buffer, (2, 1), 0, "bd");
-    // 'x' is not the first chunk of its sequence, but the first there is.
+    // 'x' is not the first chunk of its sequence, but the first one in the buffer.
     assert_eq!(text(&mut buffer), "k l m x y z a b c d e");
 }
 
@@ -58,7 +58,7 @@ fn iterator_many_streams_wrapping() {
     assert_eq!(text(&mut buffer), "k l m n x a b");
 }
 
-/// Reads after each chunk; another sequence flows all the while.
+/// Reads after each chunk. Another sequence is read all the time.
 #[track_caller]
 fn out_of_order(order: &str, expected: &[&str], late: &[u64]) {
     let mut buffer = ring(8192);

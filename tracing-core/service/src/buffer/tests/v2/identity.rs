@@ -1,4 +1,4 @@
-//! Whose data it is, and how long that is known.
+//! The identities of sequences, and how long they are remembered.
 
 use super::*;
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
@@ -14,7 +14,7 @@ fn a_number_given_to_another_producer_begins_another_sequence() {
     let mut buffer = ring(4096);
     on_behalf_of(10, 7, 'a').flags(NEXT).copy(&mut buffer);
     on_behalf_of(10, 8, 'b').packet(20, 'c').flags(PREV).copy(&mut buffer);
-    // Its ids begin anew, which is late for nobody.
+    // Its ids begin anew, and are not late.
     on_behalf_of(20, 0, 'd').copy(&mut buffer);
     on_behalf_of(20, 1, 'e').copy(&mut buffer);
     let packets = read(&mut buffer, 9);
@@ -40,7 +40,7 @@ fn sequences_without_chunks_are_forgotten_oldest_first() {
         chunk(1, writer, 0).packet(20, 'a').copy(&mut buffer);
         assert_eq!(losses(&mut buffer), "a");
     }
-    // The last one was empty only after it came, so one more chunk sees too many.
+    // Sequences are forgotten before a chunk is read, so it takes one more chunk.
     chunk(2, 1, 0).packet(20, 'z').copy(&mut buffer);
     assert_eq!(losses(&mut buffer), "z");
     let forgotten = count - EMPTY_SEQUENCES_V2_KEPT as u16;

@@ -1,4 +1,4 @@
-//! Each loss is told once, where it happened, with its reason.
+//! Each loss is reported once, at the next packet, with its reason.
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn chunk_gaps_within_same_read_cycle() {
     assert_eq!(losses(&mut buffer), "a b d=3 e h=3");
 }
 
-/// A hole that is stepped over on the way to a chunk that came earlier.
+/// A hole in the ids before a chunk that came earlier.
 #[test]
 fn chunk_gaps_within_one_walk() {
     let mut buffer = ring(4096);
@@ -63,7 +63,7 @@ fn chunk_gaps_within_one_walk() {
         chunk(1, 1, id).packet(20, seed).copy(&mut buffer);
     }
     assert_eq!(losses(&mut buffer), "a b d=3 i=3 j");
-    // And what follows such a hole is put together as anything else.
+    // Packets over several chunks are joined behind such a hole.
     chunk(1, 1, 13).packet(20, 'z').copy(&mut buffer);
     chunk(1, 1, 11).packet(20, 'x').flags(NEXT).copy(&mut buffer);
     chunk(1, 1, 12).packet(20, 'y').flags(PREV).copy(&mut buffer);
@@ -79,7 +79,7 @@ fn chunk_gaps_across_read_cycles() {
     }
 }
 
-/// A gap is one gap, however often the chunk behind it is looked at.
+/// A gap is reported once, even if the chunk behind it is visited several times.
 #[test]
 fn chunk_gaps_are_told_once() {
     let mut buffer = ring(4096);
@@ -156,6 +156,6 @@ fn pending_patches_data_loss_on_overwrite() {
     chunk(2, 1, 0).packet(2048 - 16, 'z').copy(&mut buffer);
     chunk(2, 1, 1).packet(1024 - 16, 'z').copy(&mut buffer);
     assert!(!patch(&mut buffer, 0, 500, b"late", false));
-    // The begin was thrown away with its chunk, so the rest of the packet is an orphan.
+    // The begin was evicted with its chunk, so the rest of the packet is an orphan.
     assert_eq!(losses(&mut buffer), format!("d={} z z", 1 | 64 | 8));
 }

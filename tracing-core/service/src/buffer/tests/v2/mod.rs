@@ -92,7 +92,7 @@ fn creation() {
     for (asked, given) in sizes {
         assert_eq!(make(asked).expect("memory").stats().buffer_size, given);
     }
-    // Rounded up they would be 4 GiB, which offsets cannot say.
+    // Rounded up they would have 4 GiB, for which offsets have too few bits.
     for bytes in [(1 << 32) - 4095, (1 << 32) - 1024, (1 << 32) - 1, 1 << 32, usize::MAX] {
         assert!(make(bytes).is_none(), "{bytes}");
     }
@@ -109,7 +109,7 @@ fn sizes_of_chunks_are_16_bits() {
     sized(0, 65_536).incomplete().copy(&mut buffer);
     sized(0, 1 << 19).copy(&mut buffer);
     assert_eq!((buffer.stats().abi_violations, buffer.stats().chunks_written), (3, 0));
-    // An unfinished chunk keeps all its room, a finished one only its fragments.
+    // An incomplete chunk keeps all its room, a complete one only its fragments.
     sized(0, 65_535).copy(&mut buffer);
     sized(1, 65_535).incomplete().copy(&mut buffer);
     assert_eq!(buffer.stats().bytes_written, 48 + 65_552);
@@ -124,7 +124,7 @@ fn read_write_padding() {
         chunk(1, 1, id).packet(len - 16, seed).copy(&mut buffer);
     }
     assert_eq!(buffer.used_bytes(), 3456);
-    // 640 bytes are left, and stay as they are. At 0 all that lies on 704 bytes goes.
+    // 640 bytes are left, and stay as they are. From 0 on, the records in 704 bytes are evicted.
     chunk(1, 1, 4).packet(704 - 16, 'e').copy(&mut buffer);
     let stats = *buffer.stats();
     assert_eq!((stats.chunks_overwritten, stats.bytes_overwritten), (3, 2432));
@@ -177,7 +177,7 @@ fn discard_policy() {
     let mut buffer = discarding(4096);
     chunk(1, 1, 0).packet(2048 - 16, 'a').copy(&mut buffer);
     assert_eq!(text(&mut buffer), "a");
-    // Read or not, nothing is ever written over.
+    // Nothing is ever overwritten, not even read chunks.
     chunk(1, 1, 1).packet(1024 - 16, 'b').copy(&mut buffer);
     chunk(2, 1, 0).packet(2048 - 16, 'c').copy(&mut buffer);
     chunk(1, 1, 2).packet(20, 'd').copy(&mut buffer);

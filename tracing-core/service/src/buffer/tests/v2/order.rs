@@ -1,4 +1,4 @@
-//! In which order version 2 reads, and packets over several chunks.
+//! The order in which version 2 reads, and packets over several chunks.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn read_write_random_chunks_no_wrapping() {
     assert_eq!(seeds(&mut buffer), expected.join(" "), "as they came, and nothing was lost");
 }
 
-/// All chunks of a batch come before it is read; another sequence flows in between.
+/// All chunks of a batch come before it is read. Another sequence is read between the batches.
 #[track_caller]
 fn out_of_order(base: u32, order: &str, late: &[u64]) {
     let mut buffer = ring(8192);
@@ -41,7 +41,7 @@ fn out_of_order(base: u32, order: &str, late: &[u64]) {
 #[test]
 fn fragments_out_of_order_last_chunk_is_middle() {
     out_of_order(0, "acb", &[0, 0, 1]);
-    // Read too early, the one in the middle is late.
+    // The other chunks were read before, so the chunk in the middle is late.
     let mut buffer = ring(4096);
     chunk(1, 1, 0).packet(20, 'a').copy(&mut buffer);
     chunk(1, 1, 2).packet(20, 'c').copy(&mut buffer);
@@ -128,7 +128,7 @@ fn fragments_packet_size_drop_packet_is_not_abi_violation() {
     chunk(1, 1, 1).packet(20, 'b').copy(&mut buffer);
     let stats = buffer.stats();
     assert_eq!((stats.abi_violations, stats.trace_writer_packet_loss), (0, 1));
-    // It is told with the next packet out, although that was written before.
+    // The next packet that is read reports it, although that packet was written before.
     assert_eq!(losses(&mut buffer), "a=129 b");
 }
 
@@ -147,7 +147,7 @@ fn patching_out_of_order_patches_with_fragmentation() {
     assert_eq!(losses(&mut buffer), "aYMCAbYMCAcYMCAd");
 }
 
-/// What a stalled sequence costs a pass is counted in each, also where reading only goes on.
+/// A stalled sequence is counted in each batch, also in one that resumes the scan of the batch before.
 #[test]
 fn batches_go_on_where_the_last_one_ended() {
     let mut buffer = ring(4096);
@@ -164,8 +164,8 @@ fn batches_go_on_where_the_last_one_ended() {
     assert_eq!(losses(&mut buffer), "wx");
 }
 
-/// A chunk being written has nothing finished yet, and its packet goes on in it: the next chunk's begin
-/// must not be taken for what follows.
+/// An incomplete chunk without a finished fragment may continue the packet: the next chunk must not be read as the
+/// continuation.
 #[test]
 fn an_unfinished_chunk_without_fragments_ends_no_packet() {
     let mut buffer = ring(4096);

@@ -1,4 +1,4 @@
-//! What is written over, and what of it counts.
+//! Overwritten chunks, and which of them count as lost.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn no_overwrite_count_if_reader_catches_up() {
     assert_eq!((stats.chunks_read, stats.bytes_read), (50, stats.bytes_written));
 }
 
-/// Reads `reads` packets, then writes over everything; returns chunks and bytes that counted as lost.
+/// Reads `reads` packets, then overwrites everything. Returns the chunks and bytes that counted as lost.
 fn overwritten(buffer: &mut TraceBuffer, reads: usize) -> (u64, u64) {
     assert_eq!(read(buffer, reads).len(), reads);
     chunk(9, 1, 0).packet(4096 - 16, 'z').copy(buffer);
@@ -51,7 +51,7 @@ fn bytes_overwritten_consumed_whole_packet_counted_as_lost() {
     let mut buffer = ring(4096);
     chunk(1, 1, 0).packet(48, 'a').copy(&mut buffer);
     chunk(1, 1, 1).packet(48, 'b').copy(&mut buffer);
-    // The reader has not come back for more, so the first chunk is still there, but nothing in it.
+    // No later read has removed the first chunk, which has no unread fragments.
     assert_eq!(overwritten(&mut buffer, 1), (1, 64));
 }
 

@@ -1,8 +1,8 @@
-//! Chunks that were copied while being written: nothing twice, nothing lost.
+//! Chunks that were scraped, then committed: no packet comes twice, none is lost.
 
 use super::*;
 
-/// Other data until the buffer of 4 KiB is full once more.
+/// Fills the buffer of 4 KiB once more with other data.
 fn fill(buffer: &mut TraceBuffer) {
     let first = buffer.stats().chunks_written as u32;
     for id in first..first + 5 {
@@ -10,7 +10,7 @@ fn fill(buffer: &mut TraceBuffer) {
     }
 }
 
-/// What is read of others than [`fill`].
+/// Reads the packets that are not from [`fill`].
 fn own(buffer: &mut TraceBuffer) -> String {
     let packets = losses(buffer);
     let own: Vec<_> = packets.split(' ').filter(|p| !p.starts_with('z')).collect();
@@ -26,7 +26,7 @@ fn scraped_chunk_recommit_relocate_to_write_pos() {
     begun(4).copy(&mut buffer);
     let stats = buffer.stats();
     assert_eq!((stats.chunks_relocated, stats.chunks_rewritten, stats.chunks_written), (1, 0, 3));
-    // Its rest is read in its turn, behind what came before it.
+    // Its new fragments are read behind the chunks that came before.
     assert_eq!(losses(&mut buffer), "z c d");
     chunk(1, 1, 1).packet(20, 'e').copy(&mut buffer);
     assert_eq!(losses(&mut buffer), "e");
@@ -34,21 +34,21 @@ fn scraped_chunk_recommit_relocate_to_write_pos() {
 
 #[test]
 fn scraped_chunk_recommit_in_place_when_gates_fail() {
-    // Not read to its end.
+    // It was not read to the end.
     let mut buffer = ring(4096);
     begun(3).incomplete().copy(&mut buffer);
     assert_eq!(read(&mut buffer, 1).len(), 1);
     begun(4).copy(&mut buffer);
     assert_eq!((buffer.stats().chunks_relocated, buffer.stats().chunks_rewritten), (0, 1));
     assert_eq!(losses(&mut buffer), "b c d");
-    // Still being written.
+    // It is still being written.
     let mut buffer = ring(4096);
     begun(3).incomplete().copy(&mut buffer);
     assert_eq!(losses(&mut buffer), "a b");
     begun(4).incomplete().copy(&mut buffer);
     assert_eq!((buffer.stats().chunks_relocated, buffer.stats().chunks_rewritten), (0, 1));
     assert_eq!(losses(&mut buffer), "c");
-    // Not the first of its sequence.
+    // It is not the first chunk of its sequence.
     let mut buffer = ring(4096);
     begun(1).incomplete().copy(&mut buffer);
     let before = chunk(1, 1, u32::MAX).packet(20, 'x').flags(NEXT | PATCH);
@@ -66,7 +66,7 @@ fn scraped_chunk_recommit_in_place_on_full_discard_buffer() {
     begun(4).copy(&mut buffer);
     assert_eq!((buffer.stats().chunks_relocated, buffer.stats().chunks_rewritten), (0, 1));
     assert_eq!(losses(&mut buffer), "c d");
-    // Once it had to refuse a chunk, it refuses everything.
+    // A discarding buffer that refused a chunk refuses all others.
     let mut buffer = discarding(4096);
     begun(3).incomplete().copy(&mut buffer);
     chunk(2, 1, 0).packet(4096 - 16, 'z').copy(&mut buffer);
@@ -178,8 +178,8 @@ fn override_re_commit_incomplete_on_full_buffer() {
     assert_eq!(buffer.stats().chunks_overwritten, 0);
 }
 
-/// The last fragment of a chunk being written is not taken, so a patch of what is there finds it, and
-/// one beyond does not.
+/// The last fragment of an incomplete chunk is not stored: a patch of the fragments before succeeds, a patch of the last
+/// one fails.
 #[test]
 fn patching_incomplete_chunks() {
     let mut buffer = ring(4096);

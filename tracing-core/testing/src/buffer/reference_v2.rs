@@ -1,5 +1,5 @@
-//! The buffer of version 2 again, as plainly as it can be said: a list of records, searched from the
-//! front, and a fresh walk for everything.
+//! The reference buffer of version 2, as simple as possible: a list of records, which is searched from the
+//! front for each operation.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
 const UNPATCHED: u8 = 4;
 
-/// Producer, writer, and how often somebody else took over the producer's number.
+/// Producer, writer, and how many owners the producer id had before.
 type Key = (ProducerId, WriterId, u32);
 
 #[derive(Clone, Debug)]
@@ -43,16 +43,16 @@ struct State {
     stalled_in: u64,
 }
 
-/// A slow buffer with the same behaviour.
+/// A slow buffer with the behaviour of version 2.
 #[derive(Clone, Debug)]
-pub struct OracleV2 {
+pub struct ReferenceV2 {
     size: usize,
     policy: Policy,
     records: Vec<Record>,
     used: usize,
     at: usize,
     discarding: bool,
-    lives: BTreeMap<(ProducerId, WriterId), u32>,
+    owners: BTreeMap<(ProducerId, WriterId), u32>,
     states: BTreeMap<Key, State>,
     generation: u64,
     stats: Stats,
@@ -74,10 +74,10 @@ enum Kind {
 }
 
 enum Token {
-    /// Kind, size with the length, where the payload is.
+    /// Kind, bytes with the length, range of the content.
     Fragment(Kind, usize, core::ops::Range<usize>),
     Over,
-    GivenUp,
+    PacketDropped,
     Corrupted,
 }
 
@@ -89,7 +89,7 @@ fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// What is at `from` in these bytes.
+/// What comes next in `data` at `from`.
 fn token(data: &[u8], from: usize, flags: u8) -> Token {
     if from == data.len() {
         return Token::Over;
@@ -105,10 +105,10 @@ fn token(data: &[u8], from: usize, flags: u8) -> Token {
             break;
         }
     }
-    // 64 bits are kept of the 70.
+    // Of the 70 bits, 64 are kept.
     let value = u128::from(value as u64);
     if value == 0x0fff_ffff {
-        return Token::GivenUp;
+        return Token::PacketDropped;
     }
     if value > (data.len() - at) as u128 {
         return Token::Corrupted;
@@ -125,7 +125,7 @@ fn token(data: &[u8], from: usize, flags: u8) -> Token {
     Token::Fragment(kind, end - from, at..end)
 }
 
-impl OracleV2 {
+impl ReferenceV2 {
     /// An empty buffer.
     pub fn new(bytes: usize, policy: Policy) -> Self {
         let size = bytes.next_multiple_of(4096);
@@ -136,7 +136,7 @@ impl OracleV2 {
             used: 0,
             at: 0,
             discarding: false,
-            lives: BTreeMap::new(),
+            owners: BTreeMap::new(),
             states: BTreeMap::new(),
             generation: 0,
             stats: Stats { buffer_size: size as u64, ..Stats::default() },
@@ -144,7 +144,7 @@ impl OracleV2 {
         }
     }
 
-    /// Ids of a sequence, in their order: from the one from which all others lie ahead.
+    /// Ids of a sequence in order: the first is the one that all others are ahead of.
     fn ids(&self, key: Key) -> Vec<u32> {
         let chunks = self.records.iter().filter_map(|r| r.chunk.as_ref());
         let mut ids: Vec<u32> = chunks.filter(|c| c.key == key).map(|c| c.id).collect();
@@ -181,7 +181,7 @@ impl OracleV2 {
         stats.sums[bucket] += len as u64;
     }
 
-    /// How much was consumed before of a chunk that is to be stored; none if it is not.
+    /// How many bytes of a chunk were consumed before it came again; none if it is not to be stored.
     fn place(&mut self, key: Key, meta: &ChunkMeta, data: &[u8], flags: u8) -> Option<usize> {
         let (id, len) = (meta.chunk.0, data.len());
         let mut consumed = 0;
@@ -218,7 +218,7 @@ impl OracleV2 {
             }
             self.stats.chunks_relocated += 1;
             consumed = old.data.len();
-            self.take_out(key, id);
+            self.remove_chunk(key, id);
         } else if let (Some(low), Some(high)) = (ids.first(), ids.last()) {
             let (low, high) = (
                 if later(*low, id) { id } else { *low },
@@ -242,7 +242,7 @@ impl OracleV2 {
                 return;
             }
             self.evict(self.size);
-            // The tail stays, as padding, until it is written over.
+            // The end stays as padding until it is overwritten.
             self.at = 0;
             self.stats.write_wrap_count += 1;
         }
@@ -290,7 +290,7 @@ impl OracleV2 {
         }
     }
 
-    /// Before a sequence is read: is its first chunk the expected one?
+    /// Before a sequence is read: notes a gap before its first chunk.
     fn note_gap(&mut self, key: Key) {
         let Some(first) = self.ids(key).first().copied() else { return };
         let state = self.state(key);
@@ -304,7 +304,7 @@ impl OracleV2 {
         }
     }
 
-    fn take_out(&mut self, key: Key, id: u32) {
+    fn remove_chunk(&mut self, key: Key, id: u32) {
         let chunk = self.record(key, id).unwrap().chunk.take().unwrap();
         let state = self.state(key);
         if state.consumed.is_none_or(|(old, ..)| !later(old, id)) {
@@ -335,7 +335,7 @@ impl OracleV2 {
             return None;
         }
         loop {
-            // A target that was taken out by an earlier call leaves nothing to do.
+            // The target may have been removed by an earlier call.
             self.chunk(key, target)?;
             let id = *self.ids(key).first()?;
             let chunk = self.chunk(key, id).unwrap().clone();
@@ -349,7 +349,7 @@ impl OracleV2 {
                         self.state(key).stalled_in = generation;
                         return None;
                     }
-                    self.take_out(key, id);
+                    self.remove_chunk(key, id);
                     if id == target {
                         return None;
                     }
@@ -392,7 +392,7 @@ impl OracleV2 {
         }
     }
 
-    /// The packet, or why not (0: not all there), and what it takes of which chunks.
+    /// The packet, or the loss that ends it (0: its rest is missing), and the bytes it takes of which chunks.
     #[allow(clippy::type_complexity)]
     fn reassemble(
         &mut self,
@@ -418,8 +418,8 @@ impl OracleV2 {
             }
             match token(&chunk.data, chunk.consumed, chunk.flags) {
                 Token::Corrupted => return (Err(4), used),
-                Token::Over | Token::GivenUp if chunk.incomplete => return (Err(0), used),
-                Token::Over | Token::GivenUp => {}
+                Token::Over | Token::PacketDropped if chunk.incomplete => return (Err(0), used),
+                Token::Over | Token::PacketDropped => {}
                 Token::Fragment(Kind::Whole | Kind::Begin, ..) => return (Err(32), used),
                 Token::Fragment(kind, size, range) => {
                     packet.extend(&chunk.data[range]);
@@ -434,7 +434,7 @@ impl OracleV2 {
     }
 }
 
-impl ReferenceBuffer for OracleV2 {
+impl ReferenceBuffer for ReferenceV2 {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         if self.discarding {
             self.stats.chunks_discarded += 1;
@@ -445,12 +445,12 @@ impl ReferenceBuffer for OracleV2 {
             count -= 1;
             flags &= !(CONTINUES | UNPATCHED);
         }
-        let (mut len, mut gave_up) = (0, false);
+        let (mut len, mut packet_dropped) = (0, false);
         for _ in 0..count {
             match token(payload, len, 0) {
                 Token::Fragment(_, size, _) => len += size,
-                Token::GivenUp => {
-                    gave_up = true;
+                Token::PacketDropped => {
+                    packet_dropped = true;
                     break;
                 }
                 Token::Over | Token::Corrupted => {
@@ -466,16 +466,16 @@ impl ReferenceBuffer for OracleV2 {
             return;
         }
         let name = (meta.producer, meta.writer);
-        let life = *self.lives.entry(name).or_insert(0);
-        let mut key = (meta.producer, meta.writer, life);
+        let owner = *self.owners.entry(name).or_insert(0);
+        let mut key = (meta.producer, meta.writer, owner);
         if self.states.get(&key).is_some_and(|s| s.identity != meta.identity) {
             key.2 += 1;
-            self.lives.insert(name, key.2);
+            self.owners.insert(name, key.2);
         }
         let new = State { identity: meta.identity, ..State::default() };
         self.states.entry(key).or_insert(new);
         self.count_in_histogram(key, len);
-        if gave_up {
+        if packet_dropped {
             self.stats.trace_writer_packet_loss += 1;
             self.lose(key, 128);
         }
@@ -493,9 +493,9 @@ impl ReferenceBuffer for OracleV2 {
         patches: &[Patch],
         more: bool,
     ) -> bool {
-        let life = self.lives.get(&(producer, writer)).copied().unwrap_or(0);
+        let owner = self.owners.get(&(producer, writer)).copied().unwrap_or(0);
         let mut good = false;
-        if let Some(chunk) = self.chunk((producer, writer, life), id.0) {
+        if let Some(chunk) = self.chunk((producer, writer, owner), id.0) {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.data.len();

@@ -1,4 +1,4 @@
-//! The buffer of version 1 again, as plainly as it can be said: a list of records, searched from the front.
+//! The reference buffer of version 1, as simple as possible: a list of records, which is searched from the front.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const CONTINUED: u8 = 1;
 const CONTINUES: u8 = 2;
 const UNPATCHED: u8 = 4;
 
-/// Producer, writer, and how often somebody else took over the producer's number.
+/// Producer, writer, and how many owners the producer id had before.
 type Sequence = (ProducerId, WriterId, u32);
 
 #[derive(Clone, Debug)]
@@ -35,16 +35,16 @@ struct Record {
     chunk: Option<Chunk>,
 }
 
-/// A slow buffer with the same behaviour.
+/// A slow buffer with the behaviour of version 1.
 #[derive(Clone, Debug)]
-pub struct OracleV1 {
+pub struct ReferenceV1 {
     size: usize,
     policy: Policy,
     records: Vec<Record>,
     at: usize,
     discarding: bool,
     last: BTreeMap<Sequence, u32>,
-    /// Whose the numbers are now, and how many had them before.
+    /// The present owner of each id, and how many owners it had before.
     owners: BTreeMap<(ProducerId, WriterId), (Identity, u32)>,
     stats: Stats,
     writers: Vec<WriterStats>,
@@ -55,7 +55,7 @@ enum Fragment {
     Invalid,
 }
 
-impl OracleV1 {
+impl ReferenceV1 {
     /// An empty buffer.
     pub fn new(size: usize, policy: Policy) -> Self {
         Self {
@@ -171,7 +171,7 @@ impl OracleV1 {
                     if out.len() == max {
                         return;
                     }
-                    // As a new call would find it.
+                    // A new call would begin with this.
                     dropped = self.chunk(sequence, id).unwrap().skipped;
                 } else {
                     self.chunk(sequence, id).unwrap().skipped = true;
@@ -277,7 +277,7 @@ impl OracleV1 {
     }
 }
 
-impl ReferenceBuffer for OracleV1 {
+impl ReferenceBuffer for ReferenceV1 {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
         let len = (payload.len() + 16).next_multiple_of(16);
         if len > self.size || len > 65535 {
@@ -356,8 +356,8 @@ impl ReferenceBuffer for OracleV1 {
         more: bool,
     ) -> bool {
         let mut good = false;
-        let life = self.owners.get(&(producer, writer)).map_or(0, |owner| owner.1);
-        if let Some(chunk) = self.chunk((producer, writer, life), id.0) {
+        let owner = self.owners.get(&(producer, writer)).map_or(0, |(_, before)| *before);
+        if let Some(chunk) = self.chunk((producer, writer, owner), id.0) {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.payload.len();
