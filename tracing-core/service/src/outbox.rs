@@ -67,7 +67,7 @@ impl Outbox {
         self.queue.push_back(Output::Disconnect { client });
     }
 
-    /// Answers a call for good; a caller that wants no reply gets none.
+    /// The only reply to a call; none if the caller wants no reply.
     pub(crate) fn reply(&mut self, client: ClientId, call: Option<CallId>, response: Bytes) {
         if let Some(call) = call {
             self.stream(client, call, response, false);
@@ -157,7 +157,7 @@ impl Outbox {
     }
 
     fn log(&mut self, level: LogLevel, text: String) {
-        // Names come from peers: a line end in one must not forge a second line.
+        // Names come from peers: a line end in a name must not forge a second line.
         let text = if text.contains(char::is_control) {
             text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
         } else {

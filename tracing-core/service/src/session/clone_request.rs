@@ -1,4 +1,4 @@
-//! What a consumer asks of a clone.
+//! The request for a clone: which session, and how.
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector};
 

@@ -1,7 +1,7 @@
 //! Checks of a trace config that need nothing but the config.
 //!
-//! They run in the order upstream has them (`TracingServiceImpl::EnableTracing`), since which of two
-//! errors a user sees first is part of the behaviour. Texts keep upstream's key words.
+//! They run in upstream's order (`TracingServiceImpl::EnableTracing`), because it decides which of two errors a user
+//! sees first.
 
 use protos::TraceConfig;
 use protozero::Message as _;
@@ -12,7 +12,7 @@ use crate::error::ConfigError;
 use crate::limits;
 use crate::matching::{MatchCost, NameRegex};
 
-/// Which producers a data source of the config is meant for.
+/// The producers that a data source of the config is for.
 #[derive(Debug, Default)]
 pub(crate) struct SourceFilter {
     names: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct SourceFilter {
 }
 
 impl SourceFilter {
-    /// True if a producer of that name is meant: any producer when there is no filter.
+    /// Whether the data source is for a producer of that name. Without a filter it is for all.
     pub(crate) fn wants_producer(&self, name: &str, cost: &mut MatchCost<'_>) -> bool {
         if self.names.is_empty() && self.regexes.is_empty() {
             return true;
@@ -30,7 +30,8 @@ impl SourceFilter {
         self.names.iter().any(|n| n == name) || self.regexes.iter().any(|r| r.is_match(name, cost))
     }
 
-    /// True if a machine is meant: without a filter this one, and others only when asked for.
+    /// Whether the data source is for a machine. Without a filter it is for this one, and for others with
+    /// `trace_all_machines`.
     pub(crate) fn wants_machine(&self, machine_id: u32, name: &str) -> bool {
         if self.machines.is_empty() {
             return machine_id == 0 || self.all_machines;
@@ -39,7 +40,7 @@ impl SourceFilter {
     }
 }
 
-/// What was made of a config that passed, and notes on what is not done as it asks.
+/// The compiled parts of a config that passed, and notes on fields without effect.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) filters: Vec<SourceFilter>,
@@ -47,7 +48,7 @@ pub(crate) struct Checked {
     pub(crate) notes: Vec<String>,
 }
 
-/// Checks 2 to 17 of EnableTracing, and those on features.
+/// Checks 2 to 17 of EnableTracing, and the compilation of its expressions.
 ///
 /// # Errors
 /// The first check that fails.

@@ -1,4 +1,4 @@
-//! The file that a session writes its trace into: how much of it is written, and what is still to be done.
+//! The file that a session writes its trace into: the bytes written, and the writes that follow.
 //!
 //! ```text
 //!   timer ─> [flush] ─> pass ─> WriteFile ─> FileWritten ─> more? pass … : sleep until the next period
@@ -31,10 +31,10 @@ pub(crate) struct SessionFile {
     /// Largest size, bytes; zero for any.
     bytes_max: u64,
     bytes_sent: u64,
-    /// Since it was last asked to go to the disk.
+    /// Bytes sent since the disk was last asked to write.
     bytes_unsynced: usize,
     sync: bool,
-    /// `WriteFile`s that were sent and not answered yet.
+    /// `WriteFile`s without an answer.
     in_flight: usize,
     /// Passes go on until the buffers are empty.
     draining: bool,
@@ -47,7 +47,7 @@ pub(crate) struct SessionFile {
 /// What follows a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AfterPass {
-    /// The piece of the pass is to be written, with that; none if there is nothing to write.
+    /// How to write the piece of the pass; none if there is nothing to write.
     pub(crate) write: Option<FileSync>,
     /// It is the last piece of the file.
     pub(crate) close: bool,
@@ -120,7 +120,7 @@ impl SessionFile {
         }
     }
 
-    /// What a piece asks of the disk, which is the last one of a drain if it is `over`.
+    /// How durable a piece must be. `over`: it is the last one of a drain.
     fn sync_of(&mut self, piece: usize, over: bool) -> FileSync {
         self.bytes_unsynced = self.bytes_unsynced.saturating_add(piece);
         if self.closing || (over && self.sync) {

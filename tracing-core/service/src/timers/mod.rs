@@ -1,13 +1,12 @@
-//! When the service wants to be woken, and for what.
+//! The timers of the service.
 //!
-//! A timer is named by what it is for: setting `(kind, id)` again moves it. So their number is
-//! bounded by the sessions and flushes alive, and nothing fires for something twice. Timers that are
-//! due together fire in the order (time, kind, id): the same inputs give the same outputs.
+//! The name of a timer is its purpose: setting `(kind, id)` again moves it. So the number of timers is bounded by
+//! the sessions and flushes, and none fires twice for one purpose. Timers that are due together fire in the order
+//! (time, kind, id): the same inputs give the same outputs.
 //!
-//! Most delays run on CLOCK_MONOTONIC, which stands still while the machine sleeps; a config may ask
-//! for boot time. Deadlines are kept in the clock they were asked in, and shown to the shell in boot
-//! time by the offset of the latest instant: a wake-up that turns out to be early (the offset grew, as
-//! the machine slept) fires nothing and is asked for again.
+//! Most delays run on CLOCK_MONOTONIC, which stands still in suspend; a config may ask for boot time. Each deadline
+//! is kept in its clock, and converted to boot time for the shell with the offset of the latest instant. If that
+//! offset grows in a suspend, the shell wakes too early: nothing fires, and the shell asks again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +21,15 @@ pub(crate) enum Clock {
     Boot,
 }
 
-/// What to do; the id beside it says to whom. In order of firing when due at one instant: what ends a
-/// wait comes before what starts new work.
+/// The purpose of a timer; the id beside it names the object. In order of firing at one instant: timers that end a
+/// wait come before timers that start new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimerKind {
-    /// A flush (by flush id) got no answer in time.
+    /// A flush (by flush id) was not acknowledged in time.
     FlushTimeout,
-    /// Data sources of a session did not say that they stopped.
+    /// Data sources of a session did not acknowledge their stop.
     StopTimeout,
-    /// The file of a session that is gone takes nothing.
+    /// The file of a freed session takes no bytes.
     FileStall,
     /// A clone (by its number) takes too long to copy a file.
     CloneCopy,
@@ -42,7 +41,7 @@ pub(crate) enum TimerKind {
     Duration,
     /// The delay of a trigger that asks for a clone is over; the id names the trigger.
     CloneHit,
-    /// Look which data sources have not started yet.
+    /// Some data sources have not started yet.
     SlowStart,
     /// Clock snapshot, sync marker and stats are due.
     Snapshot,
@@ -76,7 +75,7 @@ impl Timers {
         }
     }
 
-    /// Fires `(kind, id)` in `delay_ns`, instead of when it was to fire before.
+    /// Fires `(kind, id)` in `delay_ns`. An earlier deadline of it is forgotten.
     pub(crate) fn set_in(
         &mut self,
         now: &Now,
@@ -91,13 +90,13 @@ impl Timers {
         self.by_time_mut(clock).insert((at, kind, id));
     }
 
-    /// Fires at the next multiple of `period_ms` of the monotonic clock, as periodic work does: sessions
-    /// with one period then wake the machine together.
+    /// Fires at the next multiple of `period_ms` of the monotonic clock: sessions with one period then wake the
+    /// machine together.
     pub(crate) fn set_aligned(&mut self, now: &Now, period_ms: u64, kind: TimerKind, id: u64) {
         self.set_aligned_on(now, Clock::Monotonic, period_ms, kind, id);
     }
 
-    /// The same on any clock.
+    /// Fires at the next multiple of `period_ms` of any clock.
     pub(crate) fn set_aligned_on(
         &mut self,
         now: &Now,
@@ -110,12 +109,12 @@ impl Timers {
         let now_ns = reading(now, clock);
         let elapsed_ms = (now_ns / 1_000_000).checked_rem(period_ms).unwrap_or(0);
         let delay_ms = period_ms.saturating_sub(elapsed_ms);
-        // Counted from the start of the current millisecond, so that the phase does not creep.
+        // Counted from the start of the current millisecond, so that the phase does not drift.
         let delay_ns = delay_ms.saturating_mul(1_000_000).saturating_sub(now_ns % 1_000_000);
         self.set_in(now, clock, delay_ns, kind, id);
     }
 
-    /// Forgets it; nothing happens if it was not set.
+    /// Cancels a timer, if it is set.
     pub(crate) fn cancel(&mut self, kind: TimerKind, id: u64) {
         if let Some((clock, at)) = self.by_name.remove(&(kind, id)) {
             self.by_time_mut(clock).remove(&(at, kind, id));
@@ -133,7 +132,7 @@ impl Timers {
         earliest.min().map(|(at, ..)| BootTime(at))
     }
 
-    /// Takes the next one that is due.
+    /// Takes the next timer that is due.
     pub(crate) fn pop_due(&mut self, now: &Now) -> Option<(TimerKind, u64)> {
         let late = |clock: Clock| {
             let (at, kind, id) = *self.by_time(clock).first()?;
@@ -146,7 +145,7 @@ impl Timers {
         Some((kind, id))
     }
 
-    /// How many are set.
+    /// How many timers are set.
     pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
