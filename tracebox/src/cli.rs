@@ -191,7 +191,7 @@ pub fn parse<P: Parser>(name: &str, words: &[OsString]) -> Result<Option<P>, Fai
     let matches = match command.try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) if !error.use_stderr() => {
-            // A closed pipe is no error: its reader has read enough.
+            // A closed pipe is not an error: its reader has read enough.
             let _ = error.print();
             return Ok(None);
         }

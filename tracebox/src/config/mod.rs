@@ -134,7 +134,8 @@ fn parse_files(files: &[(String, Vec<u8>)], format: ConfigFormat) -> Result<Trac
     if all.is_empty() {
         return Err(Failure::new(format_args!("the config {names} is empty")));
     }
-    let no_config = format!("the config {names} is no binary TraceConfig (is it text? add --txt)");
+    let no_config =
+        format!("the config {names} is not a binary TraceConfig (is it text? add --txt)");
     TraceConfig::decode(&all).context(no_config)
 }
 

@@ -33,7 +33,7 @@ fn text_and_binary_are_told_apart() {
     let broken = parse("f", b"\x0a\x7f", ConfigFormat::Binary).unwrap_err();
     assert_eq!(
         broken.text,
-        "the config f is no binary TraceConfig (is it text? add --txt): the input ends inside a field at byte 0"
+        "the config f is not a binary TraceConfig (is it text? add --txt): the input ends inside a field at byte 0"
     );
 }
 

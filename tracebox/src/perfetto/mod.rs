@@ -22,7 +22,7 @@ use crate::version::VERSION;
 /// `perfetto`: with a running service.
 ///
 /// # Errors
-/// When options do not go together, there is no service, or there is no whole trace.
+/// When options do not go together, there is no service, or the trace is not complete.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
     if words.is_empty() {
         return Err(Failure::new("say what to do (see --help)"));
@@ -141,23 +141,23 @@ fn activate(request: &RecordRequest, names: Vec<String>, service: ServiceChoice)
     Ok(0)
 }
 
-/// A word that is no option is an event or a category for light mode, unless it looks like a misspelt program.
+/// Refuses a word that looks like a misspelt program. Other words are events or categories of light mode.
 fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Failure> {
     let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
     let Some(word) = light.words.first() else { return Ok(()) };
     let meant = PROGRAMS.iter().find(|program| edit_distance(word, program) <= 2);
     meant.map_or(Ok(()), |program| {
         Err(Failure::new(format_args!(
-            "{word:?} is no program of tracebox: did you mean {program:?}?"
+            "{word:?} is not a program of tracebox: did you mean {program:?}?"
         )))
     })
 }
 
-/// Programs with names that no category of events resembles.
+/// Programs whose names do not look like categories of events.
 const PROGRAMS: &[&str] =
     &["record", "trace", "traced", "traced_probes", "perfetto", "trigger_perfetto", "completions"];
 
-/// How many letters to insert, remove or replace to make `b` of `a`.
+/// How many letters must be inserted, removed or replaced to turn `a` into `b`.
 fn edit_distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -70,12 +70,12 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 fn bounds(text: &str) -> Result<(u64, u64), String> {
     let number = |text: &str, absent: u64| match text {
         "" => Ok(absent),
-        text => text.parse::<u64>().map_err(|_| format!("`{text}` is no number")),
+        text => text.parse::<u64>().map_err(|_| format!("`{text}` is not a number")),
     };
     match text.split_once("..") {
         Some((from, to)) => Ok((number(from, 0)?, number(to, u64::MAX)?)),
         None => {
-            let only = text.parse::<u64>().map_err(|_| format!("`{text}` is no number"))?;
+            let only = text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"))?;
             Ok((only, only.saturating_add(1)))
         }
     }
@@ -135,7 +135,7 @@ fn packet_type(descriptors: Option<&OsString>) -> Result<MessageDescriptor, Fail
             (shown, Cow::from(set))
         }
     };
-    let pool = Pool::decode(&set).context(format_args!("{shown} is no schema"))?;
+    let pool = Pool::decode(&set).context(format_args!("{shown} is not a schema"))?;
     let packet = pool.message(NAME);
     packet.ok_or_else(|| Failure::new(format_args!("{shown} has no message {NAME}")))
 }

@@ -21,7 +21,7 @@ const PACKET: u32 = 1;
 /// Why printing ends early.
 #[derive(Debug)]
 pub(super) enum PrintError {
-    /// The input cannot be read, or is no trace.
+    /// The input cannot be read, or is not a trace.
     Input(String),
     /// The output takes no more.
     Output(io::Error),
@@ -130,7 +130,7 @@ impl<W: Write> Printer<W> {
                 Ok(0) => {
                     let end = stream.finish();
                     end.map_err(|error| {
-                        PrintError::Input(format!("the trace breaks off: {error}"))
+                        PrintError::Input(format!("the trace is cut off: {error}"))
                     })?;
                     let others = stream.skipped();
                     if others > 0 {
@@ -147,7 +147,7 @@ impl<W: Write> Printer<W> {
             let mut frames = stream.read_block(block.get(..len).unwrap_or_default());
             loop {
                 let frame = frames.next_frame();
-                let no_trace = |error| PrintError::Input(format!("this is no trace: {error}"));
+                let no_trace = |error| PrintError::Input(format!("this is not a trace: {error}"));
                 let Some(frame) = frame.map_err(no_trace)? else { break };
                 if frame.number == PACKET {
                     let place = Place { offset: frame.offset, compressed_at };

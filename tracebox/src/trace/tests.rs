@@ -147,7 +147,7 @@ fn broken_traces() {
     assert_eq!(cut.0.lines().count(), 2);
     assert_eq!(
         cut.1.as_deref(),
-        Some("the trace breaks off: the input ends inside a field at byte 16")
+        Some("the trace is cut off: the input ends inside a field at byte 16")
     );
     // Fields without a length are skipped.
     let numbers = [b"\x38\x04", &trace[..14], b"\x3b\x08\x01\x3c", &trace[14..]].concat();
@@ -155,7 +155,7 @@ fn broken_traces() {
     assert_eq!((text.lines().count(), why), (4, None));
     assert!(text.ends_with("# fields of the trace without a length: 2\n"), "{text}");
     let text = print(b"hello", None, true).1.unwrap();
-    assert!(text.starts_with("this is no trace: "), "{text}");
+    assert!(text.starts_with("this is not a trace: "), "{text}");
     // A broken packet between whole ones.
     let broken = [&trace[..16], b"\x0a\x02\x12\x7f", &trace[16..]].concat();
     let (text, why) = print(&broken, None, true);

@@ -32,7 +32,7 @@ fn services_start_the_program() {
     }
 }
 
-/// `traced` tells the two sockets apart by their names, whatever their order.
+/// `traced` distinguishes the two sockets by their names, in any order.
 #[test]
 fn sockets_are_told_apart() {
     for (unit, consumer) in [("traced-producer.socket", false), ("traced-consumer.socket", true)] {

@@ -121,7 +121,7 @@ fn sockets_that_were_passed() {
     world.run("perfetto --query").good();
     traced.signal(Signal::TERM);
     assert!(traced.child.wait().unwrap().success());
-    assert!(world.path("producer").exists(), "whoever made the sockets keeps them");
+    assert!(world.path("producer").exists(), "the service manager owns the socket files");
 }
 
 /// All data that has reached the service is in the files when it stops.
@@ -200,5 +200,5 @@ fn probes_say_that_they_wait_for_a_service() {
     std::io::Read::read_exact(probes.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
     probes.signal(Signal::TERM);
     let ran = probes.end().good();
-    assert_eq!(ran.stderr, "", "it is told once");
+    assert_eq!(ran.stderr, "", "it is printed once");
 }

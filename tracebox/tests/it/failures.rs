@@ -110,7 +110,7 @@ fn bad_words() {
         ("tracebox traced_relay", "not part of this version"),
         (
             "tracebox recrod -o x -- true",
-            "\"recrod\" is no program of tracebox: did you mean \"record\"?",
+            "\"recrod\" is not a program of tracebox: did you mean \"record\"?",
         ),
         ("tracebox -t 1s -o x sched", "linux.ftrace is not available here: "),
         ("tracebox -t 1s -b 0 -o x", "-b: a buffer of 0 bytes"),

@@ -103,7 +103,7 @@ fn cloned_by_name_and_id() {
         .run(&format!("perfetto --clone {id} -o copy"))
         .failed(1, "session not found (perfetto --query");
     assert!(!world.path("new").exists());
-    assert!(has(&world.packets("copy"), is_config), "a failure costs nobody an older trace");
+    assert!(has(&world.packets("copy"), is_config), "a failure keeps the older trace");
 }
 
 #[test]

@@ -50,10 +50,10 @@ fn a_trace_that_breaks_off() {
     std::fs::write(world.path("trace"), b"\x0a\x02\x40\x07\x0a\x09\x40").unwrap();
     let ran = world.run("tracebox trace print trace");
     assert!(ran.text().starts_with("# packet 0: 2 bytes at 2\npacket {\n  timestamp: 7\n}\n"));
-    ran.failed(1, "trace: the trace breaks off: the input ends inside a field at byte 4");
+    ran.failed(1, "trace: the trace is cut off: the input ends inside a field at byte 4");
     world.run("tracebox trace print nothing").failed(1, "cannot read nothing");
-    world.run("tracebox trace print --packet x trace").failed(1, "`x` is no number");
-    world.run("tracebox trace print trace -d trace").failed(1, "trace is no schema: ");
+    world.run("tracebox trace print --packet x trace").failed(1, "`x` is not a number");
+    world.run("tracebox trace print trace -d trace").failed(1, "trace is not a schema: ");
 }
 
 #[test]
