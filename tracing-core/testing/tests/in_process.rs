@@ -55,7 +55,7 @@ fn write(mut writer: TraceWriter) {
 fn config() -> TraceConfig {
     let source = DataSourceConfig { name: Some(SOURCE.into()), ..Default::default() };
     TraceConfig {
-        buffers: vec![TraceConfigBufferConfig { size_kb: Some(128), ..Default::default() }],
+        buffers: vec![TraceConfigBufferConfig { size_kb: Some(512), ..Default::default() }],
         data_sources: vec![TraceConfigDataSource { config: Some(source), ..Default::default() }],
         ..Default::default()
     }
