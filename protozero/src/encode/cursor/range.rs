@@ -1,4 +1,4 @@
-//! Where memory to write into comes from: the contract between a stream and its sink.
+//! The contract between a stream and its sink, from which the stream gets memory.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -6,10 +6,10 @@ use core::ptr::NonNull;
 use crate::encode::slot::{OpenSlots, Slot};
 use crate::error::WriteError;
 
-/// A piece of memory a sink hands out.
+/// A range of memory from a sink.
 ///
-/// Making one is safe and means nothing; what makes its memory writable is the promise of
-/// `unsafe impl Sink`, from whose functions alone a stream accepts it.
+/// Creating one is safe and has no effect. Its memory is writable because of the promise of `unsafe
+/// impl Sink`; a stream accepts ranges only from the functions of a sink.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     pub(super) ptr: NonNull<u8>,
@@ -25,8 +25,8 @@ impl Range {
         Self { ptr, len, used: 0 }
     }
 
-    /// The same range with writing to begin at byte `used` of it: what lies before is the sink's
-    /// (a fragment header, earlier packets). Offsets still count from the range's first byte.
+    /// The same range, but writing begins at byte `used`: the bytes before it belong to the sink (a
+    /// fragment header, earlier packets). Offsets still count from the start of the range.
     #[inline]
     #[must_use]
     pub const fn after(mut self, used: usize) -> Self {
@@ -34,7 +34,7 @@ impl Range {
         self
     }
 
-    /// Bytes that can be written.
+    /// Number of writable bytes.
     #[inline]
     #[must_use]
     pub const fn room(&self) -> usize {
@@ -42,68 +42,69 @@ impl Range {
     }
 }
 
-/// Something that hands out memory to write into.
+/// A source of memory to write into.
 ///
-/// While a message is open its functions are called from where nothing can unwind: a panic in them
+/// While a message is open, the functions are called from code that cannot unwind: a panic in them
 /// aborts the program.
 ///
 /// # Safety
-/// An implementation promises, for every [`Range`] it returns:
-/// - **S1** its `len` bytes at its `ptr` are valid for reads and writes through that pointer, and no
-///   reference to them exists but to cells or atomics;
-/// - **S2** nobody else in this process writes them as long as the stream may: from then until the
-///   next call of `next_range` (where the sink may take the old range back *after* its last look at
-///   `open`, and then must not panic) or `end_root`, or until the stream is dropped;
-/// - **S3** a range taken back in `end_root`, or between two roots, is not written again: the next
-///   `begin_root` returns another range or an error;
-/// - **S4** all this holds on whichever thread the stream lives, if the implementor is `Send`.
+/// An implementation promises for every [`Range`] that it returns:
+/// - **S1** its `len` bytes at its `ptr` are valid for reads and writes through that pointer, and
+///   there are no references to them except to cells or atomics;
+/// - **S2** no other code in this process writes them while the stream may write: until the next
+///   call of `next_range` (in which the sink may take the old range back *after* its last access to
+///   `open`, and then must not panic) or of `end_root`, or until the stream is dropped;
+/// - **S3** the stream does not write a range again that was taken back in `end_root` or between
+///   two roots: the next `begin_root` returns another range or an error;
+/// - **S4** all of this is true on every thread on which the stream may be, if the implementor is
+///   `Send`.
 pub unsafe trait Sink {
-    /// The current range is full (`used` bytes of it hold data, the tail stays unwritten): gives
-    /// the next one, of at least 16 bytes, or an error.
+    /// The current range is full: its first `used` bytes are written, and the rest stays unused.
+    /// Returns the next range, of at least 16 bytes, or an error.
     ///
-    /// After an error the stream swallows everything until the next root message begins; it keeps
-    /// counting bytes, so that lengths deferred earlier still get their value.
+    /// After an error, the stream ignores everything until the next root message begins. It
+    /// continues to count bytes, so that open lengths still get their value.
     ///
-    /// `open` are the messages whose length is still open in the old range. The sink remembers
-    /// them as far as it needs to find their bytes when [`Sink::fill`] comes. `used` is 0 and
-    /// `open` empty while there is no range at all.
+    /// `open` are the messages whose length is open in the old range. The sink must remember enough
+    /// to find their bytes when [`Sink::fill`] is called. If there is no range yet, `used` is 0 and
+    /// `open` is empty.
     ///
     /// # Errors
-    /// [`WriteError`] when there is no memory to hand out.
+    /// [`WriteError`] if there is no memory.
     fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError>;
 
-    /// The length of a message that began in an earlier range is known: a padded varint for the
+    /// Delivers the length of a message that began in an earlier range: a padded varint for the
     /// four bytes at `slot`.
     ///
-    /// A message whose writer was forgotten (`mem::forget`) is never told; the root's end settles
-    /// what is left.
+    /// There is no call for a message whose writer was leaked (`mem::forget`). Such slots end with
+    /// the root message.
     fn fill(&mut self, slot: Slot, length: [u8; 4]);
 
-    /// A root message begins, with `used` bytes of the current range holding data. Gives a range to
-    /// go on with, or `None` to go on where the stream is.
+    /// A root message begins; `used` bytes of the current range are written. Returns a range in
+    /// which to continue, or `None` to continue in the current one.
     ///
     /// # Errors
-    /// [`WriteError`] when there is no memory: the whole message is swallowed.
+    /// [`WriteError`] if there is no memory: the stream ignores the whole message.
     #[inline]
     fn begin_root(&mut self, used: usize) -> Result<Option<Range>, WriteError> {
         let _ = used;
         Ok(None)
     }
 
-    /// The root message is finished at `used`. Returns the position from which to go on, at most
-    /// `used`: a sink that framed the message may have moved it.
+    /// The root message ends at `used`. Returns the position at which to continue, which is at most
+    /// `used`: a sink that adds a frame may have moved the message.
     ///
-    /// After an error in this message `used` is 0: the stream has no range any more.
+    /// After an error in this message `used` is 0, because the stream has no range.
     #[inline]
     fn end_root(&mut self, used: usize) -> usize {
         used
     }
 }
 
-/// A sink that a program may reach while a stream has it, and put another in its place.
+/// A sink that a program may replace by another one while a stream uses it.
 ///
 /// # Safety
 /// An implementation promises:
-/// - **S5** each `begin_root` returns a range or an error, never `None`, and neither it nor `end_root`
-///   trusts `used` to be about the range this sink handed out last.
+/// - **S5** each `begin_root` returns a range or an error, never `None`; and neither `begin_root`
+///   nor `end_root` assumes that `used` belongs to the last range of this sink.
 pub unsafe trait SwapSink: Sink {}
