@@ -1,5 +1,5 @@
-//! An open message. While it is open its parent is borrowed, so that writing to the parent in the
-//! middle of a child does not compile; dropping it stores the length.
+//! An open message. It borrows its parent, so that code that writes to the parent in the middle of
+//! a child does not compile. Dropping it stores the length.
 
 use super::cursor::{Cursor, Frame};
 use super::scalar::SMALL;
@@ -10,21 +10,22 @@ use crate::wire::tag;
 
 /// An open message, root or nested, of a [`StreamOf`](super::StreamOf).
 ///
-/// Generated writers wrap it. It holds the write pointer while it has no open child. Forgetting one
-/// (`mem::forget`) leaks no memory and breaks no invariant, but it takes the pointer along: the
-/// root message then ends with [`WriteError::Forgotten`].
-// The functions below touch only this value and hand its parts to slow paths by value, so that no
-// address of it escapes: the compiler then keeps all of it in registers.
+/// Generated writers are wrappers around it. It has the write pointer while no child is open.
+/// Leaking it (`mem::forget`) leaks no memory and breaks no invariant, but the pointer is lost with
+/// it: the root message then ends with [`WriteError::Forgotten`].
+// These functions use only this value, and pass its members to slow paths by value. No address of
+// it escapes, so that the compiler can keep all of it in registers.
 pub struct Scope<'w> {
     pub(super) at: Cursor,
-    /// The message the next fields count for: this one, or, if this one has no slot, the one it is in.
+    /// The message whose length includes the next fields: this one or, if it has no slot, an outer
+    /// one.
     pub(super) frame: Frame,
-    /// `StreamOf::skew` when `frame` began; of a root its position.
+    /// `StreamOf::skew` when `frame` began; for a root message its position.
     skew: u64,
     end: End,
-    /// For [`slow::end`].
+    /// An argument of [`slow::end`].
     value: u64,
-    /// Gets the cursor back; a root has none.
+    /// Gets the cursor back. `None` for a root message.
     parent: Option<&'w mut Cursor>,
     pub(super) stream: &'w mut Stream<'w>,
 }
@@ -36,15 +37,15 @@ impl<'w> Scope<'w> {
         Self { at, frame, skew: position, end: End::Root, value: 0, parent: None, stream }
     }
 
-    /// Opens message field `N` inside this one. Its length will take as few bytes as it needs, as long
-    /// as it ends in the range it began in and is short or simple; else four.
+    /// Opens message field `N` inside this one. Its length has as few bytes as possible if the
+    /// message ends in the range in which it began and is short or simple; otherwise it has four.
     #[inline(always)]
     pub fn nested<const N: u32>(&mut self) -> Scope<'_> {
         self.open(const { tag::Encoded::new(N, tag::LEN) })
     }
 
-    /// Opens the message field of a number that is known at run time only: rewriters and dynamic
-    /// messages. `None` if it is no field number (0, or above 2^29-1).
+    /// Opens a message field whose number is known only at run time, for rewriters and dynamic
+    /// messages. `None` if the number is invalid (0, or above 2^29-1).
     #[inline]
     pub fn nested_by_number(&mut self, number: u32) -> Option<Scope<'_>> {
         tag::Encoded::checked(number, tag::LEN).map(|tag| self.open(tag))
@@ -79,16 +80,16 @@ impl<'w> Scope<'w> {
         Scope { at, frame, skew, end: End::Length, value: 0, parent, stream: self.stream }
     }
 
-    /// Opens message field `N` with a length of four bytes whatever it will be: nothing ever moves.
+    /// Opens message field `N` with a length of four bytes. Its bytes never move.
     #[inline]
     pub fn nested_padded<const N: u32>(&mut self) -> Scope<'_> {
         let tag = const { tag::Encoded::new(N, tag::LEN) };
         self.open_slow(number(tag), true)
     }
 
-    /// Opens message field `N`, whose body will have exactly `len` bytes: the length takes as few bytes
-    /// as it needs, nothing moves and no range has to be patched. If the body turns out to have
-    /// another length, the root message ends with [`WriteError::LengthMismatch`].
+    /// Opens message field `N`, whose body will have exactly `len` bytes. The length has as few
+    /// bytes as possible, nothing moves, and no range needs a patch. If the body has another length
+    /// in the end, the root message fails with [`WriteError::LengthMismatch`].
     #[inline]
     pub fn nested_sized<const N: u32>(&mut self, len: u32) -> Scope<'_> {
         self.varint_tagged(const { tag::Encoded::new(N, tag::LEN) }, u64::from(len));
@@ -96,15 +97,15 @@ impl<'w> Scope<'w> {
         self.inside(End::Sized, end)
     }
 
-    /// Opens field `N` of group kind, or of a message with delimited encoding: what is written
-    /// follows a tag without a length, and a second tag ends it.
+    /// Opens group field `N`, or a message with delimited encoding: the body follows a tag without
+    /// a length, and a second tag ends it.
     #[inline(always)]
     pub fn group<const N: u32>(&mut self) -> Scope<'_> {
         self.tag(const { tag::Encoded::new(N, tag::BEGIN_GROUP) });
         self.inside(End::Group, u64::from(const { tag::tag(N, tag::END_GROUP) }))
     }
 
-    /// Goes on in a scope of its own that has no slot.
+    /// Continues in an inner scope without a slot.
     #[inline(always)]
     fn inside(&mut self, end: End, value: u64) -> Scope<'_> {
         let (at, frame, skew) = (self.at.take(), self.frame, self.skew);
@@ -120,16 +121,16 @@ impl<'w> Scope<'w> {
         }
     }
 
-    /// Appends a piece of this message's fields, cut anywhere. What is written in the end depends on
-    /// the sum of the pieces alone.
+    /// Appends a part of this message's fields, split at any byte. The output depends only on the
+    /// concatenation of all parts.
     #[inline]
     pub(crate) fn piece(&mut self, bytes: &[u8]) {
         let (body, narrow) = self.frame.parts();
         self.at = slow::piece(self.stream, self.at.take(), body, narrow, self.skew, bytes);
     }
 
-    /// Bytes of the message so far, not counting its own tag and length. Of a group, or a message whose
-    /// length was announced: of the next outer one that is neither.
+    /// Length of the message so far, without its tag and length. For a group, or a message with an
+    /// announced length, it is that of the next outer message that is neither.
     #[inline]
     #[must_use]
     pub fn body_len(&self) -> u64 {
@@ -141,7 +142,7 @@ impl<'w> Scope<'w> {
         self.stream.body_len(&self.at, self.frame, self.skew)
     }
 
-    /// Why this root message is being swallowed, if it is.
+    /// The error of this root message, if there is one.
     #[inline]
     #[must_use]
     pub fn error(&self) -> Option<WriteError> {

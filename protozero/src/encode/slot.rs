@@ -1,30 +1,30 @@
-//! The bytes reserved for a length that is not known yet.
+//! The bytes that are reserved for a length.
 
 use super::cursor::{Direction, RangeState};
 
-/// Bytes of a wide slot (`proto_utils.h`: kMessageLengthFieldSize).
+/// Length of a wide slot (`proto_utils.h`: kMessageLengthFieldSize).
 pub(crate) const SLOT_LEN: usize = 4;
 
-/// No slot: the end of the list of wide open slots.
+/// No slot: the end of the list of open wide slots.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Where a length will be stored: [`Sink::fill`](super::Sink::fill) gets it for messages that did
-/// not end in the range they began in.
+/// The place of a length. [`Sink::fill`](super::Sink::fill) gets it for messages that end in a
+/// later range than the one in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// Which range: a stream counts those of `next_range` in the order the sink handed them out, from 0.
-    /// One of `begin_root` has the number of the range before it, if there is one: that can have no
-    /// open length.
+    /// Number of the range: the stream counts the ranges from `next_range`, in order, from 0. A
+    /// range from `begin_root` has the number of the range before it, if there is one, because that
+    /// range can have no open lengths.
     pub range: u32,
     /// Byte offset of the four reserved bytes in that range.
     pub offset: u32,
 }
 
-/// The lengths still open in a range that is full, outermost first.
+/// The open lengths of a full range, outermost first.
 ///
-/// A sink looks at them when it has the next range, before it gives the old one away: each is a
-/// length that will come through [`Sink::fill`](super::Sink::fill). Yielding one zeroes its four
-/// bytes.
+/// A sink iterates over them after it has the next range, and before it gives the old one away:
+/// each is a length that [`Sink::fill`](super::Sink::fill) will get later. Iterating zeroes the
+/// four bytes of each slot.
 pub struct OpenSlots<'a> {
     state: &'a mut RangeState,
     range: u32,
@@ -43,8 +43,8 @@ impl<'a> OpenSlots<'a> {
         self.state.head == NONE
     }
 
-    /// Turns the list around in place: it leads from the innermost slot outwards, and is wanted
-    /// the other way.
+    /// Reverses the list in place: it begins with the innermost slot, but must be returned
+    /// outermost first.
     fn reverse(&mut self) {
         let (mut done, mut at) = (NONE, self.state.head);
         while at != NONE {

@@ -1,4 +1,4 @@
-//! The scattered writer: the range being written and the sink that has the next one.
+//! The stream: the current range, and the sink that provides the next one.
 
 use super::cursor::{Cursor, Frame, Range, RangeState, Sink, SwapSink};
 use super::nested::Scope;
@@ -6,40 +6,42 @@ use super::slot::{OpenSlots, SLOT_LEN, Slot};
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
-/// Number of no range; the largest of one is below it.
+/// Means that there is no range. Numbers of ranges are smaller.
 const NO_RANGE: u32 = u32::MAX;
 
 /// A stream of messages into the ranges of `S`; see the [module](super).
 pub struct StreamOf<S: ?Sized + Sink> {
-    /// Where the next root message begins; nowhere while one is open, and without a range.
+    /// The start of the next root message. Nowhere while a root message is open, and without a
+    /// range.
     at: Cursor,
     pub(super) state: RangeState,
-    /// A place plus this (wrapping) is a position: bytes written since the stream was made.
+    /// Place + `skew` (wrapping) = position: the number of bytes written since the stream was
+    /// created.
     pub(super) skew: u64,
     /// The position of a cursor that is nowhere.
-    swallowed: u64,
-    /// Number of the current range: how many messages went on in another; [`NO_RANGE`] before the first.
+    nowhere_position: u64,
+    /// Number of the current range; [`NO_RANGE`] before the first.
     range: u32,
-    /// Why this root message is being swallowed.
+    /// The error of this root message. All its further bytes are discarded.
     pub(super) failed: Option<WriteError>,
-    /// The first error of all.
+    /// The first error of the stream.
     first_error: Option<WriteError>,
     sink: S,
 }
 
-/// A stream whose sink is known only at run time: what writers hold, so that generated code exists
-/// once and not once per sink.
+/// A stream whose sink is known only at run time. Writers contain this type, so that generated code
+/// exists once and not once per sink.
 pub type Stream<'s> = StreamOf<dyn Sink + 's>;
 
 impl<S: Sink> StreamOf<S> {
-    /// A stream that asks `sink` for its first range when a message begins.
+    /// A stream that requests its first range from `sink` when a message begins.
     #[inline]
     pub const fn new(sink: S) -> Self {
         Self {
             at: Cursor::NOWHERE,
             state: RangeState::NONE,
             skew: 0,
-            swallowed: 0,
+            nowhere_position: 0,
             range: NO_RANGE,
             failed: None,
             first_error: None,
@@ -47,13 +49,13 @@ impl<S: Sink> StreamOf<S> {
         }
     }
 
-    /// A stream whose first range is there from the beginning, so that no message has to ask for it. As
-    /// if `sink` had been asked for it.
+    /// A stream that has its first range from the beginning, as if `sink` had returned it. No
+    /// message needs to request it.
     #[inline]
     pub(crate) fn with_range(sink: S, range: Range) -> Self {
         let mut stream = Self::new(sink);
         let (state, at) = RangeState::new(range, 0);
-        // Else the first message asks for one and gets to know.
+        // If the range is too short, the first message requests one and gets the error.
         if state.room(&at) >= SLOT_LEN {
             stream.skew = state.place_of(&at).wrapping_neg();
             stream.range = 0;
@@ -62,10 +64,10 @@ impl<S: Sink> StreamOf<S> {
         stream
     }
 
-    /// Begins a root message; dropping the scope ends it.
+    /// Begins a root message. Dropping the scope ends it.
     ///
-    /// A message whose scope was forgotten is given up first. An error of the previous message is
-    /// over: the sink is asked again.
+    /// If the scope of the previous message was leaked, that message is ended first. An error of
+    /// the previous message is cleared, and the sink is asked for a range again.
     #[inline]
     pub fn root(&mut self) -> Scope<'_> {
         if self.at.is_nowhere() {
@@ -75,7 +77,7 @@ impl<S: Sink> StreamOf<S> {
         let position = self.position(&at);
         let mut at = match self.sink.begin_root(self.state.used(&at)) {
             Ok(None) => at,
-            // No message is open, so no two slots will have the same number and offset.
+            // No message is open, so two slots cannot have the same number and offset.
             Ok(Some(range)) => {
                 self.install(range, position, if self.range == NO_RANGE { 0 } else { self.range })
             }
@@ -87,21 +89,21 @@ impl<S: Sink> StreamOf<S> {
         Scope::root(at, self, position)
     }
 
-    /// As if so many ranges had been written.
+    /// Counts as if `count` ranges had been written.
     #[cfg(test)]
     pub(super) fn skip_ranges(&mut self, count: u32) {
         self.range = count;
     }
 
-    /// Gives up a root message whose scope was forgotten (`mem::forget`), if there is one, and begins
-    /// none.
+    /// Ends a root message whose scope was leaked (`mem::forget`), if there is one. Does not begin
+    /// another.
     pub fn end_forgotten(&mut self) {
         if self.is_forgotten() {
             self.end_root(Cursor::NOWHERE);
         }
     }
 
-    /// The last root message failed, was forgotten, or there was none yet.
+    /// The last root message failed or was leaked, or there was none yet.
     #[cold]
     #[inline(never)]
     fn recover(&mut self) {
@@ -115,7 +117,7 @@ impl<S: Sink> StreamOf<S> {
         if self.failed.is_some() { Cursor::NOWHERE } else { self.ask(0, position) }
     }
 
-    /// The sink, when the stream is not needed any more.
+    /// Returns the sink.
     pub fn into_sink(self) -> S {
         self.sink
     }
@@ -123,44 +125,44 @@ impl<S: Sink> StreamOf<S> {
 
 /// Between root messages.
 impl<S: ?Sized + Sink> StreamOf<S> {
-    /// Bytes written since the stream was made, swallowed ones included.
+    /// Number of bytes written since the stream was created, including discarded ones.
     ///
-    /// A long message may have taken up to three bytes more for its length when it ended.
+    /// When a long message ends, its length can add up to three bytes.
     #[inline]
     #[must_use]
     pub fn written(&self) -> u64 {
         self.position(&self.at)
     }
 
-    /// Bytes of the current range that hold data.
+    /// Number of written bytes in the current range.
     #[inline]
     #[must_use]
     pub fn used(&self) -> usize {
         self.state.used(&self.at)
     }
 
-    /// Bytes that still fit the current range.
+    /// Number of bytes that still fit the current range.
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
         self.state.room(&self.at)
     }
 
-    /// Why the last root message was swallowed.
+    /// The error of the last root message.
     #[inline]
     #[must_use]
     pub fn error(&self) -> Option<WriteError> {
         if self.is_forgotten() { Some(WriteError::Forgotten) } else { self.failed }
     }
 
-    /// The first error since the stream was made.
+    /// The first error since the stream was created.
     #[inline]
     #[must_use]
     pub fn first_error(&self) -> Option<WriteError> {
         self.first_error.or_else(|| self.error())
     }
 
-    /// True if a root message began and its scope was forgotten: nobody gave the cursor back.
+    /// True if a root message began and its scope was leaked, so that it did not return the cursor.
     #[inline]
     fn is_forgotten(&self) -> bool {
         self.at.is_nowhere() && self.failed.is_none() && self.range != NO_RANGE
@@ -173,8 +175,8 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         &self.sink
     }
 
-    /// The sink. It must stay the one whose range the cursor is in: whoever calls this is part of the
-    /// proofs (C2).
+    /// The sink. It must not be replaced, because the cursor is in its range: the caller is part of
+    /// the proof (C2).
     #[inline]
     pub(crate) fn sink_inside(&mut self) -> &mut S {
         &mut self.sink
@@ -182,26 +184,26 @@ impl<S: ?Sized + Sink> StreamOf<S> {
 }
 
 impl<S: SwapSink> StreamOf<S> {
-    /// The sink. What it hands out while the stream does not ask goes unnoticed.
+    /// The sink. The stream does not use ranges that it did not request.
     #[inline]
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.sink
     }
 }
 
-/// Within a root message, whose innermost scope has the cursor `at` and sits on `frame`.
+/// Functions within a root message: the innermost scope has the cursor `at` and the frame `frame`.
 impl<S: ?Sized + Sink> StreamOf<S> {
-    /// Bytes written up to `at` since the stream was made.
+    /// Number of bytes written up to `at` since the stream was created.
     #[inline(always)]
     pub(super) fn position(&self, at: &Cursor) -> u64 {
         if at.is_nowhere() {
-            self.swallowed
+            self.nowhere_position
         } else {
             self.state.place_of(at).wrapping_add(self.skew)
         }
     }
 
-    /// Goes on in `range`, which the sink just returned.
+    /// Continues in `range`, which the sink just returned.
     #[inline]
     fn install(&mut self, range: Range, position: u64, number: u32) -> Cursor {
         self.range = number;
@@ -217,23 +219,24 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         self.fail(at, WriteError::RangeTooShort { len: range.room() })
     }
 
-    /// Swallows from here on. The cursor is nowhere then.
+    /// Ends writing with an error: all further bytes of the root message are discarded, and the
+    /// cursor is nowhere.
     #[cold]
     #[inline(never)]
     pub(super) fn fail(&mut self, at: Cursor, error: WriteError) -> Cursor {
-        self.swallowed = self.position(&at);
+        self.nowhere_position = self.position(&at);
         self.state.fail();
         self.failed = Some(error);
         self.first_error.get_or_insert(error);
         Cursor::NOWHERE
     }
 
-    /// Asks the sink for a range.
+    /// Requests a range from the sink.
     fn ask(&mut self, used: usize, position: u64) -> Cursor {
-        self.swallowed = position;
+        self.nowhere_position = position;
         let mut open = OpenSlots::new(&mut self.state, self.range);
         match self.sink.next_range(used, &mut open) {
-            // Places are ordered by the number of their range, so it must not wrap around.
+            // Places are ordered by the number of their range, so the number must not wrap.
             Ok(_) if self.range == NO_RANGE - 1 => {
                 self.fail(Cursor::NOWHERE, WriteError::Exhausted)
             }
@@ -242,7 +245,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         }
     }
 
-    /// Leaves the current range for the next one; nowhere if the stream swallows.
+    /// Continues in the next range. Returns a cursor that is nowhere after an error.
     #[cold]
     #[inline(never)]
     fn next_range(&mut self, at: Cursor, frame: Frame) -> Cursor {
@@ -255,7 +258,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         self.ask(self.state.used(&at), position)
     }
 
-    /// Notices that a child was forgotten: it has taken the cursor along.
+    /// Detects a leaked child, which did not return the cursor.
     #[inline]
     fn check(&mut self, at: Cursor) -> Cursor {
         if at.is_nowhere() { self.lost(at) } else { at }
@@ -267,12 +270,12 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         if self.failed.is_some() {
             return at;
         }
-        self.swallowed = self.state.first().wrapping_add(self.skew);
+        self.nowhere_position = self.state.first().wrapping_add(self.skew);
         self.fail(at, WriteError::Forgotten)
     }
 
-    /// Appends `bytes`, over as many ranges as they take. A range is asked for only when bytes
-    /// remain for it.
+    /// Appends `bytes`, to several ranges if necessary. Requests a range only if bytes remain for
+    /// it.
     #[inline(never)]
     pub(super) fn write(&mut self, mut at: Cursor, frame: Frame, mut bytes: &[u8]) -> Cursor {
         loop {
@@ -283,7 +286,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
             }
             at = self.next_range(at, frame);
             if at.is_nowhere() {
-                self.swallowed = self.swallowed.wrapping_add(bytes.len() as u64);
+                self.nowhere_position = self.nowhere_position.wrapping_add(bytes.len() as u64);
                 return at;
             }
         }
@@ -296,19 +299,19 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         self.write(at, frame, out.get(..len).unwrap_or_default())
     }
 
-    /// Appends a tag alone.
+    /// Appends a tag.
     pub(super) fn write_tag(&mut self, at: Cursor, frame: Frame, tag: u32) -> Cursor {
         self.write_varint(at, frame, tag.into())
     }
 
-    /// Prepares for `len` bytes that come in one piece: if they are many, open messages get long, and
-    /// now there is little to move.
+    /// Prepares for `len` bytes at once. If they are many, makes the open slots wide while only few
+    /// bytes must move.
     pub(super) fn expect(&mut self, at: Cursor, frame: Frame, len: u64) -> Cursor {
         if len > u64::from(varint::ONE_BYTE_MAX) { self.state.widen(at, frame) } else { at }
     }
 
-    /// Opens a message where [`Cursor::open`] cannot. A slot never straddles two ranges: if it does not
-    /// fit, the tail of the old one stays unwritten.
+    /// Opens a message if [`Cursor::open`] cannot. A slot is always in one range: if it does not
+    /// fit, the end of the old range stays unused.
     pub(super) fn open_slow(&mut self, mut at: Cursor, frame: Frame, tag: u32) -> (Cursor, Frame) {
         if self.state.is_long(&at, frame) {
             at = self.state.widen(at, frame);
@@ -334,19 +337,19 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         open: impl Fn(&mut RangeState, Cursor) -> Result<(Cursor, Frame), Cursor>,
     ) -> (Cursor, Frame) {
         loop {
-            // No loop for long: a range too short for a slot is an error.
+            // This ends, because a range that is too short for a slot is an error.
             match open(&mut self.state, at) {
                 Ok(open) => return open,
                 Err(full) => at = self.next_range(full, frame),
             }
             if at.is_nowhere() {
-                self.swallowed = self.swallowed.wrapping_add(SLOT_LEN as u64);
+                self.nowhere_position = self.nowhere_position.wrapping_add(SLOT_LEN as u64);
                 return (at, Frame::NONE);
             }
         }
     }
 
-    /// Ends the message of `frame` where [`Cursor::close`] cannot; `skew` is what it was when the
+    /// Ends the message of `frame` if [`Cursor::close`] cannot. `skew` is its value when the
     /// message began.
     pub(super) fn close_slow(&mut self, at: Cursor, frame: Frame, skew: u64) -> Cursor {
         let at = match self.state.close_long(at, frame) {
@@ -354,11 +357,11 @@ impl<S: ?Sized + Sink> StreamOf<S> {
             Err(at) => self.check(at),
         };
         let at = self.state.widen(at, frame);
-        // None: opened while swallowing.
+        // `None`: the message was opened after an error.
         let Some((range, offset)) = frame.slot() else { return at };
         let here = range == self.range;
         if here && at.is_nowhere() {
-            // The slot was in the range that was lost with the error.
+            // The slot was in the range that was lost through the error.
             return at;
         }
         let len = self.position(&at).wrapping_sub(frame.wide_body().wrapping_add(skew));
@@ -373,7 +376,8 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         at
     }
 
-    /// Ends a message whose length was announced: its end was to be `end` bytes into that of `frame`.
+    /// Ends a message with an announced length. `end` is its announced end, counted from the start
+    /// of the message of `frame`.
     pub(super) fn close_sized(&mut self, at: Cursor, frame: Frame, skew: u64, end: u64) -> Cursor {
         let len = self.body_len(&at, frame, skew);
         if len == end || at.is_nowhere() {
@@ -382,12 +386,12 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         self.fail(at, WriteError::LengthMismatch { by: len.wrapping_sub(end) as i64 })
     }
 
-    /// What a scope that just began at `at` remembers as its skew.
+    /// The skew for a scope that begins at `at`.
     pub(super) fn skew_at(&self, at: &Cursor) -> u64 {
-        if at.is_nowhere() { self.swallowed } else { self.skew }
+        if at.is_nowhere() { self.nowhere_position } else { self.skew }
     }
 
-    /// Bytes from the beginning of the message of `frame` to `at`.
+    /// Number of bytes from the start of the message of `frame` to `at`.
     #[inline]
     pub(super) fn body_len(&self, at: &Cursor, frame: Frame, skew: u64) -> u64 {
         let body = self.state.body(frame).wrapping_add(skew);

@@ -1,4 +1,4 @@
-//! Bytes of known messages, and what happens where ranges end.
+//! Bytes of known messages, and the ends of ranges.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use crate::error::WriteError;
 use crate::rt;
 use crate::sink::FixedSink;
 
-/// Ranges of given lengths in one buffer each, as a shared-memory sink would have; fails when they
-/// run out.
+/// Ranges of given lengths, one buffer each, like a sink for shared memory. Fails when there are no
+/// more.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     pub lens: Vec<usize>,
@@ -27,7 +27,7 @@ impl Ranges {
         StreamOf::new(Self { lens, ..Self::default() })
     }
 
-    /// What a reader gets once all patches are in.
+    /// The bytes after all lengths are filled in.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut memory = self.memory.clone();
         for (slot, length) in &self.filled {
@@ -40,8 +40,8 @@ impl Ranges {
 
 #[allow(unsafe_code)]
 // SAFETY:
-// - valid and unshared: each range is a heap buffer of its own, not touched until the stream is
-//   done with it, but by `bytes`, which tests call between messages.
+// - valid and unshared: each range is a separate heap buffer. It is not accessed until the stream
+//   has left it, except by `bytes`, which tests call between messages.
 unsafe impl Sink for Ranges {
     fn next_range(
         &mut self,
@@ -130,7 +130,7 @@ fn golden_groups() {
 
 #[test]
 fn a_message_over_three_ranges() {
-    // 24 bytes of body do not fit 16: the length comes later, in four bytes.
+    // A body of 24 bytes does not fit 16: its length has four bytes and comes later.
     let mut stream = Ranges::stream(&[16, 16, 16]);
     {
         let mut root = stream.root();
@@ -154,7 +154,7 @@ fn a_message_over_three_ranges() {
 
 #[test]
 fn lengths_up_to_127_take_one_byte() {
-    // upstream: FinalizeWithCompaction (7 in 8), FinalizeWithoutCompaction (24 in 28).
+    // Upstream tests: FinalizeWithCompaction (7 in 8 bytes), FinalizeWithoutCompaction (24 in 28).
     for len in [0usize, 1, 5, 16, 17, 33, 125, 126, 127, 200] {
         let mut buffer = [0; 512];
         let mut stream = FixedSink::stream(&mut buffer);
@@ -178,8 +178,9 @@ fn lengths_up_to_127_take_one_byte() {
 }
 
 #[test]
-fn compaction_of_children_lets_the_parent_be_compacted() {
-    // 131 bytes before the child gives three back, then 128 - 3 * 2 for the second one.
+fn short_children_shorten_the_length_of_their_parent() {
+    // The child makes 131 bytes wide, and three of them are saved at its end; the second has 128 -
+    // 3 * 2.
     let mut buffer = [0; 512];
     let mut stream = FixedSink::stream(&mut buffer);
     {
@@ -195,7 +196,7 @@ fn compaction_of_children_lets_the_parent_be_compacted() {
 
 #[test]
 fn a_body_that_ends_at_the_end_of_its_range_is_compacted() {
-    // No slack for block moves: the careful way, and not a byte past the end.
+    // Without space for block moves, the slow path is used and writes no byte after the end.
     for spare in 0..20 {
         let mut buffer = std::vec![0xee; 30 + spare];
         let mut stream = FixedSink::stream(&mut buffer[..25 + spare]);
@@ -231,7 +232,7 @@ fn a_full_buffer_is_one_error_at_the_end() {
         rt::bytes::<2>(&mut outer, &[1; 10]);
         let mut inner = outer.nested::<3>();
         rt::uint64::<4>(&mut inner, u64::MAX);
-        rt::string::<5>(&mut inner, "what does not fit is counted and gone");
+        rt::string::<5>(&mut inner, "these bytes are discarded but counted");
         assert_eq!(inner.body_len(), 11 + 39);
         assert_eq!(inner.error(), Some(WriteError::Full { capacity: 20 }));
     }
@@ -253,11 +254,7 @@ fn after_an_error_the_next_root_is_written_again() {
     rt::uint32::<1>(&mut stream.root(), 5);
     assert_eq!((stream.error(), stream.first_error()), (None, Some(WriteError::Exhausted)));
     let sink = stream.into_sink();
-    assert_eq!(
-        sink.filled,
-        [],
-        "the slot of the lost range stays open: it is the sink's to abandon"
-    );
+    assert_eq!(sink.filled, [], "the slot of the lost range stays open");
     assert_eq!(sink.memory[1][..2], [8, 5]);
 }
 
@@ -273,7 +270,7 @@ fn lengths_deferred_before_an_error_still_come() {
     }
     let sink = stream.into_sink();
     let outer = Slot { range: 0, offset: 1 };
-    assert_eq!(sink.filled, [(outer, [0x80 | 41, 0x80, 0x80, 0])], "swallowed bytes are counted");
+    assert_eq!(sink.filled, [(outer, [0x80 | 41, 0x80, 0x80, 0])], "discarded bytes are counted");
 }
 
 #[test]
@@ -323,7 +320,7 @@ fn numbers_of_ranges_end_and_do_not_wrap() {
     }
 }
 
-/// A sink whose ranges are all empty, and nowhere.
+/// A sink whose ranges are empty and have no memory.
 struct Nothing;
 
 #[allow(unsafe_code)]
@@ -391,7 +388,7 @@ fn a_forgotten_scope_fails_its_root_message() {
         rt::bytes::<5>(&mut outer, &[0; 40]);
     }
     assert_eq!(stream.error(), Some(WriteError::Forgotten));
-    // One that nothing is written after: its parent notices, or the root, or the next root.
+    // A leaked child without later writes: its parent detects it, or the root, or the next root.
     std::mem::forget(stream.root().nested::<1>());
     assert_eq!(stream.error(), Some(WriteError::Forgotten));
     drop(stream.root().nested::<1>().group::<1>());
@@ -401,7 +398,7 @@ fn a_forgotten_scope_fails_its_root_message() {
     let root = stream.root();
     assert_eq!(root.error(), None);
     std::mem::forget(root);
-    // The root that was forgotten is given up when the next begins.
+    // A leaked root ends when the next one begins.
     assert_eq!((stream.sink().ends, stream.error()), (4, Some(WriteError::Forgotten)));
     rt::uint32::<6>(&mut stream.root(), 1);
     assert_eq!((stream.error(), stream.first_error()), (None, Some(WriteError::Forgotten)));
@@ -431,8 +428,8 @@ fn a_length_announced_wrongly_is_an_error() {
 
 #[test]
 fn long_messages_make_outer_slots_wide() {
-    // A child that opens after more than 127 bytes, and a string of more: then there is little to move.
-    // More than 512 bytes inside other short slots: all are made wide at once.
+    // A child that begins after more than 127 bytes, and a string of more: few bytes must move.
+    // With more than 512 bytes inside other narrow slots, all slots are made wide at once.
     for (first, second, third) in [(100, 60, 0), (128, 0, 5), (3, 2000, 60), (127, 127, 127)] {
         let mut buffer = std::vec![0; 1 << 14];
         let mut stream = FixedSink::stream(&mut buffer);
@@ -462,7 +459,7 @@ fn long_messages_make_outer_slots_wide() {
     }
 }
 
-/// A sink over one buffer whose roots are framed by four bytes, as packets in a chunk are.
+/// A sink of one buffer in which each root has a frame of four bytes, like packets in a chunk.
 struct Framed {
     buffer: Vec<u8>,
     calls: Vec<(&'static str, usize)>,
@@ -470,7 +467,7 @@ struct Framed {
 
 #[allow(unsafe_code)]
 // SAFETY:
-// - valid and unshared: one heap buffer, not touched while the stream lives.
+// - valid and unshared: one heap buffer, which is not accessed while the stream exists.
 unsafe impl Sink for Framed {
     fn next_range(
         &mut self,
@@ -509,7 +506,8 @@ fn roots_begin_behind_what_the_sink_put_there() {
     let sink = stream.into_sink();
     assert_eq!(
         sink.calls,
-        // 4 + 2, less the one taken back; then the error leaves no range and no position.
+        // 4 + 2 bytes, minus the one that was removed. After the error there is no range and no
+        // position.
         [
             ("begin", 0),
             ("end", 6),
@@ -522,7 +520,7 @@ fn roots_begin_behind_what_the_sink_put_there() {
     );
 }
 
-/// A sink whose memory is scribbled over by somebody else.
+/// A sink whose memory is overwritten by another process.
 struct Hostile {
     memory: Vec<Vec<Cell<u8>>>,
     scribble: u8,
@@ -531,8 +529,8 @@ struct Hostile {
 
 #[allow(unsafe_code)]
 // SAFETY:
-// - valid and unshared: each range is a heap buffer of its own; of cells, so that references to it
-//   are allowed to see it change, and the scribbling happens while the stream is in this call.
+// - valid and unshared: each range is a separate heap buffer of cells, so that references to it
+//   allow changes. The changes happen while the stream is in this call.
 unsafe impl Sink for Hostile {
     fn next_range(
         &mut self,
@@ -565,12 +563,12 @@ fn forged_links_cost_lengths_and_nothing_else() {
     }
 }
 
-/// A sink that hands out the same memory again and again, as a writer that drops everything does.
+/// A sink that returns the same memory again and again, like a writer that discards everything.
 struct Scratch(Vec<u8>);
 
 #[allow(unsafe_code)]
 // SAFETY:
-// - valid and unshared: one heap buffer, not touched while the stream lives.
+// - valid and unshared: one heap buffer, which is not accessed while the stream exists.
 unsafe impl Sink for Scratch {
     fn next_range(
         &mut self,
@@ -581,7 +579,7 @@ unsafe impl Sink for Scratch {
         Ok(Range::from_raw(ptr, self.0.len()))
     }
     fn fill(&mut self, _slot: Slot, length: [u8; 4]) {
-        assert_ne!(length[0], 0, "a filled length is never mistaken for an empty slot");
+        assert_ne!(length[0], 0, "a filled length differs from an empty slot");
     }
 }
 
@@ -601,13 +599,13 @@ fn a_length_that_no_slot_can_tell_is_an_error() {
     assert_eq!(stream.error(), Some(WriteError::TooLong { len: 1 << 31 }));
 }
 
-/// Memory with eight bytes of an earlier packet in front, shared with a peer that writes to the rest.
+/// Memory that begins with eight bytes of an earlier packet. A peer writes to the rest.
 struct Published(Rc<[Cell<u8>]>);
 
 #[allow(unsafe_code)]
 // SAFETY:
-// - valid and unshared: each range is one heap buffer that outlives the stream; of cells, so that references
-//   to it are allowed to see it change.
+// - valid and unshared: each range is one heap buffer that outlives the stream. It consists of
+//   cells, so that references to it allow changes.
 unsafe impl Sink for Published {
     fn next_range(
         &mut self,
@@ -621,7 +619,8 @@ unsafe impl Sink for Published {
     fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
 }
 
-/// A scraper may be reading what is published, so a forged link must not lead a writer there.
+/// A scraper may be reading the published bytes, so a forged link must not make the writer change
+/// them.
 #[test]
 fn forged_links_do_not_lead_out_of_the_packet() {
     for scribble in 0..=255 {

@@ -1,4 +1,4 @@
-//! The range being written: what slow paths need to know of it, and how slots become wide in it.
+//! The current range: its data for slow paths, and how its slots become wide.
 //!
 //! The invariants C1 to C5 are those of [`cursor`](super).
 #![allow(unsafe_code)]
@@ -10,26 +10,27 @@ use super::super::slot::{NONE, SLOT_LEN};
 use super::{Cursor, EDGE, Frame, GROWTH, MOVED_MAX, NARROW_MAX, RANGE_MAX, Range, SLACK};
 use crate::wire::varint;
 
-/// The range being written, and which slots in it are wide.
+/// The current range, and which of its slots are wide.
 pub(in super::super) struct RangeState {
     start: NonNull<u8>,
     limit: NonNull<u8>,
-    /// An address plus this is a place.
+    /// Address + `origin` = place.
     origin: u64,
-    /// Frames whose body begins at this place or before are not narrow.
+    /// Frames whose body begins at or before this place are not narrow.
     pub(super) wide: u64,
-    /// Offset of the innermost wide open slot of the range; each holds that of the next outer one.
+    /// Offset of the innermost open wide slot of the range. Each wide slot stores the offset of the
+    /// next outer one.
     pub(in super::super) head: u32,
-    /// Offset at which the sink let writing begin: what lies before it is not this stream's.
+    /// Offset at which the stream began to write. The bytes before it belong to the sink.
     floor: u32,
 }
 
-/// Which way a link leads from its slot.
+/// The direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Direction {
-    /// To the next outer message, whose slot lies before this one.
+    /// To the next outer message, whose slot comes before this one.
     Outwards,
-    /// To the next inner message, after [`OpenSlots`](super::super::OpenSlots) turned the list around.
+    /// To the next inner message, after [`OpenSlots`](super::super::OpenSlots) reversed the list.
     Inwards,
 }
 
@@ -47,13 +48,13 @@ impl RangeState {
         floor: 0,
     };
 
-    /// The state of `range`, the stream's `number`th from 0, and a cursor at its beginning. The caller
-    /// vouches by being the stream, which passes on only what its sink returned (C2).
+    /// The state of `range`, the stream's range `number`, from 0, and a cursor at its start. Only
+    /// the stream calls this, with ranges that its sink returned (C2).
     #[inline]
     pub(in super::super) fn new(range: Range, number: u32) -> (Self, Cursor) {
         let len = range.len.min(RANGE_MAX);
-        // Hardly a program has memory at the ends of the address space. None is used there, for the
-        // sake of sums of `ptr` and `last` with small numbers.
+        // Memory at the ends of the address space is not used, so that `ptr` and `last` plus small
+        // numbers do not overflow. Programs rarely have memory there.
         let above = range.ptr.as_ptr().addr().wrapping_sub(EDGE);
         let len = if above < usize::MAX - 2 * EDGE - len { len } else { 0 };
         let used = range.used.min(len);
@@ -69,18 +70,18 @@ impl RangeState {
         (state, at)
     }
 
-    /// Swallows: no range, and all frames there are cease to be narrow.
+    /// After an error: there is no range, and no frame is narrow.
     pub(in super::super) fn fail(&mut self) {
         *self = Self { origin: self.origin, ..Self::NONE };
     }
 
-    /// Bytes from the beginning of the range to the cursor; 0 if it is nowhere.
+    /// Bytes from the start of the range to the cursor; 0 if the cursor is nowhere.
     #[inline(always)]
     pub(in super::super) fn used(&self, at: &Cursor) -> usize {
         if at.is_nowhere() { 0 } else { at.ptr.as_ptr().addr() - self.start.as_ptr().addr() }
     }
 
-    /// Free bytes behind the cursor, reserves included.
+    /// Free bytes after the cursor, including reserves.
     #[inline]
     pub(in super::super) fn room(&self, at: &Cursor) -> usize {
         if at.is_nowhere() { 0 } else { self.limit.as_ptr().addr() - at.ptr.as_ptr().addr() }
@@ -91,7 +92,7 @@ impl RangeState {
         self.origin.wrapping_add(ptr.as_ptr().addr() as u64)
     }
 
-    /// The place of a cursor that is not nowhere.
+    /// The place of a cursor, which must not be nowhere.
     #[inline(always)]
     pub(in super::super) fn place_of(&self, at: &Cursor) -> u64 {
         self.place(at.ptr)
@@ -102,13 +103,13 @@ impl RangeState {
         self.place(self.start)
     }
 
-    /// Place of the frame's body; 0 without a slot.
+    /// Place of the frame's body; 0 if it has no slot.
     #[inline]
     pub(in super::super) fn body(&self, frame: Frame) -> u64 {
         if self.is_narrow(frame) { frame.body } else { frame.wide_body() }
     }
 
-    /// True if the message of `frame` is narrow and too long to open another inside it.
+    /// True if the message of `frame` is narrow, and too long to open another message inside it.
     pub(in super::super) fn is_long(&self, at: &Cursor, frame: Frame) -> bool {
         self.is_narrow(frame) && self.place(at.ptr).wrapping_sub(frame.body) > NARROW_MAX
     }
@@ -118,8 +119,8 @@ impl RangeState {
         !SMALL && frame.body > self.wide
     }
 
-    /// Takes written bytes back so that `used` remain; more than there are changes nothing. No open message
-    /// is narrow, and none begins behind `used`.
+    /// Removes written bytes, so that `used` remain. A larger `used` changes nothing. No open
+    /// message may be narrow or begin after `used`.
     #[inline]
     pub(in super::super) fn rewind(&mut self, at: Cursor, used: usize) -> Cursor {
         if used >= self.used(&at) {
@@ -131,8 +132,9 @@ impl RangeState {
         Cursor { ptr, last: at.last }
     }
 
-    /// Ends the narrow message of `frame` with a canonical length in front of more than 127 bytes, which
-    /// move. Gives the cursor back where it is better to make outer slots wide in the same go.
+    /// Ends the narrow message of `frame` if it has more than 127 bytes: moves the body, and stores
+    /// a canonical length before it. Returns the cursor as an error if it is better to make all
+    /// slots wide at once.
     pub(in super::super) fn close_long(&self, at: Cursor, frame: Frame) -> Result<Cursor, Cursor> {
         let len = self.place(at.ptr).wrapping_sub(frame.body);
         let width = varint::len(len);
@@ -146,24 +148,25 @@ impl RangeState {
         let used = self.used(&at);
         let body = used - len as usize;
         self.shift(body, used, body + width - 1);
-        // A narrow frame's slot precedes its body, and up to the body as it is now is room.
+        // The slot of a narrow frame precedes its body, and the bytes up to the moved body are
+        // free.
         for (at, byte) in (body - 1..body + width - 1).zip(varint::word(len).0.to_le_bytes()) {
             self.set(at, byte);
         }
         // SAFETY: in bounds: `width - 1 <= GROWTH` bytes of the frame's reserve (C5).
         let ptr = unsafe { at.ptr.add(width - 1) };
-        // The reserve of this frame (C5).
+        // Frees the reserve of this frame (C5).
         Ok(Cursor { ptr, last: at.last + GROWTH })
     }
 
-    /// Makes the slots of `frame`, the innermost message, and of all outer ones wide.
+    /// Makes the slots of `frame`, the innermost message, and of all outer messages wide.
     ///
     /// ```text
-    /// s . . . s . . s . . . .   ^ ptr      links lead from right to left
+    /// s . . . s . . s . . . .   ^ ptr      links point from right to left
     /// s s s s . . . s s s s . . s s s s . . . .   ^ ptr
     /// ```
     ///
-    /// A forged link (see [`Self::link`]) puts lengths in wrong places of the same packet.
+    /// A forged link (see [`Self::link`]) can only put lengths in wrong places of the same packet.
     pub(in super::super) fn widen(&mut self, at: Cursor, frame: Frame) -> Cursor {
         if !self.is_narrow(frame) || at.is_nowhere() {
             return at;
@@ -186,8 +189,8 @@ impl RangeState {
         Cursor { ptr, last: self.last() }
     }
 
-    /// Opens a narrow message whose tag is written already, with no more room than its slot may come to
-    /// need. Gives the cursor back if there is less.
+    /// Opens a narrow message whose tag is already written, if there are at least as many bytes as
+    /// its slot may need. Otherwise returns the cursor as an error.
     pub(in super::super) fn open_tight(
         &self,
         at: Cursor,
@@ -198,7 +201,7 @@ impl RangeState {
         }
         let (mut link, mut narrow) = (0, 1);
         if self.is_narrow(frame) {
-            // At most NARROW_MAX and a tag: longer ones were made wide before.
+            // At most NARROW_MAX plus a tag: longer messages were made wide before.
             link = (self.place(at.ptr) - frame.body + 1) as u8;
             narrow = frame.narrow + 1;
         }
@@ -206,13 +209,13 @@ impl RangeState {
         unsafe { at.ptr.write(link) };
         // SAFETY: in bounds: as above.
         let ptr = unsafe { at.ptr.add(1) };
-        // SLOT_LEN - 1 == GROWTH bytes are free behind it (C5).
+        // SLOT_LEN - 1 == GROWTH bytes are free after it (C5).
         let last = at.last - GROWTH;
         Ok((Cursor { ptr, last }, Frame { body: self.place(ptr), narrow }))
     }
 
-    /// Opens a message with a wide slot whose tag is written already, in a message that is not narrow.
-    /// Gives the cursor back if the slot does not fit.
+    /// Opens a message with a wide slot, inside a message that is not narrow. Its tag is already
+    /// written. Returns the cursor as an error if the slot does not fit.
     pub(in super::super) fn open_wide(
         &mut self,
         mut at: Cursor,
@@ -228,8 +231,8 @@ impl RangeState {
         Ok((at, frame))
     }
 
-    /// Ends the message of `frame`, whose wide slot is in this range, with `length`. If one byte is enough
-    /// for it and would have been had no padded message been inside, the body moves back.
+    /// Ends the message of `frame`, whose wide slot is in this range, with `length`. If the message
+    /// began narrow and its length now fits one byte, moves the body back and stores one byte.
     pub(in super::super) fn close_wide(
         &mut self,
         at: Cursor,
@@ -248,14 +251,14 @@ impl RangeState {
         self.shift(body as usize, used, body as usize - GROWTH);
         let mut at = self.rewind(at, slot as usize);
         at.append(&[len as u8]);
-        // SAFETY: in bounds: `len` bytes behind the slot, where they were just moved (C1).
+        // SAFETY: in bounds: `len` bytes after the slot, to which they were just moved (C1).
         Cursor { ptr: unsafe { at.ptr.add(len) }, last: at.last }
     }
 
-    /// See [`Cursor::last`].
+    /// The value for [`Cursor::last`].
     #[inline]
     fn last(&self) -> usize {
-        // Saturates only where nothing fits.
+        // Saturates only if nothing fits.
         self.limit.as_ptr().addr().saturating_sub(SLACK)
     }
 
@@ -263,11 +266,12 @@ impl RangeState {
         self.limit.as_ptr().addr() - self.start.as_ptr().addr()
     }
 
-    /// Where the next outer narrow slot is, as the link in the narrow slot at offset `slot` says; `slot` itself
-    /// if it is the outermost.
+    /// Reads the link in the narrow slot at offset `slot`; returns the offset of the next outer
+    /// narrow slot, or `slot` for the outermost.
     ///
-    /// This and [`Self::link`] are the only places that read the range back, and a peer may have changed it.
-    /// So it is read once, as volatile, and whatever it says leads into this packet and never inwards.
+    /// Only this function and [`Self::link`] read the range back. A peer may have changed the
+    /// bytes, so they are read once, with a volatile read, and the result is always in this packet
+    /// and never further inwards.
     fn narrow_link(&self, slot: usize) -> usize {
         if slot >= self.len() {
             return slot;
@@ -279,9 +283,9 @@ impl RangeState {
         slot.saturating_sub(usize::from(distance)).max(self.floor as usize)
     }
 
-    /// Which slot the link in the wide slot at `slot` leads to; [`NONE`] if it is the last one, and if a
-    /// peer made it lead the wrong way or out of this packet. No list is endless then, and what is
-    /// written to its slots is written into this packet.
+    /// Reads the link in the wide slot at `slot`. Returns [`NONE`] if it is the last one, or if a
+    /// peer made it point in the wrong direction or out of this packet. So every list ends, and its
+    /// slots are in this packet.
     pub(in super::super) fn link(&self, slot: u32, direction: Direction) -> u32 {
         let at = slot as usize;
         if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
@@ -289,7 +293,8 @@ impl RangeState {
         }
         // SAFETY: in bounds: checked above (C2).
         let from = unsafe { self.start.add(at) };
-        // SAFETY: readable (C2), and written when the slot became wide; an array of bytes asks no alignment.
+        // SAFETY: readable (C2), and written when the slot became wide; an array of bytes needs no
+        // alignment.
         let link = u32::from_ne_bytes(unsafe { from.cast::<[u8; SLOT_LEN]>().read_volatile() });
         let leads = match direction {
             Direction::Outwards => self.floor <= link && link < slot,
@@ -315,11 +320,12 @@ impl RangeState {
         }
         // SAFETY: in bounds: checked above (C2).
         let to = unsafe { self.start.add(at) };
-        // SAFETY: writable (C2); no alignment asked.
+        // SAFETY: writable (C2), without alignment.
         unsafe { to.cast::<[u8; SLOT_LEN]>().write_unaligned(bytes) };
     }
 
-    /// Moves the bytes between offsets `from` and `to` to offset `at`, if all of that is in the range.
+    /// Moves the bytes between offsets `from` and `to` to offset `at`, if both parts are in the
+    /// range.
     fn shift(&self, from: usize, to: usize, at: usize) {
         if from >= to || to > self.len() || at > self.len() - (to - from) {
             return;
@@ -328,7 +334,7 @@ impl RangeState {
         let from_ptr = unsafe { self.start.add(from) };
         // SAFETY: in bounds: checked above (C2).
         let to_ptr = unsafe { self.start.add(at) };
-        // SAFETY: both lie in the range (C2), and `copy` allows the overlap.
+        // SAFETY: both parts are in the range (C2), and `copy` allows overlaps.
         unsafe { ptr::copy(from_ptr.as_ptr(), to_ptr.as_ptr(), to - from) };
     }
 }
