@@ -24,7 +24,7 @@ pub(crate) struct Consumer {
     pub(crate) session: Option<SessionId>,
     /// The `EnableTracing` that is answered at the end of the session.
     enable_call: Option<CallId>,
-    /// The stream of `ReadBuffers` replies that goes on, if any.
+    /// The open stream of `ReadBuffers` replies, if any.
     pub(crate) read_call: Option<CallId>,
     /// Bytes of packets and of answers about the service that were given to the transport since it was last
     /// empty.
@@ -42,7 +42,7 @@ pub(crate) struct Query {
     pub(crate) position: QueryPosition,
 }
 
-/// Where an answer goes on. Producers that come or go meanwhile may be in it or not.
+/// Where an answer continues. Producers that connect or disconnect meanwhile may be in it or not.
 #[derive(Debug)]
 pub(crate) enum QueryPosition {
     Begin,
@@ -63,7 +63,7 @@ impl Consumer {
         std::mem::replace(&mut self.enable_call, call)
     }
 
-    /// Its session goes on without it, and it is told nothing of that any more.
+    /// Separates it from its session, which continues. It is told nothing of the session any more.
     pub(crate) fn leave_session(&mut self) {
         self.session = None;
         self.enable_call = None;

@@ -14,7 +14,7 @@
 //!
 //! 1. For each event sample all clocks once into a [`Now`](abi::time::Now) and call
 //!    [`Service::handle`]. A clock may repeat itself but not go back.
-//! 2. Then call [`Service::poll_output`] until it gives nothing, and carry each effect out in that order.
+//! 2. Then call [`Service::poll_output`] until it returns none, and carry out the effects in that order.
 //!    The queue is bounded by what one event can cause, so it must be drained after each.
 //! 3. Sleep until [`Service::poll_timeout`] at the latest, then call [`Service::handle_timeout`]. Waking
 //!    early or for nothing is harmless. The deadline changes with every call; ask again each time. It may be
@@ -27,7 +27,7 @@
 //!    file at once and is not answered.
 //! 6. When the shell has sent all replies to a consumer (its queue became empty), pass
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` or `QueryServiceState` replies pauses when
-//!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are in flight and goes on only
+//!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are in flight and continues only
 //!    then; this bounds memory, whatever the speed of the consumer. A pause never cuts a packet, so a window
 //!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
 //!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it
@@ -48,7 +48,7 @@
 //! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
 //! | `producers`, `consumers`, `commands`, `observe` | the connections of both sides |
 //! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
-//! | `buffers`, `commit` | trace buffers; chunks and patches from memory that nobody can trust |
+//! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers` | names that producers activate, and sessions that wait for them |
 //! | `query` | questions about the service |

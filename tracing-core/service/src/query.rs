@@ -1,4 +1,4 @@
-//! Questions about the service, answered to everybody who may connect as a consumer.
+//! Questions of consumers about the service.
 
 use protos::{
     DataSourceDescriptor, ObservableEventsType, QueryCapabilitiesResponse,
@@ -88,15 +88,15 @@ pub(crate) fn continue_answers(
         }
         let Some(query) = consumer.queries.front_mut() else { return };
         let mut parts = Parts::default();
-        let is_over = state.describe_from(query, uid, &mut parts, out);
+        let is_complete = state.describe_from(query, uid, &mut parts, out);
         let call = query.call;
         let mut parts = parts.finish().into_iter().peekable();
         while let Some(part) = parts.next() {
             let reply = wrap(&part);
             consumer.in_flight_bytes = consumer.in_flight_bytes.saturating_add(reply.len());
-            out.stream(client, call, reply.into(), !is_over || parts.peek().is_some());
+            out.stream(client, call, reply.into(), !is_complete || parts.peek().is_some());
         }
-        if is_over {
+        if is_complete {
             consumer.queries.pop_front();
         }
     }

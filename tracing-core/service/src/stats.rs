@@ -1,4 +1,4 @@
-//! `TraceStats`: what went in, what came out, and what was lost on the way.
+//! `TraceStats`: counts of what was written, read and lost.
 
 use protos::{
     GetTraceStatsResponse, TraceStats, TraceStatsBufferStats, TraceStatsFilterStats,
@@ -61,7 +61,7 @@ pub(crate) fn of(
     };
     let histograms = session.builtin().disable_chunk_usage_histograms != Some(true);
     if histograms && !writers.is_empty() {
-        // The last bucket has no bound to tell.
+        // The last bucket has no bound.
         let (_, bounds) = buffer::HISTOGRAM_BUCKETS.split_last().unwrap_or((&0, &[]));
         stats.chunk_payload_histogram_def = bounds.iter().map(|b| *b as i64).collect();
     }
@@ -113,7 +113,7 @@ fn writers<'a>(
     writers
 }
 
-/// The time it takes is left out: the service reads no clock while it works.
+/// Without the time that filtering took: the service reads no clock while it works.
 fn filter_stats(f: &FilterStats) -> TraceStatsFilterStats {
     TraceStatsFilterStats {
         input_packets: Some(f.input_packets),

@@ -1,8 +1,8 @@
 //! What follows from an event inside the service.
 //!
-//! A part of the service owns some of its state. When an event concerns another part, too, it says so by a step;
-//! [`core`](super::core) runs the steps of a part in the order in which it said them, before those that were
-//! waiting already: as if the part had called the other one.
+//! Each part of the service owns some of its state. When an event concerns another part, too, the part adds a step.
+//! [`core`](super::core) runs the steps of a part in their order, and before the steps that waited already: the
+//! effects come in the same order as if the part had called the other one.
 
 use super::error::{CloneError, SessionError};
 use super::session::admission::Admission;
@@ -45,7 +45,7 @@ pub(crate) enum Step {
         producer: ProducerId,
         upto: FlushId,
     },
-    FlushOver {
+    FinishFlush {
         session: SessionId,
         flush: FlushId,
     },
@@ -110,7 +110,7 @@ pub(crate) enum Step {
     CopyPiece,
     /// Makes the session of a clone if all is there.
     FinishClone(u64),
-    /// Gives up a clone that is not made yet; without an error nobody is told.
+    /// Gives up a clone that is not made yet. The consumer is told the error, if there is one.
     EndClone {
         clone: u64,
         error: Option<CloneError>,
@@ -148,7 +148,7 @@ impl Step {
             | Self::Configure(session)
             | Self::Start(session)
             | Self::Flush { session, .. }
-            | Self::FlushOver { session, .. }
+            | Self::FinishFlush { session, .. }
             | Self::FailFlushes(session)
             | Self::RemoveInstance { session, .. }
             | Self::Disable { session, .. }

@@ -107,7 +107,7 @@ impl TriggerHistory {
             }
             if taken {
                 self.note(name, now_ns);
-                // A producer may do this all day long: the lines become rare.
+                // A producer may repeat this all day long: most activations are not logged.
                 let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
                 if few || (count.is_power_of_two() && count < limits::TRIGGER_HISTORY_MAX) {
                     turn.out.info(format!("trigger {name:?} activated by {by:?}"));

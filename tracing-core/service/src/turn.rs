@@ -91,7 +91,7 @@ impl Turn {
     }
 }
 
-/// Numbers that nobody guesses as long as the seed is secret (SplitMix64).
+/// Random numbers, which cannot be guessed as long as the seed is secret (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Random {
     state: u64,

@@ -28,7 +28,7 @@ impl BufferPool {
         memory
     }
 
-    /// Keeps the memory unless somebody else still holds it. Its content does not matter.
+    /// Keeps the memory, if this is the last reference to it. Its content does not matter.
     pub(crate) fn give(&mut self, mut memory: Bytes) {
         if !self.in_use || !memory.is_unique() {
             return;

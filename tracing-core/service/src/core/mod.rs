@@ -228,7 +228,7 @@ impl Service {
             TimerKind::FileStall => stop::file_stalled(session, turn),
             TimerKind::TriggerTimeout => stop::trigger_timed_out(session, turn),
             TimerKind::TriggerStop => turn.then(stop::flush_and_disable(session.id)),
-            TimerKind::Duration => stop::duration_over(session, turn),
+            TimerKind::Duration => stop::duration_ended(session, turn),
             TimerKind::SlowStart => start::slow_start_due(session, turn),
             TimerKind::Snapshot => start::snapshot_due(session, turn),
             TimerKind::FileWrite => write::due(session, turn),

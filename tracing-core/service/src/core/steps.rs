@@ -72,8 +72,8 @@ impl Service {
             Step::Flush { timeout_ms, flags, then, .. } => {
                 flush::flush(session, (timeout_ms, flags), then, producers, consumers, turn);
             }
-            Step::FlushOver { flush, .. } => {
-                flush::over(session, flush, producers, buffers, &mut self.commits, turn);
+            Step::FinishFlush { flush, .. } => {
+                flush::finish(session, flush, producers, buffers, &mut self.commits, turn);
             }
             Step::FailFlushes(_) => flush::fail_all(session, turn),
             Step::RemoveInstance { key, .. } => {

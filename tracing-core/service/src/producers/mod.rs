@@ -39,12 +39,12 @@ pub(crate) struct Producer {
     pub(crate) in_process: bool,
     pub(crate) name: String,
     pub(crate) sdk_version: String,
-    /// What it would like: (whole memory, page), bytes, zero for no wish.
+    /// The sizes that it asked for: (whole memory, page), bytes, zero for none.
     pub(crate) smb_hints: (u32, u32),
     pub(crate) smb: Option<SmbReader>,
     /// Bytes of pages of `smb` read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.
     smb_touched: usize,
-    /// It was told what to write into, so it may commit. Without `smb` its chunks come by value.
+    /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
     pub(crate) set_up: bool,
     /// The buffers that its live instances may write to. A commit to any other is dropped.
     pub(crate) allowed: BTreeSet<BufferId>,
@@ -195,7 +195,7 @@ pub(crate) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
     let smb = if smb_bytes == 0 { limits::SMB_BYTES_DEFAULT as u64 } else { smb_bytes };
     let page = page.min(limits::SMB_PAGE_BYTES_MAX as u64);
     let smb = smb.min(limits::SMB_BYTES_MAX as u64);
-    // A multiple of the smallest page by a power of two, which that one is as well.
+    // The smallest page is a power of two, so all legal sizes are.
     const UNIT: u64 = limits::SMB_PAGE_BYTES_MIN as u64;
     let page_legal = page.is_power_of_two() && page.is_multiple_of(UNIT);
     if page_legal && smb >= page && smb.is_multiple_of(page) {
@@ -207,7 +207,7 @@ pub(crate) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
 
 /// Sizes that passed [`smb_sizes`] always fit together.
 pub(crate) fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
-    // No reader: another service of this process has the same memory.
+    // There is no second reader: another service of this process may read the same memory already.
     Smb::new(region, PageSize::new(page_bytes).ok()?).ok()?.reader()
 }
 

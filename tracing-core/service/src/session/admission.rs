@@ -1,4 +1,4 @@
-//! A request for a session on its way through the checks.
+//! A request for a session while it is checked.
 
 use protos::TraceConfig;
 
@@ -44,7 +44,7 @@ impl RequestFile {
 }
 
 impl Drop for RequestFile {
-    /// A file that nobody owns stays open for ever.
+    /// A file without an owner would stay open for ever.
     fn drop(&mut self) {
         let is_owned = self.0.is_none() || std::thread::panicking();
         debug_assert!(is_owned, "file {:?} was neither taken nor closed", self.0);

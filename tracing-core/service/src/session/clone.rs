@@ -1,4 +1,4 @@
-//! Copying a session while it goes on.
+//! Copying a session while it records.
 //!
 //! ```text
 //!   CloneSession ─> clear_before_clone ─┬─> flush A: transfer_on_clone buffers ─> moved  ─┐
@@ -277,7 +277,7 @@ impl Clones {
         turn.then(Step::CopyPiece);
     }
 
-    /// The shell's answer to a `CopyFile`; gives the answer back if it is not one.
+    /// The shell's answer to a `CopyFile`. Returns the answer if it is for another effect.
     pub(crate) fn file_copied(
         &mut self,
         file: FileId,

@@ -1,4 +1,4 @@
-//! Buffers on their way into a clone: copied a piece in each turn, while everybody else is served.
+//! Copying the buffers of a clone: a piece in each turn, so that other peers are served between the pieces.
 //!
 //! ```text
 //!   CloneGroup ── begins: from here on it is settled what the clone holds
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The oldest clone comes first: in turns all would be done as late as the last one. What fits into one piece is
-//! copied in the turn in which it begins. While a copy goes on the service is always due, so a shell that does what is
-//! due continues it.
+//! copied in the turn in which it begins. While there is something to copy, the service is always due, so the next
+//! timeout copies the next piece.
 
 use std::collections::BTreeMap;
 

@@ -190,7 +190,7 @@ fn allocate_buffers(session: &mut Session, buffers: &mut Buffers) -> Result<(), 
     Ok(())
 }
 
-/// Asks the shell for the file of a session, or goes on without.
+/// Asks the shell for the file of a session, if it needs one.
 pub(crate) fn create_file(session: &mut Session, turn: &mut Turn) {
     let write_into_file = session.config.write_into_file.unwrap_or(false);
     if !write_into_file || session.file.is_some() {

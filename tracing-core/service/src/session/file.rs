@@ -76,7 +76,7 @@ impl SessionFile {
         self.closing
     }
 
-    /// Begins to write what the buffers hold; joins a drain that goes on.
+    /// Begins to write what the buffers hold; joins a drain in progress.
     pub(crate) fn begin_drain(&mut self) {
         self.draining = true;
     }
@@ -103,12 +103,12 @@ impl SessionFile {
     /// Accounts for a pass that gave `bytes`. `full`: a packet found no room; `has_more`: it did not reach the end
     /// of the buffers.
     pub(crate) fn after_pass(&mut self, bytes: usize, full: bool, has_more: bool) -> AfterPass {
-        let over = full || !has_more;
-        self.draining = !over;
-        self.closing = full || (over && self.finishing);
-        let sync = self.sync_of(bytes, over);
+        let drained = full || !has_more;
+        self.draining = !drained;
+        self.closing = full || (drained && self.finishing);
+        let sync = self.sync_of(bytes, drained);
         // A pass whose packets were all filtered out writes an empty piece: its answer leads to the next pass.
-        let writes = bytes > 0 || sync == FileSync::Wait || !over;
+        let writes = bytes > 0 || sync == FileSync::Wait || !drained;
         if writes {
             self.in_flight = self.in_flight.saturating_add(1);
             self.bytes_sent = self.bytes_sent.saturating_add(bytes as u64);
@@ -116,14 +116,14 @@ impl SessionFile {
         AfterPass {
             write: writes.then_some(sync),
             close: self.closing,
-            wait: over && !self.closing,
+            wait: drained && !self.closing,
         }
     }
 
-    /// How durable a piece must be. `over`: it is the last one of a drain.
-    fn sync_of(&mut self, piece: usize, over: bool) -> FileSync {
+    /// How durable a piece must be. `drained`: it is the last one of a drain.
+    fn sync_of(&mut self, piece: usize, drained: bool) -> FileSync {
         self.bytes_unsynced = self.bytes_unsynced.saturating_add(piece);
-        if self.closing || (over && self.sync) {
+        if self.closing || (drained && self.sync) {
             self.bytes_unsynced = 0;
             FileSync::Wait
         } else if self.finishing && self.bytes_unsynced >= limits::FILE_SYNC_BYTES {

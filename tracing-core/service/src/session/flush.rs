@@ -81,14 +81,14 @@ pub(crate) fn flush(
     count(&mut session.counters.flushes_requested);
     let flush = turn.next_flush();
     let waiting_for: BTreeSet<ProducerId> = asked.keys().copied().collect();
-    let is_over = waiting_for.is_empty();
+    let is_answered = waiting_for.is_empty();
     session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
     for (producer, instances) in asked {
         let command = commands::flush(flush, &instances, flags);
         producers.command(producer, &mut turn.out, command);
     }
-    if is_over {
-        turn.then(Step::FlushOver { session: id, flush });
+    if is_answered {
+        turn.then(Step::FinishFlush { session: id, flush });
     } else {
         turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.0);
     }
@@ -107,30 +107,30 @@ fn count(counter: &mut u64) {
 
 /// A producer acknowledges `upto` and all flushes before it, or is gone and will acknowledge nothing.
 pub(crate) fn acked(producer: ProducerId, upto: FlushId, sessions: &mut Sessions, turn: &mut Turn) {
-    let mut over = Vec::new();
+    let mut finished = Vec::new();
     for session in sessions.values_mut() {
         for (flush, pending) in session.flushes.range_mut(..=upto) {
             if pending.waiting_for.remove(&producer) && pending.waiting_for.is_empty() {
-                over.push((*flush, session.id));
+                finished.push((*flush, session.id));
             }
         }
     }
     // In the order they were asked for, whichever session they belong to.
-    over.sort_unstable();
-    for (flush, session) in over {
-        turn.then(Step::FlushOver { session, flush });
+    finished.sort_unstable();
+    for (flush, session) in finished {
+        turn.then(Step::FinishFlush { session, flush });
     }
 }
 
-/// The timer of a flush: it is over, whoever has not acknowledged it.
+/// The timer of a flush: it ends without the missing acknowledgements.
 pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, turn: &mut Turn) {
     if let Some(session) = sessions.values().find(|s| s.flushes.contains_key(&flush)) {
-        turn.then(Step::FlushOver { session: session.id, flush });
+        turn.then(Step::FinishFlush { session: session.id, flush });
     }
 }
 
 /// A flush is over: notes how it went, and takes what writers still hold.
-pub(crate) fn over(
+pub(crate) fn finish(
     session: &mut Session,
     flush: FlushId,
     producers: &mut Producers,

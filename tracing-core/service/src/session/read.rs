@@ -1,6 +1,6 @@
 //! Taking packets out of a session, in passes.
 //!
-//! One pass gives the packets of the service (in a fixed order, so that a trace begins with what its reader needs
+//! One pass takes the packets of the service (in a fixed order, so that a trace begins with what its reader needs
 //! first) and then packets of the buffers until a threshold is reached:
 //!
 //! ```text
@@ -54,7 +54,7 @@ pub(crate) fn request(
     let Some(consumer) = consumers.get_mut(client) else { return false };
     let older = consumer.read_call.take();
     out.reject(client, older);
-    // Without a call nobody would get the packets: do not destroy them.
+    // Without a call the packets would be lost: leave them in the buffers.
     let Some(call) = call else { return false };
     let session = consumer.session.and_then(|id| sessions.get(id));
     let readable = |s: &Session| s.file.is_none() && !s.is_being_made() && !s.waits_for_trigger();
@@ -91,7 +91,7 @@ pub(crate) fn continue_stream(
     }
 }
 
-/// One pass: gives packets to `sink` until `threshold` bytes of them, filtered and compressed as the session wants
+/// One pass: puts packets into `sink` until `threshold` bytes of them, filtered and compressed as the session wants
 /// it.
 pub(crate) fn pass(
     session: &mut Session,
@@ -219,7 +219,7 @@ fn is_full(sink: &mut impl PacketSink, packet: &[u8]) -> bool {
 /// Cost of a packet that is left out, beside its bytes: validating it takes as long as a short one does.
 const INVALID_COSTS_BYTES: usize = 16;
 
-/// Cost of a fragment that gives no packet.
+/// Cost of a fragment without a packet.
 const EMPTY_COSTS_BYTES: usize = 4;
 
 /// What came of a pass.

@@ -57,7 +57,7 @@ pub(crate) fn free(session: &Session, reason: EndError, turn: &mut Turn) {
 }
 
 /// The duration is over. A session that a trigger stops already ends by the trigger's delay.
-pub(crate) fn duration_over(session: &Session, turn: &mut Turn) {
+pub(crate) fn duration_ended(session: &Session, turn: &mut Turn) {
     if session.triggers.mode != TriggerMode::Stop || !session.triggered {
         turn.then(flush_and_disable(session.id));
     }

@@ -16,7 +16,7 @@ pub(crate) enum TriggerMode {
     None,
     Start,
     Stop,
-    /// It goes on; its consumer clones it.
+    /// It continues; its consumer clones it.
     Clone,
 }
 
