@@ -1,4 +1,4 @@
-//! Attributes that somebody wants on generated types and fields: see [`Config::message_attributes`].
+//! Attributes that the configuration adds to generated types and fields: see [`Config::message_attributes`].
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,7 +8,7 @@ use syn::parse::Parser as _;
 use crate::model::Schema;
 use crate::{Config, Error};
 
-/// Attributes as one writes them: `#[a] #[b(c)]`.
+/// Parses attributes in Rust's syntax: `#[a] #[b(c)]`.
 pub(crate) fn parse(text: &str) -> syn::Result<Vec<Attribute>> {
     let found = Attribute::parse_outer.parse_str(text)?;
     if found.is_empty() {
@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str) -> syn::Result<Vec<Attribute>> {
 }
 
 /// # Errors
-/// What of a configuration is no attribute or of nothing in the schema, with its text as the file.
+/// When a text is not an attribute, or a name is not in the schema. The error has the text or the name as its file.
 pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     let types = config.message_attributes.iter().chain(&config.enum_attributes);
     for (_, text) in types.chain(&config.field_attributes) {
@@ -29,7 +29,7 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
             message: format!("not attributes: {error}"),
         })?;
     }
-    // Who sets attributes of types means messages as well as enums.
+    // `type_attribute` sets both lists with one name, so a name may match either messages or enums.
     let types = config.message_attributes.iter().chain(&config.enum_attributes);
     let lost = types.clone().find(|(name, _)| !any(schema, name, false));
     let lost = lost.or_else(|| config.field_attributes.iter().find(|(n, _)| !any(schema, n, true)));
@@ -48,7 +48,7 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     }
 }
 
-/// Whether attributes of `name` are attributes of anything.
+/// Whether `name` matches a message, oneof or enum, or, with `fields`, a field.
 fn any(schema: &Schema, name: &str, fields: bool) -> bool {
     if name.trim_start_matches('.').is_empty() {
         return true;
@@ -64,14 +64,14 @@ fn any(schema: &Schema, name: &str, fields: bool) -> bool {
     types || schema.enums.iter().any(|e| inside(name, &e.path.full()))
 }
 
-/// Whether `full` is what `name` says, or in it.
+/// Whether `full` is `name` or lies inside it.
 pub(crate) fn inside(name: &str, full: &str) -> bool {
     let name = name.trim_start_matches('.');
     let rest = full.strip_prefix(name);
     name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Those in `list` of whatever has the name `full`, in the order they were given.
+/// The attributes in `list` that match the name `full`, in their order there.
 pub(crate) fn of(list: &[(String, String)], full: &str) -> TokenStream {
     let here = list.iter().filter(|(name, _)| inside(name, full));
     let found = here.flat_map(|(_, text)| parse(text).unwrap_or_default());

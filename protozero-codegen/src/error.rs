@@ -1,10 +1,10 @@
-//! What can be wrong with a schema, and where.
+//! The error of a schema, with its place.
 
 use core::fmt;
 
 /// A schema that cannot be turned into code.
 ///
-/// Displayed as `file:line:column: message`, the form every editor and CI log can follow.
+/// Displayed as `file:line:column: message`, which editors and CI systems turn into links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Path of the `.proto` file as given in [`Source::path`](crate::Source::path).

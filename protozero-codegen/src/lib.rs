@@ -6,28 +6,26 @@
 //! ```
 //!
 //! Three ways in: [`compile`] for a build script; the command `protozero-codegen` (feature `cli`);
-//! `protoc-gen-protozero`, a plugin of `protoc` ([`plugin()`]). All of them end in [`generate`], where
-//! text goes in and text comes out. Only protobuf-parse insists on files: it gets a private temporary
-//! folder for a moment. Output depends on the input alone and follows declaration order; it carries
-//! no version and no date, so a release of this crate changes nothing by itself.
+//! `protoc-gen-protozero`, a plugin of `protoc` ([`plugin()`]). All of them call [`generate`], which takes text and
+//! returns text. Only protobuf-parse needs files, in a private temporary folder. The output depends only on the input,
+//! follows declaration order, and contains neither version nor date.
 //!
-//! Per message up to three API kinds are made, each without need of the others (see [`ApiKinds`]): an
-//! *owned* struct, which encodes and decodes as a derived one does, a zero-copy *writer* and a zero-copy
-//! *reader*; beside them enums, services and static descriptors for the text format. Whatever the API kind, generated
-//! code is safe, and compiles and documents without a warning.
+//! A message has up to three kinds of API, none of which needs the others (see [`ApiKinds`]): an *owned* struct, which
+//! encodes and decodes as a derived one does, a zero-copy *writer* and a zero-copy *reader*. There are also enums,
+//! services, and static descriptors for the text format. Generated code is safe, and compiles and documents without a
+//! warning.
 //!
 //! # The schema language
 //!
 //! proto2, proto3 and edition 2023, all of them: presence, closed and open enums, packed and expanded
 //! runs, oneofs, maps, groups and delimited messages, extensions of own and foreign messages,
-//! defaults, reserved names and numbers, public imports, services that stream both ways. What the
-//! schema must not do is an [`Error`] with file, line, column and reason. Custom options change nothing
-//! in the code; a [`descriptor_set`] has them. `required` is a field that may be absent: nothing here
-//! fails for want of it.
+//! defaults, reserved names and numbers, public imports, services that stream both ways. An invalid schema is an
+//! [`Error`] with file, line, column and reason. Custom options do not change the code; a [`descriptor_set`] contains
+//! them. A `required` field may be absent: no code here checks it.
 //!
 //! `google/protobuf/*.proto` need not be among the sources: `any`, `api`, `compiler/plugin`,
 //! `cpp_features`, `descriptor`, `duration`, `empty`, `field_mask`, `java_features`, `source_context`,
-//! `struct`, `timestamp`, `type` and `wrappers` come along, and code is made for those that are used.
+//! `struct`, `timestamp`, `type` and `wrappers` are built in. Code is generated for those that are used.
 //!
 //! # Names
 //!
@@ -41,8 +39,8 @@
 //! | service `Host` | module `host` |
 //! | file `a/b.proto` | module `a::b`, re-exported at the root |
 //!
-//! Names of a package are unique: whoever comes second gets an underscore behind. Two packages may
-//! use one name; then the second one's file is not re-exported at the root.
+//! Names within a package are unique: a name that is taken gets an underscore. Two packages may use the same name; then
+//! the root does not re-export the second package's file.
 //!
 //! ```
 //! use protozero_codegen::{Config, ApiKinds, Source, generate};
@@ -62,8 +60,8 @@
 //! # Ok::<(), protozero_codegen::Error>(())
 //! ```
 //!
-//! The receiving crate includes `mod.rs` as a module (`#[rustfmt::skip]`, since small bodies stand on
-//! one line). With an empty [`Config::root`] that may be anywhere.
+//! The receiving crate includes `mod.rs` as a module, with `#[rustfmt::skip]`, because rustfmt would spread short
+//! bodies. With an empty [`Config::root`] the module may be anywhere.
 
 mod attributes;
 mod build;
@@ -93,20 +91,19 @@ pub struct Source {
     pub text: String,
 }
 
-/// Which code is made for each message.
+/// Which code is generated for each message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApiKinds {
     /// Plain structs that implement `protozero::Message`, and oneof enums; they need `protozero`'s feature
-    /// `alloc` and no std. A field with an explicit default has a getter `NAME_or_default`, unless it is
-    /// in a oneof, where a member that is not set has nothing to stand for.
+    /// `alloc` but not std. A field with an explicit default has a getter `NAME_or_default`, unless it is in a oneof.
     pub owned: bool,
     /// Append-only writers.
     pub writer: bool,
     /// Lazy zero-copy readers.
     pub reader: bool,
-    /// Method tables, request and response enums, host and client traits; makes owned messages too.
+    /// Method tables, request and response enums, host and client traits. Implies `owned`.
     pub service: bool,
-    /// Static descriptors for the text format, behind [`Config::text_feature`]; makes owned messages too.
+    /// Static descriptors for the text format, behind [`Config::text_feature`]. Implies `owned`.
     pub descriptor: bool,
 }
 
@@ -119,66 +116,64 @@ impl ApiKinds {
 /// What to generate.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The schema. Every import must be among them, but for the files of `google/protobuf` that
-    /// [come along](crate#the-schema-language).
+    /// The schema. Every import must be among them, except the files of `google/protobuf` that
+    /// [are built in](crate#the-schema-language).
     pub sources: Vec<Source>,
-    /// Which code to make.
+    /// Which code to generate.
     pub api_kinds: ApiKinds,
-    /// The command that made the files; named in the first line of each.
+    /// The command that generates the files; the first line of each file names it.
     pub command: String,
-    /// What stands before the `.proto` path in the first line, such as `protos/`.
+    /// Prefix of the `.proto` path in the first line, such as `protos/`.
     pub source_prefix: String,
-    /// Module of the receiving crate that `mod.rs` is re-exported from, as generated code may name
-    /// it: `crate`, or `crate::schema`. Empty: code finds its way by `super`, wherever `mod.rs` is.
+    /// Module of the receiving crate that `mod.rs` is re-exported from, such as `crate` or `crate::schema`. Empty:
+    /// generated code uses `super`, so `mod.rs` may be anywhere.
     pub root: String,
-    /// Every enum is open: a number this build does not know is a value like any other. Without
-    /// it the schema decides, and proto2's enums are closed: such a number is an unknown field of owned
-    /// messages. Readers have open enums either way.
+    /// Every enum is open: a number that this build does not know is a value like any other. Otherwise the schema
+    /// decides. proto2's enums are closed: such a number becomes an unknown field of the owned message. For readers,
+    /// all enums are open.
     pub open_enums: bool,
-    /// Readers give strings as `protozero`'s `Text`, which is checked when somebody
-    /// asks for a `str`, instead of as `&str`, which is checked when it is read.
+    /// Readers return strings as `protozero`'s `Text`, which is checked on conversion to `str`, instead of as `&str`,
+    /// which is checked on reading.
     pub lazy_utf8: bool,
-    /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
+    /// Cargo feature of the receiving crate for descriptors. `None`: they are always compiled.
     pub text_feature: Option<String>,
-    /// Cargo feature of the receiving crate that readers hide behind; none: always there. Of the code for a
-    /// message, readers take the compiler longest.
+    /// Cargo feature of the receiving crate for readers. `None`: they are always compiled. Readers take the compiler
+    /// longer than the rest of a message's code.
     pub reader_feature: Option<String>,
-    /// Areas: path prefix of `.proto` files to the Cargo feature of the receiving crate that their
-    /// code hides behind; the longest prefix decides, an empty feature means always. A field whose
-    /// type lies in another area is there with that area alone; without it the field is unknown to
-    /// readers and owned messages, which keep it verbatim, and writers take it encoded (`NAME_raw`).
+    /// Areas: path prefix of `.proto` files, and the Cargo feature of the receiving crate for their code. The longest
+    /// prefix decides; an empty feature means always. A field whose type lies in another area is compiled only with
+    /// that area's feature. Without it, readers and owned messages treat the field as unknown and keep it verbatim, and
+    /// writers take it encoded (`NAME_raw`).
     pub features: Vec<(String, String)>,
-    /// Files whose code another crate has: path prefix of `.proto` files to the module there that
-    /// includes the `mod.rs` made with them, such as `::common::schema`; the longest prefix decides.
-    /// No code is made for them here. It must have been made with the API kinds that are asked for here, and
-    /// all files of a package that were made there have to be among the sources here: of names that
-    /// collide the second gets an underscore, and who sees one of them alone does not know.
+    /// Files whose code is in another crate: path prefix of `.proto` files, and the module there that includes their
+    /// `mod.rs`, such as `::common::schema`. The longest prefix decides. No code is generated for them here. That crate
+    /// must have been generated with the same API kinds. If a package has files there, all of them must be among the
+    /// sources here, because colliding names get an underscore in the order of declaration.
     pub externs: Vec<(String, String)>,
-    /// Where generated code finds this crate's runtime, as a path: `::my_sdk::protozero`. Empty:
-    /// `protozero` is a dependency of the receiving crate, under that name.
+    /// Path by which generated code finds the runtime, such as `::my_sdk::protozero`. Empty: the receiving crate
+    /// depends on `protozero` under that name.
     pub runtime: String,
-    /// What of the schema holds `bytes` as `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`:
-    /// full names, as those of attributes below. `pkg.Blob.data` is one field (or member of a oneof, or
-    /// map, whose values they are then), `pkg.Blob` all of a message, `pkg` of a package, `.` of the schema.
-    /// The receiving crate's `protozero` needs its feature `bytes`. Decoding copies them, once, out of
-    /// whatever it reads; extensions are read as `Vec<u8>`.
+    /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
+    /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
+    /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.
+    /// Decoding copies the bytes once. Extensions are read as `Vec<u8>`.
     pub bytes: Vec<String>,
-    /// Attributes of messages: a full name in the schema to attributes as one writes them. `pkg.Order` is the
-    /// struct, those of the messages inside it and the enums of its oneofs (one alone:
-    /// `pkg.Order.paid`); `pkg` is the package, `.` all. They stand behind the derives that are there
-    /// anyway: `Clone, PartialEq, Debug`, and `Default` for structs.
+    /// Attributes of messages: a full name in the schema, and attributes in Rust's syntax. `pkg.Order` matches the
+    /// struct, the messages inside it, and the enums of its oneofs (`pkg.Order.paid` is one of them); `pkg` matches the
+    /// package, `.` everything. They follow the derives that are always there: `Clone, PartialEq, Debug`, and `Default`
+    /// for structs.
     pub message_attributes: Vec<(String, String)>,
-    /// Attributes of enums, in the same way; theirs are `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
+    /// Attributes of enums, in the same way. Enums always derive `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
     pub enum_attributes: Vec<(String, String)>,
     /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
-    /// one field, `pkg.Order.unknown_fields` what keeps the unknown ones.
+    /// one field, `pkg.Order.unknown_fields` the field for unknown ones.
     ///
-    /// A name that is nothing in the schema is an error, here as above.
+    /// In all of these lists, a name that is not in the schema is an error.
     pub field_attributes: Vec<(String, String)>,
 }
 
 impl Config {
-    /// The feature that the code of a `.proto` file hides behind.
+    /// The feature of the area that a `.proto` file belongs to.
     pub(crate) fn feature(&self, path: &str) -> Option<&str> {
         let areas = self.features.iter().filter(|(prefix, _)| path.starts_with(prefix.as_str()));
         let (_, feature) = areas.max_by_key(|(prefix, _)| prefix.len())?;
@@ -195,23 +190,23 @@ pub struct OutputFile {
     pub text: String,
 }
 
-/// Generates one file per source, and `mod.rs`, the module tree with a flat re-export of all of it.
+/// Generates one file per source, and `mod.rs`: the module tree with a flat re-export of everything.
 ///
 /// # Errors
-/// The first thing wrong with the schema: syntax, an unresolved name, a number used twice, an import
-/// that is not among the sources.
+/// The first error in the schema: syntax, an unresolved name, a number used twice, an import that is not among the
+/// sources.
 pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
     let schema = parse::parse(&config.sources, config.open_enums)?;
     emit::files(config, schema)
 }
 
 /// The schema as an encoded `google.protobuf.FileDescriptorSet`: what `protoc --include_imports
-/// --descriptor_set_out` writes, options and custom options included, but for comments and places. As there,
-/// options with `retention = RETENTION_SOURCE` are left out.
+/// --descriptor_set_out` writes, with options and custom options, without comments and places. Options with
+/// `retention = RETENTION_SOURCE` are left out.
 ///
 /// # Errors
-/// As [`generate`], and an option that `google/protobuf/descriptor.proto` and the sources do not know, or whose
-/// value is none of its type.
+/// As [`generate`]. Also when neither `google/protobuf/descriptor.proto` nor the sources declare an option, or when its
+/// value has the wrong type.
 pub fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
     parse::descriptor_set(sources)
 }

@@ -1,4 +1,4 @@
-//! Where things are declared, and what was written about them: by path, beside the descriptors.
+//! Places and comments of declarations, by path. Descriptors do not hold them.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct Note {
 /// empty for the file itself) to note. What has no name is counted: `Outer#reserved0`, `#import2`.
 pub(crate) type Notes = BTreeMap<String, Note>;
 
-/// The note of the package.
+/// Path of the package's note.
 pub(crate) const PACKAGE: &str = "#package";
 
 /// `outer.name`, or `name` alone.

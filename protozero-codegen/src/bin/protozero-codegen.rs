@@ -15,20 +15,21 @@ usage: protozero-codegen [options] FILE.proto...
   -o, --out DIR           where to write [.]
       --api-kinds A+B     of owned, writer, reader, service, descriptor; or all
                           [owned+writer+reader+service]
-      --open-enums        take unknown numbers as values, whatever the schema says
-      --lazy-utf8         readers check strings when they are asked for, not when read
+      --open-enums        make all enums open, whatever the schema says
+      --lazy-utf8         readers check strings on conversion to str, not on reading
       --root PATH         module that mod.rs becomes, such as crate::schema;
                           without it the code may be anywhere
-      --text-feature F    hide descriptors behind the cargo feature F
-      --reader-feature F  hide readers behind the cargo feature F
-      --feature PREFIX:F  hide the code of files below PREFIX behind F; repeatable
-      --extern PREFIX:M   files below PREFIX have their code in module M, such as
-                          ::common::schema, and none is made; repeatable
+      --text-feature F    compile descriptors only with the cargo feature F
+      --reader-feature F  compile readers only with the cargo feature F
+      --feature PREFIX:F  compile the code of files below PREFIX only with F; repeatable
+      --extern PREFIX:M   the code of files below PREFIX is in module M of another
+                          crate, such as ::common::schema; repeatable
       --runtime PATH      where code finds protozero, such as ::my_sdk::protozero
-      --bytes NAME        hold the bytes of what has this name in the schema (. is all
-                          of it) as bytes::Bytes, not Vec<u8>; repeatable
+      --bytes NAME        use bytes::Bytes instead of Vec<u8> in the field, message or
+                          package NAME (. is everything); repeatable
       --message-attribute NAME:#[..], --enum-attribute, --field-attribute
-                          on one of the schema, or all in a package; repeatable
+                          add attributes to a declaration, or all in a package;
+                          repeatable
   -h, --help              this text
   -V, --version           the version
 ";

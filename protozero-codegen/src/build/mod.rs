@@ -1,4 +1,4 @@
-//! Files in, files out: what a build script or a command line needs around [`generate`].
+//! Reads and writes files around [`generate`], for build scripts and the command line.
 //!
 //! ```no_run
 //! // build.rs
@@ -20,8 +20,8 @@ use std::{env, fmt, fs, io};
 use crate::notes::Place;
 use crate::{ApiKinds, Config, Error, OutputFile, Source, generate, plugin, syntax, wellknown};
 
-/// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`; its `mod.rs` is to
-/// be included. Tells cargo what to watch.
+/// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`, and tells cargo which files to watch.
+/// The crate includes the `mod.rs` in `OUT_DIR`.
 ///
 /// # Errors
 /// See [`BuildError`].
@@ -32,9 +32,9 @@ pub fn compile(
     Build::new().compile(protos, includes)
 }
 
-/// Why nothing was built.
+/// Why no code was written.
 ///
-/// `Debug` is the same text as `Display`: it is what a build script that fails shows.
+/// `Debug` prints the same text as `Display`, because cargo shows the former when a build script fails.
 #[non_exhaustive]
 pub enum BuildError {
     /// Something is wrong with the schema.
@@ -46,7 +46,7 @@ pub enum BuildError {
         /// Why.
         error: io::Error,
     },
-    /// A file of the schema is below none of the includes.
+    /// A `.proto` file is below none of the includes.
     NotIncluded {
         /// Which.
         path: PathBuf,
@@ -82,7 +82,7 @@ impl From<Error> for BuildError {
     }
 }
 
-/// [`compile`] with choices.
+/// [`compile`] with options.
 #[derive(Clone, Debug)]
 pub struct Build {
     config: Config,
@@ -97,7 +97,7 @@ impl Default for Build {
 }
 
 impl Build {
-    /// Writers, readers, owned messages and services; enums as the schema has them.
+    /// The default: writers, readers, owned messages and services; enums are open or closed as the schema says.
     #[must_use]
     pub fn new() -> Self {
         let config = Config {
@@ -108,7 +108,7 @@ impl Build {
         Self { config, out_dir: None, cargo: true }
     }
 
-    /// Which code to make. Descriptors need protozero's feature `text`.
+    /// Which code to generate. Descriptors need protozero's feature `text`.
     #[must_use]
     pub fn api_kinds(mut self, api_kinds: ApiKinds) -> Self {
         self.config.api_kinds = api_kinds;
@@ -122,7 +122,7 @@ impl Build {
         self
     }
 
-    /// Code of the files below `prefix` is in `module` of another crate: see [`Config::externs`].
+    /// The code of the files below `prefix` is in `module` of another crate: see [`Config::externs`].
     #[must_use]
     pub fn extern_path(mut self, prefix: &str, module: &str) -> Self {
         self.config.externs.push((prefix.into(), module.into()));
@@ -136,7 +136,7 @@ impl Build {
         self
     }
 
-    /// Holds `bytes` as `bytes::Bytes` in all that has one of these names: see [`Config::bytes`].
+    /// Stores `bytes` as `bytes::Bytes` in the fields, messages and packages with these names: see [`Config::bytes`].
     #[must_use]
     pub fn bytes(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         self.config.bytes.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
@@ -171,7 +171,7 @@ impl Build {
         self
     }
 
-    /// One option as the command and the plugin take it: `api_kinds=writer+reader`, `root=crate::x`, ...
+    /// Sets one option in the syntax of the plugin: `api_kinds=writer+reader`, `root=crate::x`, ...
     ///
     /// # Errors
     /// What is wrong with it.
@@ -180,30 +180,30 @@ impl Build {
         Ok(self)
     }
 
-    /// Any other choice; sources are filled in.
+    /// Changes any other part of the configuration. `sources` is overwritten later.
     #[must_use]
     pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
     }
 
-    /// Where to write instead of `OUT_DIR`.
+    /// The folder to write to instead of `OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(folder.into());
         self
     }
 
-    /// Whether to tell cargo what to watch, on the standard output; a build script does.
+    /// Whether to print which files cargo must watch, as a build script does.
     #[must_use]
     pub fn cargo(mut self, tell: bool) -> Self {
         self.cargo = tell;
         self
     }
 
-    /// Generates code for `protos` and what they import, all found below `includes`, and writes it.
+    /// Generates and writes code for `protos` and their imports, all found below `includes`.
     ///
-    /// A file is written only when its text changed, so that what depends on it stays built.
+    /// A file is written only if its text changed, so that cargo does not rebuild its users.
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -233,7 +233,7 @@ impl Build {
     }
 }
 
-/// The path by which others import `proto`.
+/// The path by which other files import `proto`.
 ///
 /// As `protoc` does it: with `-I dir`, both `dir/a.proto` and `a.proto` are `a.proto`, and so is
 /// every other way to the same file.
@@ -258,7 +258,7 @@ fn import_path(proto: &Path, includes: &[&Path]) -> Result<String, BuildError> {
     Ok(parts.join("/"))
 }
 
-/// The files and all they import, and the files read for that.
+/// Reads the files and everything they import. Returns the sources, and the paths that were read.
 fn collect(
     mut open: Vec<String>,
     includes: &[&Path],
@@ -272,7 +272,7 @@ fn collect(
         }
         let found = includes.iter().map(|include| include.join(&path)).find(|f| f.is_file());
         let Some(found) = found else {
-            // It went since it was seen, and is missed where it is imported.
+            // The file disappeared after it was seen. The import of it reports that.
             continue;
         };
         let text = match fs::read(&found) {
@@ -282,7 +282,7 @@ fn collect(
         let syntax = syntax::read(&path, &text)?;
         let mut others = Vec::new();
         for (at, import) in syntax.descriptor.dependency.into_iter().enumerate() {
-            // Well-known files come along, and only those that are used.
+            // Well-known files are built in.
             if seen.contains(&import) || wellknown::is(&import) {
                 continue;
             }
@@ -318,7 +318,7 @@ fn not_text(path: &str, error: &std::string::FromUtf8Error) -> BuildError {
     })
 }
 
-/// Writes what is new or changed.
+/// Writes new and changed files.
 fn write(out: &Path, files: &[OutputFile]) -> Result<(), BuildError> {
     for file in files {
         let path = out.join(&file.path);

@@ -1,9 +1,9 @@
-//! Comments of a schema as text that rustdoc shows and does nothing else with.
+//! Makes comments of a schema plain text for rustdoc.
 //!
-//! A schema's author did not write for rustdoc: brackets are no links, angles are no tags, indented
-//! or fenced lines are no doc-tests. Marks of the direction of text, which rustc refuses, are left out.
+//! The author of a schema did not write for rustdoc, so brackets must not become links, angle brackets no tags, and
+//! indented or fenced lines no doc-tests. Marks for the direction of text are removed, because rustc refuses them.
 
-/// `lines` made safe; as many or more of them.
+/// Returns `lines` with markup escaped, possibly with more lines.
 pub(crate) fn safe(lines: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     let mut fence: Option<(char, usize)> = None;
@@ -18,7 +18,7 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
         let text = line.trim_start();
         let mark = mark(text);
         if let Some((open, len)) = fence {
-            // What closes a block is as long as what opened it, and alone.
+            // The closing fence is as long as the opening one and stands alone.
             let closes = |(c, n)| c == open && n >= len && text.trim_start_matches(c).is_empty();
             if mark.is_some_and(closes) {
                 fence = None;
@@ -57,16 +57,16 @@ fn close(out: &mut Vec<String>, (mark, len): (char, usize)) {
     out.insert(out.len() - blank, mark.to_string().repeat(len));
 }
 
-/// The marks in front of a block of code, or behind it.
+/// The fence before or after a block of code.
 pub(crate) fn mark(text: &str) -> Option<(char, usize)> {
     let (first, text) = (text.chars().next()?, text);
     let len = text.chars().take_while(|c| *c == first).count();
-    // Behind backticks there are no others, or they are code within a line.
+    // More backticks after the fence would make it inline code.
     let fence = matches!(first, '`' | '~') && len >= 3;
     (fence && (first == '~' || !text[len..].contains('`'))).then_some((first, len))
 }
 
-/// Escapes what is markup outside of `code`, and marks addresses as such.
+/// Escapes markup outside of `code`, and puts addresses in angle brackets.
 fn escape(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -90,7 +90,7 @@ fn escape(line: &str) -> String {
                 continue;
             }
         }
-        // An escape of the author's stays one.
+        // Keeps an escape that the author wrote.
         if !matches!(before, Some('\\')) && matches!(c, '[' | ']' | '<' | '>' | '`') {
             out.push('\\');
         }

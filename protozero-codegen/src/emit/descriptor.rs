@@ -9,7 +9,7 @@ use crate::names::camel;
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
-    // A map says itself what its entries hold.
+    // The descriptor of a map field contains the types of its entries.
     if message.map_entry {
         return quote! {};
     }

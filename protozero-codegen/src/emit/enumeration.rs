@@ -1,4 +1,4 @@
-//! Enums: a newtype over the number, so a value this build does not know survives where it may.
+//! Enums: a newtype over the number, so that an open enum keeps values that this build does not know.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -1,6 +1,5 @@
-//! Extensions: a constant each, where it is declared: beside the messages of the file, or on the
-//! struct of the message it stands in. Those of messages no code is made for (options of the schema
-//! language, mostly) are left out.
+//! Extensions: one constant for each, beside the messages of the file or on the struct of the message that declares it.
+//! Extensions of messages without generated code, usually options of the schema language, are left out.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -9,9 +8,9 @@ use super::{Context, docs_or, ident};
 use crate::model::{EnumId, Extension, Field, File, Kind, Label, Message};
 use crate::names::{Taken, raw, snake};
 
-/// Those at file scope. Their names are unique among all files, which are re-exported together.
+/// Extensions at file scope. Their names are unique across files, because the root re-exports all of them.
 pub(super) fn file(cx: &Context<'_>, file: &File) -> TokenStream {
-    // An enum is a function too: its newtype's constructor.
+    // The constructor of an enum's newtype is a function, so its name is taken as well.
     let enums: Vec<&str> =
         (0..cx.schema.enums.len()).map(|at| cx.names.enumeration(EnumId(at))).collect();
     let mut taken = Taken::new(&enums);
@@ -27,7 +26,7 @@ pub(super) fn file(cx: &Context<'_>, file: &File) -> TokenStream {
     out
 }
 
-/// Those declared inside `message`, whose struct is `name`.
+/// Extensions declared inside `message`, whose struct is `name`.
 pub(super) fn nested(
     cx: &Context<'_>,
     message: &Message,
@@ -53,7 +52,7 @@ fn constant(name: &str) -> String {
 fn emit(cx: &Context<'_>, extension: &Extension, name: &str) -> Option<TokenStream> {
     let Extension { path, extendee, field } = extension;
     let extended = &cx.schema.messages[extendee.0];
-    // Of a message set: no field can have this number, and only dynamic messages need none.
+    // An extension of a message set may have a number that no field can have. Only dynamic messages support it.
     let beyond = field.number > 0x1FFF_FFFF;
     if beyond || !cx.schema.files[extended.file].has_code() {
         return None;

@@ -1,4 +1,4 @@
-//! Model to tokens. One API kind per file here; this one holds what they share and puts files together.
+//! Turns the model into tokens. Each API kind has its own file; this one holds the shared parts and assembles files.
 
 mod descriptor;
 mod enumeration;
@@ -26,26 +26,26 @@ use crate::{Config, OutputFile, attributes};
 /// Columns a line may take with its attribute in front.
 const WIDTH: usize = 120;
 
-/// What an emitter of one file works with.
+/// The input of an emitter for one file.
 pub(crate) struct Context<'a> {
     pub schema: &'a Schema,
     pub names: &'a Names,
     pub config: &'a Config,
     /// One per file.
     pub modules: &'a [tree::ModulePath],
-    /// Index of the file that is being made.
+    /// Index of the file that is being generated.
     pub file: usize,
-    /// Items that are text already: [`Context::verbatim`].
+    /// Items that are already text: see [`Context::verbatim`].
     pub texts: RefCell<Vec<String>>,
 }
 
-/// All files of `config`.
+/// Generates all files of `config`.
 pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFile>, Error> {
     if let Some((_, module)) = config.externs.iter().find(|(prefix, _)| prefix.is_empty()) {
         let message = "an extern without a prefix leaves nothing to make".into();
         return Err(Error { file: module.clone(), line: 0, column: 0, message });
     }
-    reach::elsewhere(&mut schema, &config.externs, crate::wellknown::is);
+    reach::assign_externs(&mut schema, &config.externs, crate::wellknown::is);
     if config.root.is_empty()
         && let Some((file, missing)) = reach::missing(&schema)
     {
@@ -62,7 +62,7 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     let schema = &schema;
     let names = &Names::new(schema);
     attributes::check(config, schema)?;
-    // Services and descriptors hang on owned messages.
+    // Services and descriptors need owned messages.
     let mut full = config.clone();
     full.api_kinds.owned |= config.api_kinds.service || config.api_kinds.descriptor;
     let config = &full;
@@ -87,7 +87,7 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     Ok(out)
 }
 
-/// `make` of each, on as many threads as there are processors; results in order.
+/// Calls `make` for each file, on one thread per processor. Results keep the order of `wanted`.
 fn side_by_side(
     wanted: &[usize],
     make: impl Fn(usize) -> Result<OutputFile, Error> + Sync,
@@ -159,7 +159,7 @@ impl Context<'_> {
         quote! {
             #![doc = #summary]
             #(#![doc = #more])*
-            // Names are the schema's, and not everybody uses all of them.
+            // Names come from the schema, and no program uses all of them.
             #![allow(clippy::all, deprecated, missing_docs, nonstandard_style, unused)]
             #runtime
             #rt
@@ -169,12 +169,12 @@ impl Context<'_> {
         }
     }
 
-    /// The attribute that hides descriptors.
+    /// The `cfg` attribute of descriptors.
     pub fn cfg_text(&self) -> TokenStream {
         cfg(self.config.text_feature.as_deref())
     }
 
-    /// The attribute of a field whose type lies in another area (see [`Config::features`]).
+    /// The `cfg` attribute of a field whose type lies in another area: see [`Config::features`].
     pub fn gate(&self, field: &Field) -> TokenStream {
         cfg(self.gate_feature(field))
     }
@@ -189,7 +189,7 @@ impl Context<'_> {
         self.area(file)
     }
 
-    /// The attribute of what needs `file`, if that lies in another area.
+    /// The `cfg` attribute of an item that needs `file`, if `file` lies in another area.
     pub fn gate_file(&self, file: usize) -> TokenStream {
         cfg(self.area(file))
     }
@@ -200,8 +200,8 @@ impl Context<'_> {
         feature(file).filter(|theirs| feature(self.file) != Some(theirs))
     }
 
-    /// An item that is text already: a table in a macro of ours, which a formatter would make a
-    /// paragraph of.
+    /// Adds an item that is already text: a call of one of our macros, whose rows a formatter would join into a
+    /// paragraph.
     pub fn verbatim(&self, text: String) -> TokenStream {
         let mut texts = self.texts.borrow_mut();
         texts.push(text);
@@ -209,7 +209,7 @@ impl Context<'_> {
         quote! { verbatim! { #at } }
     }
 
-    /// Appends a line of such a table, with what stands above it or in front of it.
+    /// Appends a row of such a table, with its comment and its `cfg` attribute.
     pub fn row(
         &self,
         out: &mut String,
@@ -232,35 +232,35 @@ impl Context<'_> {
         };
     }
 
-    /// The owned struct.
+    /// Path of the owned struct.
     pub fn owned(&self, id: MessageId) -> TokenStream {
         self.outside(self.schema.messages[id.0].file, &self.names.message(id).owned)
     }
 
-    /// The writer.
+    /// Path of the writer.
     pub fn writer(&self, id: MessageId) -> TokenStream {
         self.outside(self.schema.messages[id.0].file, &self.names.message(id).writer)
     }
 
-    /// The reader.
+    /// Path of the reader.
     pub fn reader(&self, id: MessageId) -> TokenStream {
         self.outside(self.schema.messages[id.0].file, &self.names.message(id).reader)
     }
 
-    /// The enum.
+    /// Path of the enum.
     pub fn enumeration(&self, id: EnumId) -> TokenStream {
         self.outside(self.schema.enums[id.0].file, self.names.enumeration(id))
     }
 
-    /// A type of another file is found through the flat re-export, or in its module if its name is
-    /// another's there.
+    /// Path of a type in another file: through the flat re-export, or through its module if another type has that name
+    /// in the root.
     fn outside(&self, file: usize, name: &str) -> TokenStream {
         let name = ident(name);
         if file == self.file {
             return quote! { #name };
         }
-        if let Some(module) = &self.schema.files[file].elsewhere {
-            // What is flat there nobody knows here.
+        if let Some(module) = &self.schema.files[file].extern_module {
+            // Which names that crate re-exports at its root is unknown here.
             let (module, inner) = (path(module), self.modules[file].idents());
             return quote! { #module #(:: #inner)* :: #name };
         }
@@ -269,27 +269,27 @@ impl Context<'_> {
         quote! { #root #(#module ::)* #name }
     }
 
-    /// What somebody wants on a message or oneof.
+    /// The configured attributes of a message or oneof.
     pub fn message_attributes(&self, full: &str) -> TokenStream {
         attributes::of(&self.config.message_attributes, full)
     }
 
-    /// What somebody wants on an enum.
+    /// The configured attributes of an enum.
     pub fn enum_attributes(&self, full: &str) -> TokenStream {
         attributes::of(&self.config.enum_attributes, full)
     }
 
-    /// What somebody wants on a field.
+    /// The configured attributes of a field.
     pub fn field_attributes(&self, full: &str) -> TokenStream {
         attributes::of(&self.config.field_attributes, full)
     }
 
-    /// Whether somebody wants the `bytes` of a field as `bytes::Bytes`.
+    /// Whether the configuration asks for `bytes::Bytes` as the type of this field.
     pub fn shares_bytes(&self, full: &str) -> bool {
         self.config.bytes.iter().any(|name| attributes::inside(name, full))
     }
 
-    /// Brings the runtime into a module, if it is not where it usually is.
+    /// Imports the runtime into a module, if [`Config::runtime`] names another path than `protozero`.
     pub fn runtime(&self) -> TokenStream {
         if self.config.runtime.is_empty() {
             return TokenStream::new();
@@ -298,7 +298,7 @@ impl Context<'_> {
         quote! { use #runtime as protozero; }
     }
 
-    /// What stands before a path from the root.
+    /// The prefix of a path from the root.
     fn root(&self) -> TokenStream {
         if self.config.root.is_empty() {
             return self.modules[self.file].idents().map(|_| quote! { super:: }).collect();
@@ -329,12 +329,12 @@ fn cfg(feature: Option<&str>) -> TokenStream {
     feature.map(|feature| quote! { #[cfg(feature = #feature)] }).unwrap_or_default()
 }
 
-/// A path that was checked to be one.
+/// A path that was checked before.
 fn path(text: &str) -> TokenStream {
     text.parse().unwrap_or_default()
 }
 
-/// One segment of a path; `crate`, `self` and `super` mean what they say.
+/// One segment of a path; `crate`, `self` and `super` stay keywords.
 fn raw_path(segment: &str) -> Ident {
     if matches!(segment, "crate" | "self" | "super") { ident(segment) } else { raw(segment) }
 }
@@ -343,7 +343,7 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// A path as one writes it.
+/// A path without the spaces that the token printer adds.
 pub(crate) fn spaceless(tokens: TokenStream) -> String {
     tokens.to_string().replace(' ', "")
 }
@@ -353,14 +353,14 @@ pub(crate) fn rt(kind: Kind) -> Ident {
     ident(kind.keyword())
 }
 
-/// A comment as doc attributes, and a warning for who uses it.
+/// A comment as doc attributes, and `#[deprecated]` if it applies.
 pub(crate) fn docs(lines: &[String], deprecated: bool) -> TokenStream {
     let lines = lines.iter().map(|l| if l.is_empty() { String::new() } else { format!(" {l}") });
     let deprecated = deprecated.then(|| quote! { #[deprecated] });
     quote! { #(#[doc = #lines])* #deprecated }
 }
 
-/// As [`docs`], with something to say when nothing was said.
+/// As [`docs`], with a fallback for declarations without a comment.
 pub(crate) fn docs_or(lines: &[String], deprecated: bool, fallback: &str) -> TokenStream {
     if lines.is_empty() {
         docs(&[fallback.to_owned()], deprecated)
@@ -380,7 +380,7 @@ pub(crate) fn first_sentence(lines: &[String]) -> Option<String> {
     let prose = |l: &&str| !l.is_empty() && mark(l.trim_start()).is_none();
     let paragraph: Vec<&str> = lines.iter().map(String::as_str).take_while(prose).collect();
     let text = paragraph.join(" ");
-    // The dot of `1. item` ends no sentence.
+    // The dot of `1. item` does not end a sentence.
     let end = text.match_indices(". ").map(|(at, _)| at);
     let end = end.into_iter().find(|at| text[..*at].contains(|c: char| !c.is_ascii_digit()));
     match end {

@@ -1,5 +1,5 @@
-//! Owned structs and oneof enums: plain Rust, and a table of a line per field of which `rt::owned!` makes
-//! the rest. All encoding and decoding is that of `#[derive(Message)]`, without the wait for its parser.
+//! Owned structs and oneof enums: plain Rust types, and a table with a line per field that `rt::owned!` expands. They
+//! encode and decode as `#[derive(Message)]` does, but nobody has to build the derive's parser.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -11,7 +11,7 @@ use crate::names::{Taken, camel, constants, raw, variants};
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
     if message.map_entry {
-        // The map is a field of the message around it.
+        // A map entry has no struct: the map is a field of the message that contains it.
         return TokenStream::new();
     }
     let names = cx.names.message(id);
@@ -48,7 +48,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
     let defaults = defaults(cx, &held, &name);
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
-    // In this order they are written: back to front.
+    // Fields are encoded from the last to the first.
     lines.reverse();
     let table = table(cx, "owned", &names.owned, &lines);
     let extensions = extension::nested(cx, message, &name);
@@ -74,7 +74,7 @@ fn members(message: &Message, oneof: usize) -> impl Iterator<Item = &Field> {
     message.fields.iter().filter(move |f| f.oneof == Some(oneof))
 }
 
-/// A line of a table, and the feature it needs.
+/// The feature that a line of a table needs, and the line.
 type Line<'a> = (Option<&'a str>, String);
 
 /// `rt::NAME! { TYPE; lines }`.
@@ -107,7 +107,7 @@ fn field(cx: &Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> 
     quote! { #doc #gate #attributes pub #name: #ty, }
 }
 
-/// Rust type of one value of `f`, whose full name is `full`: of a map it is the map's.
+/// Rust type of one value of `f`. `full` is the name of `f`, or of the map field if `f` belongs to a map entry.
 fn held(cx: &Context<'_>, full: &str, f: &Field) -> TokenStream {
     match f.kind {
         Kind::Bytes if cx.shares_bytes(full) => quote! { protozero::bytes::Bytes },
@@ -115,7 +115,7 @@ fn held(cx: &Context<'_>, full: &str, f: &Field) -> TokenStream {
     }
 }
 
-/// A message is there or it is not, whatever the schema's presence.
+/// A message field always has presence.
 fn implicit(f: &Field) -> bool {
     f.label == Label::Implicit && !matches!(f.kind, Kind::Message(_))
 }
@@ -143,7 +143,7 @@ fn line<'a>(cx: &'a Context<'_>, full: &str, f: &Field, name: &proc_macro2::Iden
     (cx.gate_feature(f), text)
 }
 
-/// The type in `protozero::rt::owned`, with what it is of; `full` as for [`held`].
+/// The type in `protozero::rt::owned`, with its parameter; `full` as for [`held`].
 fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
     let of = || spaceless(cx.scalar(f.kind));
     match f.kind {

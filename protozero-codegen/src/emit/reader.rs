@@ -1,5 +1,4 @@
-//! Readers: a line per field, of which `rt::reader!` makes the reader, the enum of its fields and its
-//! table.
+//! Readers: a table with a line per field, which `rt::reader!` expands to the reader, the enum of its fields and its
 
 use std::fmt::Write as _;
 

@@ -45,15 +45,15 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
             #runtime
             use protozero::rt;
             use protozero::rt::heap::*;
-            /// Name of the service, as binding asks for it.
+            /// Name of the service, as a client asks for it when it binds.
             pub const NAME: &str = #short;
-            /// Its methods; ids count from 1, in the order of the schema.
+            /// Its methods in the order of the schema; ids count from 1.
             pub const METHODS: &[rt::MethodInfo] = &[#table];
             #requests
             #responses
-            /// The side that answers.
+            /// The side that answers requests.
             pub trait Host {
-                /// What the transport needs to route the answer.
+                /// The transport's key for the answer.
                 type Call;
                 #(#hosts)*
                 /// Calls the method of `request`.
@@ -61,9 +61,9 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
                     match request { #(#arms)* }
                 }
             }
-            /// The side that asks.
+            /// The side that sends requests.
             pub trait Client {
-                /// Identifies a call whose answer is to come.
+                /// Identifies a call that has no answer yet.
                 type Call;
                 /// Why a call could not be sent.
                 type Error;
@@ -90,19 +90,19 @@ fn table(methods: &[Method]) -> TokenStream {
     quote! { #(#rows),* }
 }
 
-/// What is said of a method.
+/// The documentation of a method.
 fn docs_of(m: &Method) -> TokenStream {
     let doc = docs_or(&m.comment, false, &format!("`{}`.", m.name));
     let once = m.client_streaming.then(|| {
         quote! {
             ///
-            /// Requests stream: this is one of a call's.
+            /// A call has many requests; this sends one of them.
         }
     });
     quote! { #doc #once }
 }
 
-/// The attributes of a method whose messages lie in other areas; the method table has it always.
+/// The `cfg` attributes of a method whose messages lie in other areas. The method table always lists the method.
 fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
     let file = |id: MessageId| cx.schema.messages[id.0].file;
     let (request, response) = (file(m.request), file(m.response));
@@ -111,10 +111,10 @@ fn gate(cx: &Context<'_>, m: &Method) -> TokenStream {
     quote! { #first #second }
 }
 
-/// From inside the service's module a type of the same file is one level out.
+/// Path of a type as seen from the service's module: types of the same file are one level up.
 fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let (path, file) = (cx.owned(id), cx.schema.messages[id.0].file);
-    let relative = cx.config.root.is_empty() && cx.schema.files[file].elsewhere.is_none();
+    let relative = cx.config.root.is_empty() && cx.schema.files[file].extern_module.is_none();
     if file == cx.file || relative {
         quote! { super::#path }
     } else {
@@ -122,7 +122,7 @@ fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
     }
 }
 
-/// A method and its names: that of its enum variants, and that of its functions.
+/// A method with the names of its enum variants and of its functions.
 struct Named<'m> {
     m: &'m Method,
     variant: Ident,
@@ -161,7 +161,7 @@ fn side(
     let decodes = rows().map(
         |(id, variant, _, gate)| quote! { #gate #id => rt::decode(bytes).map(Self::#variant) },
     );
-    // A reference to an enum without variants would want an arm all the same.
+    // A `match` on a reference to an enum without variants would still need an arm.
     let any = calls.iter().any(|call| gate(cx, call.m).is_empty());
     let (this, by) =
         if any { (quote! { self }, quote! {}) } else { (quote! { *self }, quote! { ref }) };
@@ -172,7 +172,7 @@ fn side(
         #[derive(Clone, PartialEq, Debug)]
         pub enum #name { #(#variants),* }
         impl #name {
-            /// Place of its method in [`METHODS`], from 1.
+            /// Position of its method in [`METHODS`], from 1.
             #[inline]
             #[must_use]
             pub fn method_id(&self) -> u32 {

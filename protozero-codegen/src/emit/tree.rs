@@ -1,4 +1,4 @@
-//! The module tree: where each file lies, and `mod.rs` with a flat re-export of all.
+//! The module tree: the module of each file, and `mod.rs` with a flat re-export of everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl ModulePath {
     }
 }
 
-/// Folders and name of a file as modules: what is no identifier is mended.
+/// The folders and the name of a file as modules; names are changed into identifiers where necessary.
 fn split(path: &str) -> Vec<String> {
     let path = path.strip_suffix(".proto").unwrap_or(path);
     let clean = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
@@ -33,7 +33,7 @@ fn split(path: &str) -> Vec<String> {
         if part.is_empty() || part.starts_with(|c: char| c.is_ascii_digit()) {
             part.insert(0, '_');
         }
-        // `mod.rs` is the root's, and these cannot even be raw.
+        // `mod` would collide with the root's `mod.rs`, and the others cannot be raw identifiers.
         if matches!(part.as_str(), "mod" | "self" | "Self" | "super" | "crate" | "_") {
             part.push('_');
         }
@@ -51,7 +51,7 @@ pub(crate) fn modules(schema: &Schema) -> Vec<ModulePath> {
     }
     let place = |path: &str| {
         let mut parts = split(path);
-        // A file beside a folder of its name, or two that differ in a dash only.
+        // A file next to a folder with the same name, or two names that differ only in a dash.
         while !taken.insert(parts.clone()) {
             if let Some(last) = parts.last_mut() {
                 last.push('_');

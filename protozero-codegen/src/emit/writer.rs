@@ -1,10 +1,9 @@
-//! Writers: a thin guard around an open message, one call into `protozero::rt` per field, of which
-//! `rt::writer!` makes a setter out of a line.
+//! Writers: a guard around an open message, and a table that `rt::writer!` expands to one setter per line. Each setter
+//! is one call of `protozero::rt`.
 //!
-//! Setters carry the name of their field. A message field also has `NAME_raw`, for a body that is
-//! encoded already, and a bytes field `NAME_gather`, for several slices that become one value. A map
-//! field takes key and value, the latter as a function that fills it if it is a message; `NAME_raw`
-//! takes a whole entry.
+//! A setter has the name of its field. A message field also has `NAME_raw` for an encoded body, and a bytes field has
+//! `NAME_gather` for a value in several slices. The setter of a map field takes key and value; a value that is a
+//! message is filled by a function. `NAME_raw` of a map takes a whole entry.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -96,7 +95,7 @@ fn map(
     }
 }
 
-/// Type of a setter's argument called `name`, and what `rt` gets of it.
+/// Type of a setter's argument called `name`, and the expression that is passed to `rt`.
 fn argument(cx: &Context<'_>, kind: Kind, name: &str) -> (TokenStream, TokenStream) {
     let name = ident(name);
     match kind {

@@ -1,7 +1,7 @@
-//! Tokens to text: a syntax check, one formatter, one header, and short lines folded.
+//! Turns tokens into text: checks the syntax, formats, adds the header and joins short lines.
 //!
-//! A formatter spreads a one-line setter over five. In generated code, which is a table with some
-//! syntax around it, that hides the table; so what fits on one line is put there.
+//! A formatter writes a short setter in five lines. Generated code is a table with syntax around it, and is easier to
+//! read with one line per row, so short bodies are joined.
 
 use proc_macro2::TokenStream;
 
@@ -13,7 +13,7 @@ const WIDTH: usize = 120;
 /// `header` is the first line, without its `//`.
 ///
 /// # Errors
-/// When the tokens are no Rust file: a bug of an emitter, reported against the source it worked on.
+/// When the tokens are not a Rust file. That is a bug of an emitter; the error names the `.proto` file.
 pub(crate) fn format(
     header: &str,
     source: &str,
@@ -29,8 +29,8 @@ pub(crate) fn format(
     Ok(format!("// {header}\n\n{}", fold(&prettyplease::unparse(&file), texts)))
 }
 
-/// Joins attributes with what they are on, and small bodies with their heads; puts `texts` where their
-/// numbers stand.
+/// Joins attributes with their items, and small bodies with their heads; replaces each `verbatim!` by its entry of
+/// `texts`.
 fn fold(text: &str, texts: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -54,7 +54,7 @@ fn fold(text: &str, texts: &[String]) -> String {
         if !fold_body(&mut lines) && !fold_table(&mut lines) {
             fold_attribute(&mut lines);
         }
-        // A new item of the outermost level gets air.
+        // An empty line before each item of the outermost level.
         let at = lines.len() - 1;
         if at > 0 && starts_item(&lines[at]) && lines[at - 1].starts_with('}') {
             lines.insert(at, String::new());
@@ -75,7 +75,7 @@ fn plain(line: &str) -> bool {
     !line.contains("//") && !line.trim_end().ends_with('{')
 }
 
-/// `head {`, one or two plain lines, `}`: the last line is the closing one.
+/// Joins `head {`, one or two simple lines, and `}`, which is the last of `lines`.
 fn fold_body(lines: &mut Vec<String>) -> bool {
     let Some(last) = lines.last() else { return false };
     let end = last.trim_start();
@@ -114,12 +114,12 @@ fn fold_body(lines: &mut Vec<String>) -> bool {
     true
 }
 
-/// `head(`, `"name",`, `&[`, rows, `],`, `);`: the rows alone keep lines of their own. And an
-/// attribute over many lines becomes one.
+/// Joins `head(`, `"name",` and `&[` into one line, and `],` and `);` into another; the rows between keep their lines.
+/// An attribute over many lines becomes one line.
 fn fold_table(lines: &mut Vec<String>) -> bool {
     let Some(last) = lines.last() else { return false };
     let (depth, end) = (indent(last), last.trim_start());
-    // Only an end looks back, and no further than what it is the end of.
+    // Only a closing line is examined, and the search for its opening line stops at lesser indentation.
     if !matches!(end, ");" | ")]") {
         return false;
     }
@@ -147,7 +147,7 @@ fn fold_table(lines: &mut Vec<String>) -> bool {
     true
 }
 
-/// `#[attribute]` on its own line, then what it is on.
+/// Joins an `#[attribute]` line with the line of its item.
 fn fold_attribute(lines: &mut Vec<String>) {
     let [.., attribute, line] = lines.as_slice() else { return };
     let text = attribute.trim_start();

@@ -1,8 +1,8 @@
-//! Which fields must be boxed: those on a cycle of values, such as a tree's child.
+//! Which fields must be boxed: those on a cycle of messages, such as the child of a tree node.
 //!
-//! Only singular message fields hold their value inside the struct; a repeated one sits behind a
-//! `Vec` and breaks any cycle by itself. A field is boxed when its message can reach the message it
-//! is in, so every cycle has a box on each of its edges: more than needed, but independent of order.
+//! Only singular message fields are stored inside the struct; a repeated field is in a `Vec`, which breaks a cycle. A
+//! field is boxed if its message can reach the message that contains it. So each edge of a cycle is boxed: more than
+//! needed, but independent of order.
 
 use super::{Kind, Label, MessageId, Schema};
 
@@ -25,8 +25,8 @@ fn inline(field: &super::Field) -> Option<usize> {
     }
 }
 
-/// A number per message; equal ones for those that can reach each other. Two walks, the second
-/// against the edges, in the opposite order of the first's ends.
+/// A number per message, equal for messages that can reach each other: Kosaraju's algorithm for strongly connected
+/// components.
 fn groups(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut ended = Vec::new();
     let mut seen = vec![false; edges.len()];

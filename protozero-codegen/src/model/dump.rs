@@ -1,4 +1,4 @@
-//! The schema as plain rows: what a frozen table is compared with.
+//! The schema as plain rows, for comparison with frozen tables.
 
 use super::{Kind, Label, Schema};
 
@@ -9,7 +9,7 @@ pub struct FieldRow {
     pub file: String,
     /// Full name of the message.
     pub message: String,
-    /// Number, name, label, type; `None` says the message has no field at all.
+    /// Number, name, label, type; `None` if the message has no fields.
     pub field: Option<(u32, String, &'static str, String)>,
     /// `oneof=NAME`, `packed`, `deprecated`, joined by `,`; `empty` without a field.
     pub options: String,

@@ -1,7 +1,7 @@
-//! The schema, resolved and owned: what the emitters see.
+//! The resolved schema, which is the input of the emitters.
 //!
-//! Everything is in declaration order, every reference is an index, and nothing of the parser's
-//! types is left. Messages and enums of all files share two flat lists; a file names its own.
+//! Everything is in declaration order, every reference is an index, and no type of the parser is used. Messages and
+//! enums of all files are in two flat lists; each file has the indices of its own.
 
 #![allow(dead_code, reason = "each API kind reads its part of it")]
 
@@ -45,25 +45,25 @@ pub(crate) struct File {
     /// `perfetto.protos`, or empty.
     pub package: String,
     pub comment: Vec<String>,
-    /// Code is made for it; otherwise others only refer to it.
+    /// Code is generated for it; otherwise other files only refer to it.
     pub emitted: bool,
-    /// It is one of the well-known files, and code is made for it because somebody uses it.
-    pub brought: bool,
+    /// It is a well-known file, and code is generated for it because another file uses it.
+    pub used_well_known: bool,
     /// Module of another crate that holds its code, see [`Config::externs`](crate::Config::externs).
-    pub elsewhere: Option<String>,
-    /// Outer before inner, in declaration order.
+    pub extern_module: Option<String>,
+    /// In declaration order, outer messages before inner ones.
     pub messages: Vec<MessageId>,
-    /// Those of the file, then those of its messages.
+    /// Enums of the file, then those of its messages.
     pub enums: Vec<EnumId>,
-    /// Those at file scope; a message has its own.
+    /// Extensions at file scope; each message has its own.
     pub extensions: Vec<Extension>,
     pub services: Vec<Service>,
 }
 
 impl File {
-    /// Its types are there, here or elsewhere.
+    /// Code for its types exists, in this output or in another crate.
     pub fn has_code(&self) -> bool {
-        self.emitted || self.elsewhere.is_some()
+        self.emitted || self.extern_module.is_some()
     }
 }
 
@@ -94,11 +94,11 @@ pub(crate) struct Message {
     pub fields: Vec<Field>,
     pub oneofs: Vec<Oneof>,
     pub deprecated: bool,
-    /// The entry of a map: exactly `key = 1` and `value = 2`. No `.proto` names it.
+    /// The entry of a map: exactly `key = 1` and `value = 2`. It has no declaration in the `.proto` file.
     pub map_entry: bool,
-    /// Numbers others may extend it with.
+    /// Numbers for extensions.
     pub extension_ranges: Vec<core::ops::Range<u32>>,
-    /// Names of fields that are no more: text may still hold them.
+    /// Names of removed fields, which old text may still contain.
     pub reserved_names: Vec<String>,
     /// The framing of a message that holds extensions only.
     pub message_set: bool,
@@ -109,7 +109,7 @@ pub(crate) struct Message {
 /// A field that one file adds to a message of any file.
 #[derive(Clone, Debug)]
 pub(crate) struct Extension {
-    /// Its full name: where it stands, and the field's name.
+    /// Its full name: the scope of its declaration, and the field's name.
     pub path: Path,
     /// The message it adds to.
     pub extendee: MessageId,
@@ -117,14 +117,14 @@ pub(crate) struct Extension {
     pub field: Field,
 }
 
-/// How often a field may stand in a message, and for a singular one what its absence means.
+/// How often a field may occur in a message, and the presence of a singular one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
-    /// At most once, and its absence can be told from its default: explicit presence.
+    /// At most once, with explicit presence: absent and default differ.
     Optional,
-    /// Once, says the schema; we read it as [`Label::Optional`].
+    /// Exactly once according to the schema; handled as [`Label::Optional`].
     Required,
-    /// At most once, and the default is not written: implicit presence.
+    /// At most once, with implicit presence: the default value is not written.
     Implicit,
     Repeated,
 }
@@ -136,13 +136,13 @@ pub(crate) struct Field {
     pub number: u32,
     pub label: Label,
     pub kind: Kind,
-    /// Repeated elements are written as one run.
+    /// Repeated elements are encoded as one packed field.
     pub packed: bool,
-    /// A message between a begin and an end tag (a group) instead of behind a length.
+    /// A message between group tags instead of after a length.
     pub delimited: bool,
-    /// A string that must be UTF-8, or the message is refused.
+    /// A string that is not UTF-8 is an error.
     pub utf8: bool,
-    /// Name in JSON: the schema's word, or the name in lower camel case.
+    /// Name in JSON: from the schema, or the name in lower camel case.
     pub json_name: String,
     pub deprecated: bool,
     /// Index into [`Message::oneofs`].
@@ -150,7 +150,7 @@ pub(crate) struct Field {
     /// An explicit default, already a Rust value.
     pub default: Option<Default>,
     pub comment: Vec<String>,
-    /// A value of its message would contain itself, so the owned struct keeps it in a `Box`.
+    /// The owned struct stores it in a `Box`, because its type would contain itself otherwise.
     pub boxed: bool,
 }
 
@@ -243,8 +243,7 @@ pub(crate) struct Enumeration {
     pub file: usize,
     pub comment: Vec<String>,
     pub values: Vec<EnumValue>,
-    /// Numbers it does not name are no values of it, but unknown fields. Never with
-    /// [`Config::open_enums`](crate::Config::open_enums).
+    /// Other numbers are unknown fields instead of values. Never set with
     pub closed: bool,
     pub deprecated: bool,
 }
@@ -266,7 +265,7 @@ pub(crate) struct Service {
     pub methods: Vec<Method>,
 }
 
-/// A method; its id is its place in the service, from 1.
+/// A method; its id is its position in the service, from 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Method {
     pub name: String,

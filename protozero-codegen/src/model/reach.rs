@@ -1,10 +1,9 @@
-//! Which files code is made for: of the well-known ones those whose types others use, and none that
-//! another crate has.
+//! Decides which files get code: well-known files whose types are used, and no files whose code is in another crate.
 
 use super::{EnumId, Extension, Kind, MessageId, Schema};
 
-/// Sets [`File::emitted`](super::File::emitted) of each file that `wanted` allows and whose types are
-/// used by an emitted one, and drops extensions of messages nobody makes code for.
+/// Sets [`File::emitted`](super::File::emitted) of each file that `wanted` allows and whose types an emitted file uses.
+/// Removes extensions of messages without code.
 pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
     loop {
         let emitted: Vec<usize> =
@@ -13,9 +12,9 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
         let mut more = false;
         for used in used {
             let used = &mut schema.files[used];
-            if !used.emitted && used.elsewhere.is_none() && wanted(&used.path) {
+            if !used.emitted && used.extern_module.is_none() && wanted(&used.path) {
                 used.emitted = true;
-                used.brought = true;
+                used.used_well_known = true;
                 more = true;
             }
         }
@@ -37,8 +36,9 @@ pub(crate) fn mark(schema: &mut Schema, wanted: impl Fn(&str) -> bool) {
     schema.messages.iter_mut().for_each(|m| m.extensions.retain(keep));
 }
 
-/// Makes no code for files below a prefix of `externs`: it is in the module beside the longest one.
-pub(crate) fn elsewhere(
+/// Assigns files below a prefix of `externs` to the module of the longest matching prefix; no code is generated for
+/// them.
+pub(crate) fn assign_externs(
     schema: &mut Schema,
     externs: &[(String, String)],
     wanted: impl Fn(&str) -> bool,
@@ -49,14 +49,14 @@ pub(crate) fn elsewhere(
     for file in &mut schema.files {
         let matching = externs.iter().filter(|(prefix, _)| file.path.starts_with(prefix.as_str()));
         let longest = matching.max_by_key(|(prefix, _)| prefix.len());
-        file.elsewhere = longest.map(|(_, module)| module.clone());
-        // What only they needed is needed no more.
-        file.emitted &= file.elsewhere.is_none() && !file.brought;
+        file.extern_module = longest.map(|(_, module)| module.clone());
+        // Well-known files are marked again below, because only extern files may have used them.
+        file.emitted &= file.extern_module.is_none() && !file.used_well_known;
     }
     mark(schema, wanted);
 }
 
-/// A file code is made for, and one it needs for which there is none.
+/// A file with code, and a file that it needs but that has none.
 pub(crate) fn missing(schema: &Schema) -> Option<(&str, &str)> {
     let emitted = schema.files.iter().enumerate().filter(|(_, file)| file.emitted);
     let needs = emitted.flat_map(|(at, file)| uses(schema, at).into_iter().map(move |u| (file, u)));
@@ -65,8 +65,7 @@ pub(crate) fn missing(schema: &Schema) -> Option<(&str, &str)> {
     Some((&file.path, &used.path))
 }
 
-/// Files of the types that fields and methods of `file` have, and those extensions in it that extend
-/// what code is made for.
+/// The files of all types in fields and methods of `file`, and in its extensions of messages with code.
 fn uses(schema: &Schema, file: usize) -> Vec<usize> {
     let f = &schema.files[file];
     let fields = f.messages.iter().flat_map(|id| &schema.messages[id.0].fields);

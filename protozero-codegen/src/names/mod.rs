@@ -1,11 +1,10 @@
-//! Names of the schema as Rust identifiers: case, keywords, collisions.
+//! Turns names of the schema into Rust identifiers: case, keywords, collisions.
 //!
-//! All types of a package land in one flat namespace, as in the receiving crate's re-export: a message
-//! is named by its path without separators (`TraceConfig.BufferConfig` becomes
-//! `TraceConfigBufferConfig`), and its writer, reader, reader field and oneof enums by a suffix.
-//! Whoever comes second to a taken name gets an underscore behind it; declaration order decides,
-//! messages before everything derived. Names of two packages may be equal: then the root re-exports
-//! the first one's, and the other's are found in the module of their file.
+//! All types of a package share one flat namespace, as in the re-export of the receiving crate. A message is named by
+//! its path without separators (`TraceConfig.BufferConfig` becomes `TraceConfigBufferConfig`); its writer, reader,
+//! reader field and oneof enums add a suffix. If a name is taken, an underscore is appended. Names are assigned in
+//! declaration order, messages first, then the types derived from them. Two packages may use the same name: the root
+//! then re-exports the first package's type, and the other is found in the module of its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ use proc_macro2::{Ident, Span};
 
 use crate::model::{EnumId, Enumeration, Message, MessageId, Path, Schema};
 
-/// Types that generated code names bare: a message of that name would shadow them.
+/// Types that generated code uses without a path; a message with such a name would shadow them.
 const RESERVED_TYPES: &[&str] = &[
     "Box",
     "Clone",
@@ -33,10 +32,10 @@ const RESERVED_TYPES: &[&str] = &[
     "Vec",
 ];
 
-/// First segments of the paths in generated code: a module of that name would shadow them.
+/// First segments of paths in generated code; a module with such a name would shadow them.
 const RESERVED_MODULES: &[&str] = &["alloc", "core", "d", "protozero", "rt", "std"];
 
-/// Rust's keywords that may stand as `r#keyword`.
+/// Rust's keywords that may be written as `r#keyword`.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
@@ -53,7 +52,7 @@ pub(crate) struct MessageNames {
     pub reader: String,
     /// The enum a reader yields.
     pub field: String,
-    /// The struct a reader becomes in one pass.
+    /// The struct that holds all fields after one pass.
     pub table: String,
     /// One enum per oneof.
     pub oneofs: Vec<String>,
@@ -72,7 +71,7 @@ pub(crate) struct Names {
 
 impl Names {
     pub fn new(schema: &Schema) -> Self {
-        // A package is a namespace, as it is in the schema.
+        // Each package has its own namespace, as in the schema.
         let mut packages = BTreeMap::new();
         let mut take = |package: &str, name: String| {
             let types = packages.entry(package.to_owned());
@@ -114,7 +113,7 @@ impl Names {
         names
     }
 
-    /// A file whose names another package has already put into the root is left out there.
+    /// The root does not re-export a file if another package already has one of its names there.
     fn flat(&self, schema: &Schema) -> Vec<bool> {
         let mut root: BTreeMap<&str, &str> = BTreeMap::new();
         let mut flat = Vec::new();
@@ -162,10 +161,10 @@ impl Names {
     }
 }
 
-/// Hands out names once, each one that Rust takes.
+/// Assigns unique names that are valid Rust identifiers.
 pub(crate) struct Taken {
     names: BTreeSet<String>,
-    /// Underscores that who asked last for a name had to take.
+    /// The number of underscores that the last request for a name needed.
     underscores: BTreeMap<String, usize>,
 }
 
@@ -193,7 +192,7 @@ impl Taken {
 
 /// The constants of an enum, in the order of its values.
 pub(crate) fn constants(e: &Enumeration) -> Vec<Ident> {
-    // What an associated constant could hide or clash with.
+    // Names that an associated constant could shadow or clash with.
     let taken = ["NAME", "VALUES", "CLOSED", "name", "from_name", "from_i32", "to_i32"];
     let mut taken = Taken::new(&taken);
     e.values.iter().map(|v| raw(&taken.take(v.name.clone()))).collect()
@@ -210,10 +209,10 @@ pub(crate) fn variants(
     all.map(|(at, f)| keep(at).then(|| raw(&taken.take(camel(&f.name))))).collect()
 }
 
-/// Words that cannot even be raw.
+/// Keywords that cannot be raw identifiers.
 const NEVER_RAW: &[&str] = &["self", "Self", "super", "crate", "_"];
 
-/// A valid identifier for `name`: keywords become raw, and those that cannot get an underscore.
+/// A valid identifier for `name`: keywords become raw identifiers, or get an underscore where that is not possible.
 pub(crate) fn raw(name: &str) -> Ident {
     if NEVER_RAW.contains(&name) {
         Ident::new(&format!("{name}_"), Span::call_site())
@@ -224,7 +223,7 @@ pub(crate) fn raw(name: &str) -> Ident {
     }
 }
 
-/// `foo_bar` to `FooBar`; capitals already there stay.
+/// `foo_bar` to `FooBar`; existing capitals stay.
 pub(crate) fn camel(name: &str) -> String {
     let mut out = String::new();
     let mut start = true;
@@ -238,14 +237,14 @@ pub(crate) fn camel(name: &str) -> String {
             out.push(c);
         }
     }
-    // Nothing but underscores, or a digit in front.
+    // The name has only underscores, or starts with a digit.
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
         out.insert(0, '_');
     }
     if out == "_" { "__".into() } else { out }
 }
 
-/// `foo_bar` to `fooBar`, as JSON has it.
+/// `foo_bar` to `fooBar`, the default name in JSON.
 pub(crate) fn json(name: &str) -> String {
     let mut out = String::new();
     let mut capital = false;
@@ -261,7 +260,7 @@ pub(crate) fn json(name: &str) -> String {
     out
 }
 
-/// `foo_bar` to `FooBar`, as the entry of a map is called.
+/// `foo_bar` to `FooBar`, the name of a map's entry message.
 pub(crate) fn entry(name: &str) -> String {
     let json = json(name);
     let mut chars = json.chars();

@@ -1,4 +1,4 @@
-//! Descriptors to the model: names resolved, features of the syntax worked out, places remembered.
+//! Builds the model from descriptors: resolves names, applies the features of the syntax, keeps places for errors.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::model::{
 use crate::names;
 use crate::notes::{self, Note};
 
-/// All files as one schema; they keep their order. What no code is made of may be left out.
+/// Builds one schema from all files, in their order. Extensions without generated code may be left out.
 pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
     let mut schema = whole(files, open_enums)?;
     cycles::mark(&mut schema);
@@ -27,7 +27,7 @@ pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error
     Ok(schema)
 }
 
-/// The same with all there is, and nothing worked out.
+/// As [`schema`], but complete: nothing is left out, and no fields are boxed.
 pub(super) fn whole(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
     let mut builder =
         Builder { files, open_enums, kinds: BTreeMap::new(), schema: Schema::default() };
@@ -76,8 +76,8 @@ impl Builder<'_> {
             package: d.package().to_owned(),
             comment: self.note(file, "").lines,
             emitted: self.files[file].emitted,
-            brought: false,
-            elsewhere: None,
+            used_well_known: false,
+            extern_module: None,
             messages: Vec::new(),
             enums: Vec::new(),
             extensions: Vec::new(),
@@ -187,7 +187,7 @@ impl Builder<'_> {
         let features = features.of_message(d);
         let path = self.schema.messages[id.0].path.clone();
         let local = path.parts.join(".");
-        // proto3's `optional` comes with a oneof around the single field, which is no choice.
+        // proto3's `optional` adds a oneof with one field, which the model leaves out.
         let synthetic: Vec<bool> = (0..)
             .zip(&d.oneof_decl)
             .map(|(at, _)| d.field.iter().any(|f| f.proto3_optional() && f.oneof_index == Some(at)))
@@ -226,7 +226,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Extensions of what is not among the files (options, as a rule) are nobody's business here.
+    /// Leaves out extensions of messages that are not among the files, usually options.
     fn extensions(
         &self,
         file: usize,
@@ -262,7 +262,7 @@ impl Builder<'_> {
         let place = notes::join(scope, d.name());
         let fail = |message: String| Err(self.error(file, &place, message));
         let kind = self.kind(d).map_err(|message| self.error(file, &place, message))?;
-        // Those of a message set's extensions have all 31 bits, which is checked.
+        // Numbers of a message set's extensions may use all 31 bits; the checks have verified them.
         let max = if d.has_extendee() { i32::MAX.cast_unsigned() } else { 0x1FFF_FFFF };
         let number = match u32::try_from(d.number()) {
             Ok(n) if (1..=max).contains(&n) => n,

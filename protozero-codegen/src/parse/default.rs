@@ -1,11 +1,11 @@
-//! Explicit defaults: a descriptor keeps them as text, whatever their type.
+//! Explicit defaults. A descriptor stores them as text.
 
 use protobuf::descriptor::field_descriptor_proto::Type;
 use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 
 use crate::model::{Default, Kind};
 
-/// `text` as a value of `kind`; none if it is not one.
+/// `text` as a value of `kind`; `None` if it does not fit.
 pub(super) fn value(kind: Kind, text: &str) -> Option<Default> {
     Some(match kind {
         Kind::Float | Kind::Double => Default::Float(text.parse().ok()?),
@@ -27,7 +27,7 @@ pub(super) fn value(kind: Kind, text: &str) -> Option<Default> {
     })
 }
 
-/// The C escapes a descriptor keeps a bytes default in.
+/// Decodes the C escapes of a bytes default in a descriptor.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut bytes = text.bytes();
@@ -58,7 +58,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Writes all defaults of a file as `protoc` does, since its readers take no others.
+/// Rewrites all defaults of a file in `protoc`'s form, because its readers accept no other.
 pub(super) fn rewrite(d: &mut FileDescriptorProto) {
     d.extension.iter_mut().for_each(rewrite_field);
     let mut todo: Vec<&mut DescriptorProto> = d.message_type.iter_mut().collect();
@@ -73,7 +73,7 @@ fn rewrite_field(d: &mut FieldDescriptorProto) {
     let new = match d.type_() {
         Type::TYPE_BYTES => unescape(text).map(|bytes| escape(&bytes)),
         Type::TYPE_FLOAT => text.parse().ok().map(|x: f32| {
-            // What has less than its usual digits is not read back there (`ERANGE`).
+            // `protoc` cannot read subnormal numbers back (`ERANGE`).
             let is = |text: &str| !x.is_subnormal() && text.parse() == Ok(x);
             shortest(x.into(), [6, 9], is)
         }),
@@ -87,8 +87,8 @@ fn rewrite_field(d: &mut FieldDescriptorProto) {
     }
 }
 
-/// Escapes of C, with three octal digits for what has no letter: of hex ones a reader takes as many
-/// as come (`escaping.cc`, `CEscape`).
+/// Escapes as in C, with three octal digits where there is no letter. Hex escapes have no fixed length (`escaping.cc`,
+/// `CEscape`).
 fn escape(bytes: &[u8]) -> String {
     let one = |b: &u8| match b {
         b'\t' | b'\r' | b'\n' | b' '..=b'~' => core::ascii::escape_default(*b).to_string(),
@@ -97,8 +97,8 @@ fn escape(bytes: &[u8]) -> String {
     bytes.iter().map(one).collect()
 }
 
-/// As C's `%.15g`, or `%.17g` where the former `is` another number, and of a float 6 digits or 9
-/// (`strtod.cc`, `SimpleDtoa` and `SimpleFtoa`).
+/// As C's `%.15g`, or `%.17g` if the former is not exact; for a float, 6 or 9 digits (`strtod.cc`, `SimpleDtoa` and
+/// `SimpleFtoa`).
 fn shortest(x: f64, [few, many]: [usize; 2], is: impl Fn(&str) -> bool) -> String {
     if x.is_nan() {
         return "nan".into();

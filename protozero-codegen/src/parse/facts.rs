@@ -1,5 +1,4 @@
-//! What a linked descriptor says, as rows in an order of their own: two parsers agree on a file when
-//! these are equal.
+//! The content of a linked descriptor as sorted rows: two parsers agree on a file if their rows are equal.
 
 use protobuf::descriptor::field_descriptor_proto::Type;
 use protobuf::descriptor::{
@@ -12,7 +11,7 @@ use crate::notes::join;
 
 type Rows = Vec<(String, String)>;
 
-/// The facts of a file that code depends on.
+/// The rows of a file: everything that generated code depends on.
 pub(super) fn of(d: &FileDescriptorProto) -> Rows {
     let mut rows = Vec::new();
     let (imports, public) = (&d.dependency, &d.public_dependency);
@@ -60,7 +59,7 @@ fn field(scope: &str, d: &FieldDescriptorProto, place: &str, rows: &mut Rows) {
     rows.push((join(scope, d.name()), fact));
 }
 
-/// A default by its value: one number may be written in many ways.
+/// A default by its value, because one number can be written in many ways.
 fn default(d: &FieldDescriptorProto) -> String {
     let kind = match d.type_() {
         Type::TYPE_FLOAT | Type::TYPE_DOUBLE => Kind::Double,

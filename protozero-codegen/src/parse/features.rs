@@ -1,9 +1,8 @@
-//! What a file's syntax or edition means for each of its fields: presence, packing, framing.
+//! The features of a file's syntax or edition, for each of its fields: presence, packing, framing.
 //!
-//! proto2 and proto3 are two fixed settings. An edition is a setting that files, messages, fields,
-//! oneofs and enums change for what they contain. The descriptor types we are given are older than
-//! editions; what they do not know they keep as unknown fields, and from there it is read here
-//! (numbers: `descriptor.proto`).
+//! proto2 and proto3 are two fixed sets of features. In an edition, files, messages, fields, oneofs and enums can
+//! change features for their contents. The descriptor types are older than editions and keep features as unknown
+//! fields, from which they are read here (numbers: `descriptor.proto`).
 
 use std::collections::BTreeMap;
 
@@ -27,7 +26,7 @@ pub(super) enum Presence {
     Required,
 }
 
-/// The features that concern encoding, resolved.
+/// The resolved features that concern the encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Features {
     pub presence: Presence,
@@ -35,7 +34,7 @@ pub(super) struct Features {
     pub packed: bool,
     pub utf8: bool,
     pub delimited: bool,
-    /// Two fields must not be one name in JSON.
+    /// Two fields must not have the same name in JSON.
     pub json_names: bool,
 }
 
@@ -66,7 +65,7 @@ const YEAR_2023: u64 = 1000;
 
 impl Features {
     /// # Errors
-    /// What is wrong with the file's syntax: one we do not know.
+    /// When the syntax or edition of the file is not supported.
     pub fn of_file(d: &FileDescriptorProto) -> Result<Self, String> {
         let start = match d.syntax() {
             "" | "proto2" => PROTO2,
@@ -130,13 +129,13 @@ impl Features {
     }
 }
 
-/// What a map field says of its text is said to key and value of its entry, as protoc does.
+/// Copies the UTF-8 feature of a map field to key and value of its entry, as `protoc` does.
 pub(super) fn pass_to_entries(messages: &mut [DescriptorProto]) {
     for message in messages {
         let own = |f: &FieldDescriptorProto| {
             Features::own(f).into_iter().rfind(|(feature, _)| *feature == UTF8)
         };
-        // It was checked that no field has the feature but text and maps.
+        // The checks have verified that only strings and maps set this feature.
         let of_map = |f: &FieldDescriptorProto| {
             let entry = f.type_name().rsplit('.').next().unwrap_or_default();
             own(f).map(|(_, value)| (entry.to_owned(), value))

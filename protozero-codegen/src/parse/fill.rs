@@ -1,9 +1,9 @@
-//! Encoded options into encoded descriptors: see [`super::options`].
+//! Inserts encoded options into encoded descriptors: see [`super::options`].
 
 use super::options::varint;
 use crate::syntax::WRITTEN;
 
-/// What a message of a descriptor is, as far as options are concerned.
+/// The kind of a message inside a descriptor, as far as options are concerned.
 #[derive(Clone, Copy)]
 enum Part {
     File,
@@ -11,13 +11,13 @@ enum Part {
     Field,
     Enum,
     Service,
-    /// Has nothing but options in it, in this field: of a oneof, a range, a value, a method.
+    /// A oneof, range, value or method, whose only relevant field is its options, with this number.
     Leaf(u64),
     Options,
 }
 
 impl Part {
-    /// What field `number` is; none if there are no options in it (numbers: `descriptor.proto`).
+    /// The kind of field `number`; `None` if it contains no options (numbers: `descriptor.proto`).
     fn inner(self, number: u64) -> Option<Self> {
         Some(match (self, number) {
             (Self::File, 4) | (Self::Message, 3) => Self::Message,
@@ -35,8 +35,8 @@ impl Part {
     }
 }
 
-/// An encoded `FileDescriptorProto` with `options` where their indices were. Fields of options come
-/// in the order of their numbers, and of one number as they were written.
+/// Replaces the indices in an encoded `FileDescriptorProto` by `options`. Fields of an options message are sorted by
+/// number; fields with the same number keep their order.
 pub(super) fn fill(file: &[u8], options: &[Vec<u8>]) -> Vec<u8> {
     fill_part(Part::File, file, options)
 }
@@ -53,7 +53,7 @@ fn fill_part(part: Part, bytes: &[u8], options: &[Vec<u8>]) -> Vec<u8> {
         }
         (_, Some(inner), Value::Len(body)) => {
             let filled = fill_part(inner, body, options);
-            // Of options that nobody is told of, nobody is told that there were some.
+            // An options message that becomes empty is left out.
             if filled.is_empty() && !body.is_empty() {
                 return;
             }
@@ -77,8 +77,8 @@ enum Value<'a> {
     Other,
 }
 
-/// Tells of each field its number, all of its bytes, and its value. What we have written ourselves is
-/// well formed; a group ends it, and stands alone in an option.
+/// Calls `tell` with number, bytes and value of each field. The input was encoded here, so it is well formed. A group
+/// can only be the last field, and is alone in its option.
 fn split<'a>(bytes: &'a [u8], mut tell: impl FnMut(u64, &'a [u8], Value<'a>)) {
     let mut rest = bytes;
     while let Some((tag, mut behind)) = read(rest) {

@@ -1,4 +1,4 @@
-//! Imports: each is a plain path, there, once, and none of them leads back.
+//! Imports: each must be a plain path to an existing file, must occur once, and must not form a cycle.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::syntax::{PLAIN, not_plain, plain};
 
 pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
-    // First what is imported: an odd path is the fault of who wrote it down, if anybody did.
+    // Check imports first, so that the error for a bad path points at the import statement.
     for file in files {
         let imports = &file.descriptor.dependency;
         if let Some(at) = imports.iter().position(|import| !plain(import)) {

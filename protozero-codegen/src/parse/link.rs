@@ -1,5 +1,5 @@
-//! Names to what they name: every declaration gets a full name, every use is resolved from the
-//! inside out among what its file imports.
+//! Resolves names: every declaration gets a full name, and every use is looked up from the innermost scope outwards,
+//! among the files that its file imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use super::Parsed;
 use crate::error::Error;
 use crate::notes::{Note, PACKAGE, Place, join};
 
-/// What a full name names.
+/// The kind of declaration that a full name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Package,
     Message,
     Enum,
-    /// Fields, oneofs, values, extensions, services, methods: they have a name and no type.
+    /// Fields, oneofs, values, extensions, services and methods: no field can have them as its type.
     Other,
 }
 
 struct Linker {
-    /// Full name, without a leading dot, to what it is and its file.
+    /// Full name, without a leading dot, to its kind and its file.
     names: BTreeMap<String, (What, usize)>,
     /// Per file, the files whose names it may use.
     visible: Vec<BTreeSet<usize>>,
@@ -33,7 +33,7 @@ struct Linker {
 /// Resolves all names of all files.
 ///
 /// # Errors
-/// A name that is declared twice, found nowhere, not imported, or of the wrong kind.
+/// When a name is declared twice, not found, not imported, or of the wrong kind.
 pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
     let mut linker = Linker { names: BTreeMap::new(), visible: visible(files) };
     for (at, file) in files.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn link(files: &mut [Parsed]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A file sees itself, its imports, and what those import publicly.
+/// Per file, the files whose names it may use: itself, its imports, and their public imports.
 pub(super) fn visible(files: &[Parsed]) -> Vec<BTreeSet<usize>> {
     let by_path: BTreeMap<&str, usize> =
         files.iter().enumerate().map(|(at, f)| (f.path.as_str(), at)).collect();
@@ -76,7 +76,7 @@ impl Linker {
         self.declare_at(at, file, local, local, what)
     }
 
-    /// `noted` is the path of its note, should that be another than its name.
+    /// `noted` is the path of its note if that differs from its name.
     fn declare_at(
         &mut self,
         at: usize,
@@ -147,7 +147,7 @@ impl Linker {
         d.enum_type.iter().try_for_each(|e| self.declare_enum(at, file, &local, e))
     }
 
-    /// The values of an enum are its siblings, as in C++.
+    /// The values of an enum are in the scope that contains the enum, as in C++.
     fn declare_enum(
         &mut self,
         at: usize,
@@ -275,7 +275,7 @@ impl Linker {
             let mut scope = scope;
             loop {
                 let outer = join(scope, first);
-                // The innermost thing with the first name's name and something inside decides.
+                // The innermost message or package with the first part of the name decides, as in C++.
                 let decides = first.len() < name.len()
                     && self.names.get(&outer).is_some_and(|(what, _)| *what != What::Other);
                 let found = see(&join(scope, name));
@@ -291,7 +291,7 @@ impl Linker {
         })
     }
 
-    /// Whether `name` hides outer ones: a package does only where it is visible.
+    /// Whether `name` hides outer declarations. A package does so only if one of its files is visible.
     fn decided(&self, at: usize, name: &str) -> bool {
         match self.names.get(name) {
             Some((What::Package, _)) => {

@@ -1,4 +1,4 @@
-//! Text to [`Schema`]: the only file that names protobuf-parse. Descriptors stop in this module.
+//! From text to [`Schema`]. Only this file uses protobuf-parse, and only this module uses descriptors.
 //!
 //! ```text
 //!  Source* --syntax--> names as written, notes --link, check--> FileDescriptorProto --build--> Schema
@@ -6,11 +6,10 @@
 //!             `------- text that it can read --protobuf-parse ----'
 //! ```
 //!
-//! protobuf-parse makes the descriptors of all that it can read, which is proto2 and proto3. It
-//! knows no editions, keeps no comments, and names no places past the syntax; so each file is read
-//! by [`syntax`] first, which finds all that is wrong and where. For what only that can read its
-//! descriptors are taken, and so they are where the two differ ([`facts`]). A descriptor set is of its
-//! descriptors alone: only they have all options.
+//! protobuf-parse reads proto2 and proto3. It does not know editions, drops comments, and gives no places for errors
+//! that are not syntax errors. So [`syntax`] reads each file first and finds the errors. Its descriptors are used for
+//! files that only it can read, and where the two parsers differ ([`facts`]). Descriptor sets are always made of its
+//! descriptors, because only they have all options.
 
 mod build;
 mod check;
@@ -34,20 +33,20 @@ use crate::model::Schema;
 use crate::notes::{Note, Notes, Place};
 use crate::{Source, syntax, wellknown};
 
-/// One file as any parser hands it over.
+/// One file, as any of the parsers returns it.
 pub(crate) struct Parsed {
-    /// Path as others import it.
+    /// Path by which other files import it.
     pub path: String,
     pub descriptor: FileDescriptorProto,
     pub notes: Notes,
     /// See [`syntax::WRITTEN`].
-    pub options: Vec<syntax::Written>,
-    /// Code is to be made for it.
+    pub options: Vec<syntax::WrittenOption>,
+    /// Code is generated for it.
     pub emitted: bool,
 }
 
 impl Parsed {
-    /// `message` about the declaration at `path`, at one of its places.
+    /// An error about the declaration at `path`, at one of its places.
     fn error(&self, path: &str, place: fn(&Note) -> Place, message: String) -> Error {
         let note = self.notes.get(path).cloned().unwrap_or_default();
         let at = match place(&note) {
@@ -58,30 +57,29 @@ impl Parsed {
     }
 }
 
-/// Parses and resolves all sources; files keep their order, well-known ones come behind.
+/// Parses and resolves all sources. Files keep their order; well-known files follow.
 pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Error> {
     build::schema(&linked(sources)?, open_enums)
 }
 
-/// `sources` and the well-known files they need as a `FileDescriptorSet`, a file behind those that
-/// it imports.
+/// `sources` and the well-known files they need as a `FileDescriptorSet`. Each file follows its imports.
 pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
     let Read { mut files, .. } = read(sources)?;
     let listed = files.len();
-    // It says what options there are, whether or not anybody imports it.
+    // It declares the options, so it is needed even if no file imports it.
     let known = files.iter().any(|f| f.path == options::DESCRIPTOR);
     if !known && let Some(source) = wellknown::source(options::DESCRIPTOR) {
         files.push(own(&source, false)?.0);
     }
     resolve(&mut files)?;
-    // Some mistakes show in values only, which nothing here looks at.
+    // Some errors are only visible in values, which only building the schema checks.
     let schema = build::whole(&files, true)?;
     let options = options::Options::new(&files, &schema);
     let mut open: BTreeMap<&str, usize> =
         files[..listed].iter().enumerate().map(|(at, f)| (f.path.as_str(), at)).collect();
     let mut set = Vec::new();
     while !open.is_empty() {
-        // Imports in a circle were refused, so each round finds some.
+        // Cyclic imports were refused, so each round finds at least one file.
         let imports = |at: usize| &files[at].descriptor.dependency;
         let ready = |at: usize| !imports(at).iter().any(|path| open.contains_key(path.as_str()));
         let ready: Vec<usize> = open.values().copied().filter(|at| ready(*at)).collect();
@@ -89,7 +87,7 @@ pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
         for at in ready {
             let mut descriptor = files[at].descriptor.clone();
             default::rewrite(&mut descriptor);
-            // What says nothing is proto2.
+            // A file without a syntax statement is proto2.
             if descriptor.syntax() == "proto2" {
                 descriptor.clear_syntax();
             }
@@ -100,7 +98,7 @@ pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
                 message: format!("descriptor set: {e}"),
             })?;
             let bytes = fill::fill(&bytes, &options.of_file(at)?);
-            // Field 1 of the set.
+            // Tag of field 1 of the set.
             set.push(0x0a);
             options::varint(&mut set, bytes.len() as u64);
             set.extend(bytes);
@@ -110,12 +108,12 @@ pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
     Ok(set)
 }
 
-/// What was read, not linked.
+/// Files with unresolved names.
 struct Read {
-    /// The sources, and those brought along.
+    /// The sources, and the well-known files that they import.
     files: Vec<Parsed>,
-    brought: Vec<Source>,
-    /// There is something that protobuf-parse cannot read.
+    used_well_known: Vec<Source>,
+    /// A file uses something that protobuf-parse cannot read.
     beyond: bool,
 }
 
@@ -126,14 +124,14 @@ fn read(sources: &[Source]) -> Result<Read, Error> {
         beyond |= more;
         files.push(file);
     }
-    let brought = wellknown::missing(&files);
-    for source in &brought {
+    let used_well_known = wellknown::missing(&files);
+    for source in &used_well_known {
         files.push(own(source, false)?.0);
     }
-    Ok(Read { files, brought, beyond })
+    Ok(Read { files, used_well_known, beyond })
 }
 
-/// Resolves all names, and finds what is wrong.
+/// Resolves all names and checks the files.
 fn resolve(files: &mut [Parsed]) -> Result<(), Error> {
     imports::check(files)?;
     link::link(files)?;
@@ -145,12 +143,12 @@ fn resolve(files: &mut [Parsed]) -> Result<(), Error> {
 }
 
 fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
-    let Read { mut files, brought, beyond } = read(sources)?;
+    let Read { mut files, used_well_known, beyond } = read(sources)?;
     resolve(&mut files)?;
-    if !beyond && let Some(descriptors) = pure(sources.iter().chain(&brought)) {
+    if !beyond && let Some(descriptors) = pure(sources.iter().chain(&used_well_known)) {
         for (file, descriptor) in files.iter_mut().zip(descriptors) {
-            // It has mistakes of its own: it looks for names in fewer places than it should, and
-            // takes octal numbers for decimal ones. Where the two differ, ours counts.
+            // protobuf-parse has bugs: it searches names in too few scopes, and reads octal numbers as decimal ones.
+            // Where the two differ, our descriptors are used.
             if facts::of(&descriptor) == facts::of(&file.descriptor) {
                 file.descriptor = descriptor;
             }
@@ -159,14 +157,14 @@ fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
     Ok(files)
 }
 
-/// By our own reading, not linked; and whether protobuf-parse cannot read it.
+/// Our parser's result with unresolved names, and whether protobuf-parse cannot read the file.
 fn own(source: &Source, emitted: bool) -> Result<(Parsed, bool), Error> {
     let read = syntax::read(&source.path, &source.text)?;
     let syntax::Syntax { descriptor, notes, options, beyond } = read;
     Ok((Parsed { path: source.path.clone(), descriptor, notes, options, emitted }, beyond))
 }
 
-/// Descriptors by somebody else; `emitted` tells for which files code is to be made.
+/// Resolves descriptors that another program made. `emitted` tells for which files code is generated.
 pub(crate) fn descriptors(
     descriptors: Vec<FileDescriptorProto>,
     emitted: impl Fn(&str) -> bool,
@@ -184,10 +182,10 @@ pub(crate) fn descriptors(
     build::schema(&files, open_enums)
 }
 
-/// One descriptor per source, in their order; none if the parser cannot read one of them.
+/// One descriptor per source, in their order; `None` if protobuf-parse cannot read one of them.
 ///
-/// It could read from memory, but the trait that would let us is not exported; so the sources make
-/// a short trip through a private temporary folder, which is gone when this returns.
+/// Its trait for reading from memory is not exported, so the sources are written to a private temporary folder, which
+/// is removed before this returns.
 fn pure<'s>(sources: impl Iterator<Item = &'s Source> + Clone) -> Option<Vec<FileDescriptorProto>> {
     let folder = tempfile::tempdir().ok()?;
     let mut parser = Parser::new();

@@ -1,13 +1,12 @@
-//! Options as `protoc` writes them: standard and custom ones, made bytes when all names are known.
+//! Encodes options as `protoc` writes them, standard and custom ones, once all names are known.
 //!
 //! ```text
-//!  [(unit).si = "ms"]  --syntax-->  Written, and its index in the options' field 999
+//!  [(unit).si = "ms"]  --syntax-->  WrittenOption, and its index in the options' field 999
 //!  FileDescriptorProto, encoded  --fill-->  the same, the options' bytes instead of the indices
 //! ```
 //!
-//! What an option is of, and what may be in it, `descriptor.proto` says as it does of any message:
-//! custom options are extensions of those messages. Their bytes do not pass through the descriptor
-//! types, which are older, keep no groups and put unknown fields in an order of their own.
+//! `descriptor.proto` declares the options messages; custom options are extensions of them. The encoded options do not
+//! pass through the descriptor types, which are older, drop groups, and reorder unknown fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +14,15 @@ use super::{Parsed, link};
 use crate::error::Error;
 use crate::model::{EnumId, Extension, Field, Kind, Label, Message, MessageId, Schema};
 use crate::notes::{Place, join};
-use crate::syntax::{Constant, Written};
+use crate::syntax::{Constant, WrittenOption};
 
-/// What was written wrong, and where.
-type Wrong = (Place, String);
+/// An error message with its place.
+type PlacedMessage = (Place, String);
 
-/// The file that says what options there are.
+/// The file that declares the options.
 pub(super) const DESCRIPTOR: &str = "google/protobuf/descriptor.proto";
 
-/// Options that are for compilers alone, whether or not the file says so.
+/// Options that are only for compilers, even if the file does not say so.
 const SOURCE_ONLY: &[&str] = &[
     "google.protobuf.ExtensionRangeOptions.declaration",
     "google.protobuf.ExtensionRangeOptions.verification",
@@ -42,12 +41,12 @@ pub(super) struct Options<'a> {
     messages: BTreeMap<String, MessageId>,
     /// Per file, the files whose names it may use.
     visible: Vec<BTreeSet<usize>>,
-    /// Full names of the fields that are for compilers alone: `retention = RETENTION_SOURCE`.
+    /// Full names of the fields that are only for compilers: `retention = RETENTION_SOURCE`.
     source_only: BTreeSet<String>,
 }
 
 impl<'a> Options<'a> {
-    /// `schema` is what `files` are, in their order.
+    /// `schema` is built from `files`, in the same order.
     pub fn new(files: &'a [Parsed], schema: &'a Schema) -> Self {
         let mut extensions = BTreeMap::new();
         for (at, file) in schema.files.iter().enumerate() {
@@ -71,16 +70,16 @@ impl<'a> Options<'a> {
     /// Every option of `file`, encoded, by its index.
     ///
     /// # Errors
-    /// The first that is not known, or whose value does not fit.
+    /// The first option that is not known, or whose value does not fit.
     pub fn of_file(&self, file: usize) -> Result<Vec<Vec<u8>>, Error> {
-        let fail = |(at, message): Wrong| {
+        let fail = |(at, message): PlacedMessage| {
             let file = self.files[file].path.clone();
             Error { file, line: at.line, column: at.column, message }
         };
         self.files[file].options.iter().map(|o| self.option(file, o).map_err(fail)).collect()
     }
 
-    fn option(&self, file: usize, written: &Written) -> Result<Vec<u8>, Wrong> {
+    fn option(&self, file: usize, written: &WrittenOption) -> Result<Vec<u8>, PlacedMessage> {
         let of = format!("google.protobuf.{}", written.of);
         let scope = join(self.files[file].descriptor.package(), &written.scope);
         let mut message = self.messages.get(&of).copied();
@@ -120,7 +119,7 @@ impl<'a> Options<'a> {
         Ok(bytes)
     }
 
-    /// A field of `message`; a group also goes by its type's name, as it does in text.
+    /// A field of `message`; a group is also found by its type's name, as in the text format.
     fn field(&self, message: MessageId, name: &str) -> Option<(&'a Field, String)> {
         let message = &self.schema.messages[message.0];
         let group = |f: &&Field| match f.kind {
@@ -134,7 +133,7 @@ impl<'a> Options<'a> {
         Some((found, format!("{}.{}", message.path.full(), found.name)))
     }
 
-    /// The extension of `message` that is called `name` in `scope`, from the inside out.
+    /// The extension of `message` that is called `name`, searched from `scope` outwards.
     fn extension(
         &self,
         file: usize,
@@ -160,7 +159,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Appends `value` as `field`, tag and all.
+    /// Appends `value` as `field`, with its tag.
     fn value(
         &self,
         file: usize,
@@ -240,7 +239,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The bytes of a value that is no message, without tag and length.
+/// The bytes of a scalar value, without tag and length.
 fn scalar(schema: &Schema, kind: Kind, value: &Constant) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     match kind {
@@ -315,7 +314,7 @@ fn number(schema: &Schema, id: EnumId, value: &Constant) -> Option<i64> {
     Some(found.into())
 }
 
-/// A message as a field: behind its length, or between tags.
+/// A message as a field: with its length, or between group tags.
 fn framed(field: &Field, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     if field.delimited {

@@ -1,4 +1,4 @@
-//! Descriptors that somebody else made: places and comments from what they say of their sources.
+//! Descriptors of another program: reads places and comments from their source info.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::Parsed;
 use crate::names;
 use crate::notes::{Note, Notes, PACKAGE, Place, join};
 
-/// `descriptor` as a parser of ours would hand it over.
+/// `descriptor` in the form that our parser returns.
 pub(super) fn parsed(mut descriptor: FileDescriptorProto, emitted: bool) -> Parsed {
     descriptor.message_type.iter_mut().for_each(json_names);
     name(&mut descriptor.extension);
@@ -23,7 +23,7 @@ pub(super) fn parsed(mut descriptor: FileDescriptorProto, emitted: bool) -> Pars
     Parsed { path, descriptor, notes, options: Vec::new(), emitted }
 }
 
-/// Not every compiler says what everybody can tell: the names in JSON.
+/// Fills in names in JSON; not every compiler writes them.
 fn json_names(d: &mut DescriptorProto) {
     name(&mut d.field);
     name(&mut d.extension);
@@ -36,7 +36,7 @@ fn name(fields: &mut [FieldDescriptorProto]) {
     }
 }
 
-/// Paths are rows of field numbers and indices (`descriptor.proto`, `SourceCodeInfo`).
+/// Reads source info. Its paths are lists of field numbers and indices (`descriptor.proto`, `SourceCodeInfo`).
 struct Reader<'a> {
     locations: BTreeMap<&'a [i32], &'a Location>,
     notes: Notes,
@@ -50,7 +50,7 @@ fn index(at: usize) -> i32 {
     i32::try_from(at).unwrap_or(i32::MAX)
 }
 
-/// One space in front of each line is the comment mark's.
+/// Splits a comment into lines, without the space after the comment mark.
 fn lines(text: &str) -> Vec<String> {
     let line = |l: &str| l.strip_prefix(' ').unwrap_or(l).trim_end().to_owned();
     text.trim_end().lines().map(line).collect()
@@ -64,7 +64,7 @@ impl Reader<'_> {
         Place { line: one(line), column: one(column) }
     }
 
-    /// Notes the declaration at `path` as `local`; `fields` are those of its type, number, extendee.
+    /// Notes the declaration at `path` as `local`. `fields` are the field numbers of its type, number and extendee.
     fn note(&mut self, local: &str, path: &[i32], fields: [i32; 3]) {
         let location = self.locations.get(path);
         let leading = location.map(|l| l.leading_comments()).unwrap_or_default();

@@ -436,13 +436,13 @@ fn two_parsers_agree() {
     let by_both =
         format!("{:#?}", super::parse(&sources, false).map_err(|e| e.to_string()).unwrap());
     let mut files: Vec<Parsed> = sources.iter().map(&own).collect();
-    let brought = crate::wellknown::missing(&files);
-    assert!(super::pure(sources.iter().chain(&brought)).is_some());
-    files.extend(brought.iter().map(|s| Parsed { emitted: false, ..own(s) }));
+    let used_well_known = crate::wellknown::missing(&files);
+    assert!(super::pure(sources.iter().chain(&used_well_known)).is_some());
+    files.extend(used_well_known.iter().map(|s| Parsed { emitted: false, ..own(s) }));
     imports::check(&files).unwrap();
     link::link(&mut files).unwrap();
     check::check(&files).unwrap();
-    let theirs = super::pure(sources.iter().chain(&brought)).unwrap();
+    let theirs = super::pure(sources.iter().chain(&used_well_known)).unwrap();
     for (theirs, ours) in theirs.iter().zip(&files) {
         assert_eq!(super::facts::of(theirs), super::facts::of(&ours.descriptor));
     }

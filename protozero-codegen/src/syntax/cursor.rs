@@ -1,7 +1,7 @@
-//! The place in the tokens: what the grammar asks of them.
+//! The cursor over the tokens: how the grammar reads them.
 
 use super::DEPTH_MAX;
-use super::grammar::{Done, Grammar};
+use super::grammar::{Grammar, ParseResult};
 use super::lexer::Token;
 use crate::notes::Place;
 
@@ -11,11 +11,11 @@ impl<'a> Grammar<'a> {
     }
 
     pub fn ahead(&self, by: usize) -> &Token<'a> {
-        self.spots.get(self.at + by).map_or(&Token::End, |s| &s.token)
+        self.tokens.get(self.at + by).map_or(&Token::End, |s| &s.token)
     }
 
     pub fn place(&self) -> Place {
-        self.spots.get(self.at).or(self.spots.last()).map(|s| s.at).unwrap_or_default()
+        self.tokens.get(self.at).or(self.tokens.last()).map(|s| s.at).unwrap_or_default()
     }
 
     pub fn bump(&mut self) -> Token<'a> {
@@ -24,7 +24,7 @@ impl<'a> Grammar<'a> {
         token
     }
 
-    pub fn fail<T>(&self, wanted: &str) -> Done<T> {
+    pub fn fail<T>(&self, wanted: &str) -> ParseResult<T> {
         let found = match self.peek() {
             Token::Word(w) => format!("`{w}`"),
             Token::Int(i) => format!("`{i}`"),
@@ -46,7 +46,7 @@ impl<'a> Grammar<'a> {
         is
     }
 
-    pub fn expect(&mut self, c: char) -> Done {
+    pub fn expect(&mut self, c: char) -> ParseResult {
         if self.eat(c) { Ok(()) } else { self.fail(&format!("`{c}`")) }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Grammar<'a> {
         is
     }
 
-    pub fn word(&mut self, wanted: &str) -> Done<&'a str> {
+    pub fn word(&mut self, wanted: &str) -> ParseResult<&'a str> {
         match *self.peek() {
             Token::Word(w) => {
                 self.at += 1;
@@ -70,8 +70,8 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// A name with dots in it, one in front too where it is a type's.
-    pub fn dotted(&mut self, wanted: &str) -> Done<String> {
+    /// A name with dots in it; the name of a type may also start with a dot.
+    pub fn dotted(&mut self, wanted: &str) -> ParseResult<String> {
         let mut name = String::new();
         if self.eat('.') {
             name.push('.');
@@ -84,8 +84,8 @@ impl<'a> Grammar<'a> {
         Ok(name)
     }
 
-    /// A string; several that stand side by side are one.
-    pub fn text(&mut self) -> Done<Vec<u8>> {
+    /// A string; adjacent ones are joined.
+    pub fn text(&mut self) -> ParseResult<Vec<u8>> {
         let Token::Text(mut text) = self.bump() else {
             self.at = self.at.saturating_sub(usize::from(*self.peek() != Token::End));
             return self.fail("a string");
@@ -98,7 +98,7 @@ impl<'a> Grammar<'a> {
         Ok(text)
     }
 
-    pub fn utf8(&mut self) -> Done<String> {
+    pub fn utf8(&mut self) -> ParseResult<String> {
         let at = self.place();
         if !matches!(self.peek(), Token::Text(_)) {
             return self.fail("a string");
@@ -107,7 +107,7 @@ impl<'a> Grammar<'a> {
     }
 
     /// A number with an optional sign.
-    pub fn int(&mut self, wanted: &str) -> Done<i64> {
+    pub fn int(&mut self, wanted: &str) -> ParseResult<i64> {
         let at = self.place();
         let minus = self.eat('-');
         let Token::Int(value) = *self.peek() else { return self.fail(wanted) };
@@ -116,7 +116,7 @@ impl<'a> Grammar<'a> {
         value.ok_or_else(|| (at, format!("{wanted} is out of range")))
     }
 
-    pub fn deeper(&mut self) -> Done {
+    pub fn deeper(&mut self) -> ParseResult {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err((self.place(), format!("nested more than {DEPTH_MAX} deep")));

@@ -3,7 +3,7 @@
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto, OneofDescriptorProto};
 
-use super::grammar::{Done, Grammar, Speech, known};
+use super::grammar::{Grammar, ParseResult, SyntaxVersion, known};
 use super::lexer::Token;
 use super::option::On;
 use crate::notes::{Note, Place};
@@ -16,8 +16,8 @@ enum Where {
     Extend,
 }
 
-/// A field, and the message that came with it: a group's or a map's entry.
-struct Both {
+/// A field, and the message declared with it: the group's, or the entry of a map.
+struct FieldWithMessage {
     field: FieldDescriptorProto,
     message: Option<DescriptorProto>,
 }
@@ -45,14 +45,14 @@ fn scalar(name: &str) -> Option<Type> {
 }
 
 impl Grammar<'_> {
-    pub(super) fn message_field(&mut self, d: &mut DescriptorProto) -> Done {
+    pub(super) fn message_field(&mut self, d: &mut DescriptorProto) -> ParseResult {
         let both = self.field(Where::Message, Place::default())?;
         d.field.push(both.field);
         d.nested_type.extend(both.message);
         Ok(())
     }
 
-    pub(super) fn oneof(&mut self, d: &mut DescriptorProto) -> Done {
+    pub(super) fn oneof(&mut self, d: &mut DescriptorProto) -> ParseResult {
         self.bump();
         let at = self.place();
         let name = self.word("a oneof's name")?;
@@ -61,7 +61,7 @@ impl Grammar<'_> {
         let mut oneof = OneofDescriptorProto::new();
         oneof.set_name(name.to_owned());
         let before = d.field.len();
-        // Members belong to the message, so its scope stays.
+        // Members of a oneof belong to the message, so the scope does not change.
         let scope = self.scope.clone();
         self.block(path, |g| {
             if g.is_word("option") {
@@ -86,7 +86,7 @@ impl Grammar<'_> {
         &mut self,
         fields: &mut Vec<FieldDescriptorProto>,
         messages: &mut Vec<DescriptorProto>,
-    ) -> Done {
+    ) -> ParseResult {
         self.bump();
         let at = self.place();
         let extendee = self.dotted("a message")?;
@@ -105,7 +105,7 @@ impl Grammar<'_> {
         Ok(())
     }
 
-    fn field(&mut self, place: Where, extendee_at: Place) -> Done<Both> {
+    fn field(&mut self, place: Where, extendee_at: Place) -> ParseResult<FieldWithMessage> {
         let mut d = FieldDescriptorProto::new();
         self.label(place, &mut d)?;
         let type_at = self.place();
@@ -125,7 +125,7 @@ impl Grammar<'_> {
         self.field_options(&mut d)?;
         self.expect(';')?;
         self.end(Some(path));
-        Ok(Both { field: d, message: None })
+        Ok(FieldWithMessage { field: d, message: None })
     }
 
     /// `name = 5`
@@ -134,7 +134,7 @@ impl Grammar<'_> {
         d: &mut FieldDescriptorProto,
         type_at: Place,
         extendee_at: Place,
-    ) -> Done<(String, String)> {
+    ) -> ParseResult<(String, String)> {
         let at = self.place();
         let name = self.word("a field's name")?;
         self.expect('=')?;
@@ -149,14 +149,14 @@ impl Grammar<'_> {
         Ok((name.to_owned(), path))
     }
 
-    fn field_options(&mut self, d: &mut FieldDescriptorProto) -> Done {
+    fn field_options(&mut self, d: &mut FieldDescriptorProto) -> ParseResult {
         if self.is('[') {
             self.options(&mut On::Field(d))?;
         }
         Ok(())
     }
 
-    fn label(&mut self, place: Where, d: &mut FieldDescriptorProto) -> Done {
+    fn label(&mut self, place: Where, d: &mut FieldDescriptorProto) -> ParseResult {
         let at = self.place();
         let label = match *self.peek() {
             Token::Word("optional") => Some(Label::LABEL_OPTIONAL),
@@ -168,19 +168,19 @@ impl Grammar<'_> {
             self.bump();
         }
         let map = self.is_word("map") && *self.ahead(1) == Token::Symbol('<');
-        let wrong = match (self.speech, place, label) {
+        let wrong = match (self.version, place, label) {
             (_, Where::Oneof, Some(_)) => Some("a member of a oneof has no label"),
             (_, _, Some(_)) if map => Some("a map has no label"),
-            (Speech::Proto2, Where::Message | Where::Extend, None) if !map => {
+            (SyntaxVersion::Proto2, Where::Message | Where::Extend, None) if !map => {
                 Some("expected `optional`, `required` or `repeated`")
             }
-            (Speech::Proto3, _, Some(Label::LABEL_REQUIRED)) => {
+            (SyntaxVersion::Proto3, _, Some(Label::LABEL_REQUIRED)) => {
                 Some("proto3 has no required fields")
             }
-            (Speech::Edition, _, Some(Label::LABEL_OPTIONAL)) => {
+            (SyntaxVersion::Edition, _, Some(Label::LABEL_OPTIONAL)) => {
                 Some("editions have no `optional`: it is features.field_presence = EXPLICIT")
             }
-            (Speech::Edition, _, Some(Label::LABEL_REQUIRED)) => {
+            (SyntaxVersion::Edition, _, Some(Label::LABEL_REQUIRED)) => {
                 Some("editions have no `required`: it is features.field_presence = LEGACY_REQUIRED")
             }
             (_, Where::Extend, Some(Label::LABEL_REQUIRED)) => {
@@ -191,7 +191,8 @@ impl Grammar<'_> {
         if let Some(wrong) = wrong {
             return Err((at, wrong.into()));
         }
-        let optional = self.speech == Speech::Proto3 && label == Some(Label::LABEL_OPTIONAL);
+        let optional =
+            self.version == SyntaxVersion::Proto3 && label == Some(Label::LABEL_OPTIONAL);
         if optional && place == Where::Message {
             d.set_proto3_optional(true);
         }
@@ -200,7 +201,7 @@ impl Grammar<'_> {
     }
 
     /// `map<Key, Value> name = 5;`
-    fn map(&mut self, place: Where, mut d: FieldDescriptorProto) -> Done<Both> {
+    fn map(&mut self, place: Where, mut d: FieldDescriptorProto) -> ParseResult<FieldWithMessage> {
         let type_at = self.place();
         if place != Where::Message {
             return Err((type_at, "a map stands directly in a message".into()));
@@ -241,7 +242,7 @@ impl Grammar<'_> {
                 Some(scalar) => f.type_ = known(scalar),
                 None => f.set_type_name(value.clone()),
             }
-            // A wrong value is found where the value's type stands.
+            // Errors about the value point at its type.
             let path = format!("{entry}.{name}");
             let note = Note { at: value_at, type_at: value_at, ..Note::default() };
             self.notes.insert(crate::notes::join(&self.scope, &path), note);
@@ -249,13 +250,17 @@ impl Grammar<'_> {
         }
         let note = Note { at: value_at, ..Note::default() };
         self.notes.insert(crate::notes::join(&self.scope, &entry), note);
-        Ok(Both { field: d, message: Some(message) })
+        Ok(FieldWithMessage { field: d, message: Some(message) })
     }
 
-    /// `group Name = 5 { ... }`; the field has the name in small letters.
-    fn group(&mut self, mut d: FieldDescriptorProto, extendee_at: Place) -> Done<Both> {
+    /// `group Name = 5 { ... }`; the field's name is in lower case.
+    fn group(
+        &mut self,
+        mut d: FieldDescriptorProto,
+        extendee_at: Place,
+    ) -> ParseResult<FieldWithMessage> {
         let at = self.place();
-        if self.speech != Speech::Proto2 {
+        if self.version != SyntaxVersion::Proto2 {
             return Err((at, "groups are proto2's".into()));
         }
         let name = self.word("a group's name")?;
@@ -282,11 +287,11 @@ impl Grammar<'_> {
         let mut message = DescriptorProto::new();
         message.set_name(name.to_owned());
         self.message_body(path, &mut message)?;
-        Ok(Both { field: d, message: Some(message) })
+        Ok(FieldWithMessage { field: d, message: Some(message) })
     }
 }
 
-/// A field with proto3's `optional` stands alone in a oneof of its own, behind all real ones.
+/// Adds a oneof for each field with proto3's `optional`; it follows all declared oneofs.
 pub(super) fn synthetic_oneofs(d: &mut DescriptorProto) {
     for at in 0..d.field.len() {
         if !d.field[at].proto3_optional() {

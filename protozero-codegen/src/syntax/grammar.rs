@@ -9,18 +9,18 @@ use protobuf::descriptor::{
 use protobuf::{EnumOrUnknown, MessageField};
 
 use super::Syntax;
-use super::lexer::{Comment, Spot, Token, Wrong};
-use super::option::{On, Written};
+use super::lexer::{Comment, PlacedMessage, PlacedToken, Token};
+use super::option::{On, WrittenOption};
 use crate::notes::{Note, Notes, PACKAGE, Place};
 
-pub(super) type Done<T = ()> = Result<T, Wrong>;
+pub(super) type ParseResult<T = ()> = Result<T, PlacedMessage>;
 
 /// The largest number of a field.
 const FIELD_MAX: i32 = 0x1FFF_FFFF;
 
-/// Which language a file speaks.
+/// The syntax of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speech {
+pub(super) enum SyntaxVersion {
     Proto2,
     Proto3,
     Edition,
@@ -28,36 +28,36 @@ pub(super) enum Speech {
 
 pub(super) struct Grammar<'a> {
     pub path: &'a str,
-    pub spots: Vec<Spot<'a>>,
+    pub tokens: Vec<PlacedToken<'a>>,
     pub at: usize,
     pub comments: Vec<Comment>,
-    /// Comments before this one are dealt with.
+    /// Index of the first comment that is not yet assigned.
     pub comments_seen: usize,
     pub notes: Notes,
-    pub options: Vec<Written>,
+    pub options: Vec<WrittenOption>,
     pub beyond: bool,
-    pub speech: Speech,
-    /// Path of the declaration we are in.
+    pub version: SyntaxVersion,
+    /// Path of the current declaration.
     pub scope: String,
     pub depth: usize,
     /// Comment above the current statement.
     pub above: Vec<String>,
-    /// The declaration that ended last and the line it ended on, for comments behind it.
+    /// The declaration that ended last, and the line it ended on: a comment may follow on that line.
     pub ended: Option<(String, u32)>,
 }
 
 impl<'a> Grammar<'a> {
-    pub fn new(path: &'a str, spots: Vec<Spot<'a>>, comments: Vec<Comment>) -> Self {
+    pub fn new(path: &'a str, tokens: Vec<PlacedToken<'a>>, comments: Vec<Comment>) -> Self {
         Self {
             path,
-            spots,
+            tokens,
             at: 0,
             comments,
             comments_seen: 0,
             notes: Notes::new(),
             options: Vec::new(),
             beyond: false,
-            speech: Speech::Proto2,
+            version: SyntaxVersion::Proto2,
             scope: String::new(),
             depth: 0,
             above: Vec::new(),
@@ -65,12 +65,12 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    pub fn file(mut self) -> Done<Syntax> {
+    pub fn file(mut self) -> ParseResult<Syntax> {
         let mut d = FileDescriptorProto::new();
         d.set_name(self.path.to_owned());
         self.begin();
         if self.is_word("syntax") || self.is_word("edition") {
-            self.speech(&mut d)?;
+            self.version(&mut d)?;
         }
         loop {
             self.begin();
@@ -83,15 +83,15 @@ impl<'a> Grammar<'a> {
         Ok(Syntax { descriptor: d, notes, options, beyond })
     }
 
-    fn speech(&mut self, d: &mut FileDescriptorProto) -> Done {
+    fn version(&mut self, d: &mut FileDescriptorProto) -> ParseResult {
         let edition = self.word("`syntax`")? == "edition";
         self.expect('=')?;
         let at = self.place();
         let value = self.utf8()?;
-        self.speech = match (edition, value.as_str()) {
-            (false, "proto2") => Speech::Proto2,
-            (false, "proto3") => Speech::Proto3,
-            (true, "2023") => Speech::Edition,
+        self.version = match (edition, value.as_str()) {
+            (false, "proto2") => SyntaxVersion::Proto2,
+            (false, "proto3") => SyntaxVersion::Proto3,
+            (true, "2023") => SyntaxVersion::Edition,
             (false, _) => return Err((at, format!("syntax {value} is not known"))),
             (true, _) => {
                 return Err((
@@ -112,7 +112,7 @@ impl<'a> Grammar<'a> {
         Ok(())
     }
 
-    fn file_statement(&mut self, d: &mut FileDescriptorProto) -> Done {
+    fn file_statement(&mut self, d: &mut FileDescriptorProto) -> ParseResult {
         let at = self.place();
         match *self.peek() {
             Token::Symbol(';') => {
@@ -160,8 +160,8 @@ impl<'a> Grammar<'a> {
         Ok(())
     }
 
-    /// `keyword Name`, noted; answers with its name and path.
-    fn named(&mut self, wanted: &str) -> Done<(String, String)> {
+    /// Reads `keyword Name` and notes its place. Returns name and path.
+    fn named(&mut self, wanted: &str) -> ParseResult<(String, String)> {
         self.bump();
         let at = self.place();
         let name = self.word(wanted)?;
@@ -169,7 +169,7 @@ impl<'a> Grammar<'a> {
         Ok((name.to_owned(), path))
     }
 
-    fn message(&mut self) -> Done<DescriptorProto> {
+    fn message(&mut self) -> ParseResult<DescriptorProto> {
         let mut d = DescriptorProto::new();
         let (name, path) = self.named("a message's name")?;
         d.set_name(name);
@@ -177,10 +177,10 @@ impl<'a> Grammar<'a> {
         Ok(d)
     }
 
-    pub fn message_body(&mut self, path: String, d: &mut DescriptorProto) -> Done {
+    pub fn message_body(&mut self, path: String, d: &mut DescriptorProto) -> ParseResult {
         self.block(path, |g| g.message_statement(d))?;
         if d.options.message_set_wire_format() {
-            // The numbers of a message set go further, and so does its `max`.
+            // The numbers of a message set have a larger range, and so has its `max`.
             let open = d.extension_range.iter_mut().filter(|r| r.end() == FIELD_MAX + 1);
             open.for_each(|r| r.set_end(i32::MAX));
         }
@@ -188,12 +188,12 @@ impl<'a> Grammar<'a> {
         Ok(())
     }
 
-    fn message_statement(&mut self, d: &mut DescriptorProto) -> Done {
+    fn message_statement(&mut self, d: &mut DescriptorProto) -> ParseResult {
         match *self.peek() {
             Token::Word("message") => d.nested_type.push(self.message()?),
             Token::Word("enum") => d.enum_type.push(self.enumeration()?),
             Token::Word("extend") => {
-                // Types in there would be looked for outside of the message.
+                // The scope for types inside would be wrong.
                 self.beyond = true;
                 self.extend(&mut d.extension, &mut d.nested_type)?;
             }
@@ -215,7 +215,7 @@ impl<'a> Grammar<'a> {
         Ok(())
     }
 
-    fn extension_ranges(&mut self, d: &mut DescriptorProto) -> Done {
+    fn extension_ranges(&mut self, d: &mut DescriptorProto) -> ParseResult {
         self.bump();
         let first = d.extension_range.len();
         loop {
@@ -240,8 +240,8 @@ impl<'a> Grammar<'a> {
         Ok(())
     }
 
-    /// `5`, `5 to 7`, `5 to max`; both ends belong to it.
-    fn range(&mut self, max: i64) -> Done<(i32, i32)> {
+    /// `5`, `5 to 7`, `5 to max`; both ends are included.
+    fn range(&mut self, max: i64) -> ParseResult<(i32, i32)> {
         let at = self.place();
         let start = self.int("a number")?;
         let end = match self.eat_word("to") {
@@ -262,24 +262,26 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// `reserved` names, or numbers, which are answered.
+    /// `reserved` names or numbers. Returns the numbers.
     fn reserved(
         &mut self,
         names: &mut Vec<String>,
         count: usize,
         max: i64,
-    ) -> Done<Vec<(i32, i32)>> {
+    ) -> ParseResult<Vec<(i32, i32)>> {
         self.bump();
         let mut ranges = Vec::new();
-        // Either names or numbers.
+        // A statement holds either names or numbers.
         let named = matches!(self.peek(), Token::Text(_) | Token::Word(_));
         loop {
             if named != matches!(self.peek(), Token::Text(_) | Token::Word(_)) {
                 return self.fail(if named { "a name" } else { "a number" });
             }
             match *self.peek() {
-                Token::Text(_) if self.speech != Speech::Edition => names.push(self.utf8()?),
-                Token::Word(name) if self.speech == Speech::Edition => {
+                Token::Text(_) if self.version != SyntaxVersion::Edition => {
+                    names.push(self.utf8()?)
+                }
+                Token::Word(name) if self.version == SyntaxVersion::Edition => {
                     self.bump();
                     names.push(name.to_owned());
                 }
@@ -299,7 +301,7 @@ impl<'a> Grammar<'a> {
         Ok(ranges)
     }
 
-    fn enumeration(&mut self) -> Done<EnumDescriptorProto> {
+    fn enumeration(&mut self) -> ParseResult<EnumDescriptorProto> {
         let mut d = EnumDescriptorProto::new();
         let (name, path) = self.named("an enum's name")?;
         d.set_name(name);
@@ -307,7 +309,7 @@ impl<'a> Grammar<'a> {
         Ok(d)
     }
 
-    fn enum_statement(&mut self, d: &mut EnumDescriptorProto) -> Done {
+    fn enum_statement(&mut self, d: &mut EnumDescriptorProto) -> ParseResult {
         let named = *self.ahead(1) == Token::Symbol('=');
         if self.is_word("option") && !named {
             return self.option_statement(On::Enum(&mut d.options));
@@ -344,7 +346,7 @@ impl<'a> Grammar<'a> {
         Ok(())
     }
 
-    fn service(&mut self) -> Done<ServiceDescriptorProto> {
+    fn service(&mut self) -> ParseResult<ServiceDescriptorProto> {
         let mut d = ServiceDescriptorProto::new();
         let (name, path) = self.named("a service's name")?;
         d.set_name(name);
@@ -362,7 +364,7 @@ impl<'a> Grammar<'a> {
         Ok(d)
     }
 
-    fn method(&mut self) -> Done<MethodDescriptorProto> {
+    fn method(&mut self) -> ParseResult<MethodDescriptorProto> {
         let mut d = MethodDescriptorProto::new();
         self.bump();
         let at = self.place();
@@ -383,7 +385,7 @@ impl<'a> Grammar<'a> {
         }
         let path = self.note(name, Note { at, type_at, number_at, ..Note::default() });
         if self.is('{') {
-            // Empty braces are options, too.
+            // A method may end with braces for options, even empty ones.
             d.options.mut_or_insert_default();
             self.block(path, |g| match g.is_word("option") {
                 true => g.option_statement(On::Method(&mut d.options)),
@@ -397,7 +399,7 @@ impl<'a> Grammar<'a> {
     }
 
     /// `(stream Type)`
-    fn argument(&mut self) -> Done<(bool, Place, String)> {
+    fn argument(&mut self) -> ParseResult<(bool, Place, String)> {
         self.expect('(')?;
         let stream = self.is_word("stream")
             && match self.ahead(1) {
@@ -414,16 +416,16 @@ impl<'a> Grammar<'a> {
         Ok((stream, at, name))
     }
 
-    /// Whether the dot behind this word begins a name of its own: it does not touch the word.
+    /// Whether the dot after this word begins another name: then there is space before it.
     fn leading_dot(&self) -> bool {
-        let [word, dot, ..] = &self.spots[self.at..] else { return false };
+        let [word, dot, ..] = &self.tokens[self.at..] else { return false };
         let Token::Word(text) = word.token else { return false };
         let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
         dot.at != Place { line: word.at.line, column: word.at.column.saturating_add(len) }
     }
 }
 
-/// A label or type as the descriptor keeps it.
+/// A label or type as the descriptor stores it.
 pub(super) fn known<E: protobuf::Enum>(value: E) -> Option<EnumOrUnknown<E>> {
     Some(EnumOrUnknown::new(value))
 }

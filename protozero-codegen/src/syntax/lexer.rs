@@ -1,4 +1,4 @@
-//! Text to tokens with places; comments lie beside them.
+//! Splits text into tokens with places; comments are kept in a separate list.
 
 use super::remark::trim;
 use crate::notes::Place;
@@ -14,15 +14,15 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// A token, where it stands, and how many comments stand before it in all.
+/// A token, its place, and the number of comments before it.
 #[derive(Clone, Debug)]
-pub(super) struct Spot<'a> {
+pub(super) struct PlacedToken<'a> {
     pub token: Token<'a>,
     pub at: Place,
     pub comments: usize,
 }
 
-/// A comment: lines without marks and common space, first and last line.
+/// A comment: its lines without marks and common indentation, and the numbers of its first and last line.
 #[derive(Clone, Debug)]
 pub(super) struct Comment {
     pub lines: Vec<String>,
@@ -30,23 +30,23 @@ pub(super) struct Comment {
     pub last: u32,
 }
 
-/// What is wrong, and where.
-pub(super) type Wrong = (Place, String);
+/// An error message with its place.
+pub(super) type PlacedMessage = (Place, String);
 
 struct Lexer<'a> {
     rest: &'a str,
     at: Place,
-    spots: Vec<Spot<'a>>,
+    tokens: Vec<PlacedToken<'a>>,
     comments: Vec<Comment>,
 }
 
-/// Tokens, the last of them [`Token::End`], and comments.
-pub(super) fn tokens(text: &str) -> Result<(Vec<Spot<'_>>, Vec<Comment>), Wrong> {
+/// All tokens, of which the last is [`Token::End`], and all comments.
+pub(super) fn tokens(text: &str) -> Result<(Vec<PlacedToken<'_>>, Vec<Comment>), PlacedMessage> {
     let rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let at = Place { line: 1, column: 1 };
-    let mut lexer = Lexer { rest, at, spots: Vec::new(), comments: Vec::new() };
+    let mut lexer = Lexer { rest, at, tokens: Vec::new(), comments: Vec::new() };
     while lexer.next()? {}
-    Ok((lexer.spots, lexer.comments))
+    Ok((lexer.tokens, lexer.comments))
 }
 
 fn word(c: char) -> bool {
@@ -69,7 +69,7 @@ impl<'a> Lexer<'a> {
         Some(c)
     }
 
-    /// Passes over what lies before `end` in the rest.
+    /// Consumes `len` bytes of the rest and returns them.
     fn take(&mut self, len: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(len.min(self.rest.len()));
         for c in taken.chars() {
@@ -88,7 +88,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// One token or comment; false at the end.
-    fn next(&mut self) -> Result<bool, Wrong> {
+    fn next(&mut self) -> Result<bool, PlacedMessage> {
         self.take_while(|c| c.is_ascii_whitespace() || c == '\u{b}');
         let at = self.at;
         if self.rest.starts_with("//") {
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
             };
             let body = self.take(end + 4);
             let body = body[2..end + 2].trim_start_matches('*');
-            // Of the first line they are gone; what is left of them is the author's.
+            // The mark of the first line is already removed; other stars belong to the text.
             let plain = |(at, l): (usize, &str)| {
                 let l = l.trim();
                 l.strip_prefix('*').filter(|_| at > 0).unwrap_or(l).to_owned()
@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
             Some(c) => return Err((at, format!("unexpected character {c:?}"))),
         };
         let more = token != Token::End;
-        self.spots.push(Spot { token, at, comments: self.comments.len() });
+        self.tokens.push(PlacedToken { token, at, comments: self.comments.len() });
         Ok(more)
     }
 
@@ -134,14 +134,14 @@ impl<'a> Lexer<'a> {
             *line = line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
         }
         let last = self.at.line;
-        // An empty `//` line parts paragraphs; the frame of a block says nothing.
+        // An empty `//` line separates paragraphs; lines that only frame a block comment are dropped.
         if first != last {
             lines = trim(lines);
         }
         self.comments.push(Comment { lines, first, last });
     }
 
-    fn number(&mut self) -> Result<Token<'a>, Wrong> {
+    fn number(&mut self) -> Result<Token<'a>, PlacedMessage> {
         let at = self.at;
         let mut exponent = false;
         let hex = self.rest.starts_with("0x") || self.rest.starts_with("0X");
@@ -161,7 +161,7 @@ impl<'a> Lexer<'a> {
         } else if text.len() > 1 && text.starts_with('0') && text.chars().all(digits) {
             u64::from_str_radix(&text[1..], 8)
         } else if text.chars().all(digits) {
-            // What no integer can hold may still be somebody's float.
+            // A number too large for an integer may still be a float.
             match text.parse() {
                 Ok(value) => Ok(value),
                 Err(_) => return text.parse().map(Token::Float).map_err(|_| wrong()),
@@ -172,7 +172,7 @@ impl<'a> Lexer<'a> {
         whole.map(Token::Int).map_err(|_| wrong())
     }
 
-    fn string(&mut self, quote: char) -> Result<Vec<u8>, Wrong> {
+    fn string(&mut self, quote: char) -> Result<Vec<u8>, PlacedMessage> {
         let start = self.at;
         let mut out = Vec::new();
         self.bump();
@@ -188,7 +188,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn escape(&mut self, at: Place, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    fn escape(&mut self, at: Place, out: &mut Vec<u8>) -> Result<(), PlacedMessage> {
         let byte = match self.peek() {
             Some('a') => 7,
             Some('b') => 8,
@@ -221,14 +221,14 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// One byte of up to `max` digits.
+    /// Reads a byte of up to `max` digits.
     fn digits(
         &mut self,
         at: Place,
         radix: u32,
         max: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), PlacedMessage> {
         let len = self.rest.chars().take(max).take_while(|c| c.is_digit(radix)).count();
         let text = self.take(len);
         let byte = u32::from_str_radix(text, radix).ok().and_then(|v| u8::try_from(v).ok());

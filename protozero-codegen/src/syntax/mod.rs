@@ -1,13 +1,13 @@
-//! Our own reading of `.proto` text: proto2, proto3 and editions, to unlinked descriptors and notes.
+//! Our parser of `.proto` text: proto2, proto3 and editions, to descriptors with unresolved names, and notes.
 //!
 //! ```text
 //!  text --lexer--> tokens --grammar, field, option--> FileDescriptorProto (names as written)
 //!                  comments ------------------------> Notes (places, comments)
 //! ```
 //!
-//! It sees what protobuf-parse does not: comments, places, extension ranges, editions. Features of
-//! an edition go where `protoc` would put them: into the options' unknown fields, since the
-//! descriptor types are older than editions. Types are resolved later, in `link`.
+//! It reads what protobuf-parse does not: comments, places, extension ranges, editions. The descriptor types are older
+//! than editions, so features of an edition are stored as unknown fields of the options, with `protoc`'s numbers. Types
+//! are resolved later, in `link`.
 
 mod cursor;
 mod field;
@@ -20,46 +20,45 @@ use protobuf::descriptor::FileDescriptorProto;
 
 use crate::notes::Notes;
 
-pub(crate) use option::{Constant, WRITTEN, Written};
+pub(crate) use option::{Constant, WRITTEN, WrittenOption};
 
-/// One file, read but not linked.
+/// One file with unresolved names.
 pub(crate) struct Syntax {
     pub descriptor: FileDescriptorProto,
     pub notes: Notes,
-    /// What descriptors are to have in field [`WRITTEN`] of the options, by the index there.
-    pub options: Vec<Written>,
-    /// It has something that protobuf-parse cannot read.
+    /// Options to be interpreted later; descriptors hold their indices in field [`WRITTEN`] of the options.
+    pub options: Vec<WrittenOption>,
+    /// The file uses something that protobuf-parse cannot read.
     pub beyond: bool,
 }
 
-/// Levels of messages, groups and option literals in each other.
+/// How deep messages, groups and option literals may be nested.
 const DEPTH_MAX: usize = 32;
 
-/// What a path must be that leads from an include folder to a file, and nowhere else, on every
-/// system: the rule of `protoc` (`importer.cc`).
+/// The rule for import paths, as `protoc` has it (`importer.cc`): they must not leave the include folder on any system.
 pub(crate) const PLAIN: &str =
     "no backslash, no consecutive slashes, no \".\" or \"..\", not absolute";
 
-/// Whether `path` is as [`PLAIN`] says.
+/// Whether `path` follows the rule [`PLAIN`].
 pub(crate) fn plain(path: &str) -> bool {
     let part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
-    // `c:x` is on another drive, where there are drives.
+    // On Windows, `c:x` is on another drive.
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     path.split('/').all(part) && !drive
 }
 
-/// What to say of an import that is not.
+/// The error for an import that is not plain.
 pub(crate) fn not_plain(import: &str) -> String {
     format!("{import:?} is no plain path: {PLAIN}")
 }
 
-/// Reads the text of `path`. Its imports are [`plain`]: they may be looked for.
+/// Reads the text of `path`. Its imports are [`plain`], so it is safe to look for them.
 ///
 /// # Errors
-/// The first thing that is no `.proto`, with its place.
+/// The first syntax error, with its place.
 pub(crate) fn read(path: &str, text: &str) -> Result<Syntax, crate::Error> {
     lexer::tokens(text)
-        .and_then(|(spots, comments)| grammar::Grammar::new(path, spots, comments).file())
+        .and_then(|(tokens, comments)| grammar::Grammar::new(path, tokens, comments).file())
         .map_err(|(at, message)| crate::Error {
             file: path.to_owned(),
             line: at.line,

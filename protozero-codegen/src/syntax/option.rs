@@ -1,4 +1,4 @@
-//! Options: those that concern the encoding are understood, all others are kept as they were written.
+//! Options: those that concern the encoding are interpreted, all others are kept as written.
 
 use protobuf::descriptor::field_descriptor_proto::Type;
 use protobuf::descriptor::{
@@ -7,11 +7,11 @@ use protobuf::descriptor::{
 };
 use protobuf::{Message, MessageField, UnknownValue};
 
-use super::grammar::{Done, Grammar, Speech};
+use super::grammar::{Grammar, ParseResult, SyntaxVersion};
 use super::lexer::Token;
 use crate::notes::{Place, join};
 
-/// What an option is of.
+/// The declaration that an option belongs to.
 pub(super) enum On<'d> {
     File(&'d mut MessageField<FileOptions>),
     Message(&'d mut MessageField<MessageOptions>),
@@ -24,32 +24,32 @@ pub(super) enum On<'d> {
     Range(&'d mut MessageField<ExtensionRangeOptions>),
 }
 
-/// Field of options that holds the index of a [`Written`]: that of options not interpreted.
+/// Field of the options message that holds the index of a [`WrittenOption`]: `uninterpreted_option`.
 pub(crate) const WRITTEN: u32 = 999;
 
-/// An option as it was written, that changes nothing in the bytes.
-pub(crate) struct Written {
-    /// What it is an option of, as the message that has it: `FieldOptions`.
+/// An option as written. It does not change the encoding.
+pub(crate) struct WrittenOption {
+    /// The options message it belongs to, such as `FieldOptions`.
     pub of: &'static str,
-    /// Where its names are looked for first, below the package.
+    /// The innermost scope of its names, relative to the package.
     pub scope: String,
-    /// Path of the declaration it is at.
+    /// Path of the declaration it belongs to.
     pub element: String,
-    /// Its name; true for what stands in parentheses.
+    /// The parts of its name; true for those in parentheses, which are extensions.
     pub name: Vec<(String, bool)>,
     pub value: Constant,
     pub at: Place,
     pub value_at: Place,
 }
 
-impl Written {
-    /// Whether what it is at, a field of options, is for compilers alone.
+impl WrittenOption {
+    /// Whether it marks its field, a custom option, as `RETENTION_SOURCE`: not for descriptor sets.
     pub fn hides(&self) -> bool {
         let source = matches!(&self.value, Constant::Word(word) if word == "RETENTION_SOURCE");
         source && matches!(&self.name[..], [(name, false)] if name == "retention")
     }
 
-    /// Its name as it was written.
+    /// Its name as written.
     pub fn shown(&self) -> String {
         let part = |(name, custom): &(String, bool)| match custom {
             true => format!("({name})"),
@@ -66,12 +66,12 @@ pub(crate) enum Constant {
     Int(bool, u64),
     Float(f64),
     Text(Vec<u8>),
-    /// Fields by name; extensions, and types with what stands before them, in brackets.
+    /// Fields by name; extensions and type URLs keep their brackets.
     Message(Vec<(String, Constant)>),
     List(Vec<Constant>),
 }
 
-/// Options that change nothing in the bytes, by what they are of.
+/// Options that do not change the encoding, by declaration.
 const FILE: &[&str] = &[
     "java_package",
     "java_outer_classname",
@@ -111,11 +111,11 @@ const ENUM: &[&str] = &["deprecated_legacy_json_field_conflicts"];
 const VALUE: &[&str] = &["debug_redact", "feature_support"];
 const METHOD: &[&str] = &["idempotency_level"];
 
-/// An option of files that is no more.
+/// A file option that no longer exists.
 const GONE: &str = "php_generic_services";
 
 impl On<'_> {
-    /// The message of its options.
+    /// The name of its options message.
     fn options(&self) -> &'static str {
         match self {
             Self::File(_) => "FileOptions",
@@ -130,7 +130,7 @@ impl On<'_> {
         }
     }
 
-    /// What it is called, what of its options changes no bytes, and where its features go in its options.
+    /// Its name in errors, its options that do not change the encoding, and the number of `features` in its options.
     fn facts(&self) -> (&'static str, &'static [&'static str], u32) {
         match self {
             Self::File(_) => ("file", FILE, 50),
@@ -165,8 +165,8 @@ impl On<'_> {
     }
 }
 
-/// Number of a feature and of its value (`descriptor.proto`, `FeatureSet`); a number of 0 says that
-/// it changes nothing in the bytes.
+/// Numbers of a feature and of its value (`descriptor.proto`, `FeatureSet`). A feature number of 0 means that it does
+/// not change the encoding.
 fn feature(name: &str, value: &str) -> Result<(u8, u8), String> {
     let values: &[&str] = match name {
         "field_presence" => &["EXPLICIT", "IMPLICIT", "LEGACY_REQUIRED"],
@@ -193,7 +193,7 @@ fn feature(name: &str, value: &str) -> Result<(u8, u8), String> {
 
 impl Grammar<'_> {
     /// `option name = value;`
-    pub(super) fn option_statement(&mut self, mut on: On<'_>) -> Done {
+    pub(super) fn option_statement(&mut self, mut on: On<'_>) -> ParseResult {
         self.bump();
         self.option(&mut on)?;
         self.expect(';')?;
@@ -202,7 +202,7 @@ impl Grammar<'_> {
     }
 
     /// `[name = value, ...]`
-    pub(super) fn options(&mut self, on: &mut On<'_>) -> Done {
+    pub(super) fn options(&mut self, on: &mut On<'_>) -> ParseResult {
         self.expect('[')?;
         loop {
             self.option(on)?;
@@ -212,7 +212,7 @@ impl Grammar<'_> {
         }
     }
 
-    fn option(&mut self, on: &mut On<'_>) -> Done {
+    fn option(&mut self, on: &mut On<'_>) -> ParseResult {
         let at = self.place();
         let mut path = Vec::new();
         let mut custom = false;
@@ -237,13 +237,13 @@ impl Grammar<'_> {
         }
         let parts: Vec<&str> = path.iter().map(|(part, _)| part.as_str()).collect();
         match (parts.as_slice(), value) {
-            (["features", ..], _) if self.speech != Speech::Edition => {
+            (["features", ..], _) if self.version != SyntaxVersion::Edition => {
                 Err((at, "features need an edition".into()))
             }
             (["features"], Constant::Message(fields)) => {
                 let set = fields.iter().map(|(name, value)| (name.as_str(), value));
                 Self::features(on, at, set)?;
-                // Of another language, such as `[pb.cpp]`.
+                // A feature of another language, such as `[pb.cpp]`.
                 let others = |(name, _): &(String, Constant)| name.starts_with('[');
                 let others: Vec<_> = fields.into_iter().filter(others).collect();
                 if !others.is_empty() {
@@ -258,7 +258,7 @@ impl Grammar<'_> {
         }
     }
 
-    /// Keeps an option for those who make descriptors.
+    /// Keeps an option for descriptor sets.
     fn keep(
         &mut self,
         on: &mut On<'_>,
@@ -275,7 +275,15 @@ impl Grammar<'_> {
                 (outer.to_owned(), self.scope.clone())
             }
         };
-        self.options.push(Written { of: on.options(), scope, element, name, value, at, value_at });
+        self.options.push(WrittenOption {
+            of: on.options(),
+            scope,
+            element,
+            name,
+            value,
+            at,
+            value_at,
+        });
         on.add(WRITTEN, UnknownValue::Varint(index));
     }
 
@@ -283,7 +291,7 @@ impl Grammar<'_> {
         on: &mut On<'_>,
         at: Place,
         set: impl Iterator<Item = (&'f str, &'f Constant)>,
-    ) -> Done {
+    ) -> ParseResult {
         let mut bytes = Vec::new();
         let of = on.facts().0;
         for (name, value) in set {
@@ -322,7 +330,7 @@ impl Grammar<'_> {
         value: Constant,
         at: Place,
         value_at: Place,
-    ) -> Done {
+    ) -> ParseResult {
         let (of, ignored, _) = on.facts();
         if ignored.contains(&name) {
             self.keep(on, vec![(name.to_owned(), false)], value, at, value_at);
@@ -349,7 +357,7 @@ impl Grammar<'_> {
                 d.options.mut_or_insert_default().set_deprecated(bool()?);
             }
             (On::Field(d), "packed") => {
-                if self.speech == Speech::Edition {
+                if self.version == SyntaxVersion::Edition {
                     let use_that = "features.repeated_field_encoding";
                     return Err((at, format!("editions have no `packed`: it is {use_that}")));
                 }
@@ -384,7 +392,7 @@ impl Grammar<'_> {
         Ok(())
     }
 
-    fn constant(&mut self) -> Done<Constant> {
+    fn constant(&mut self) -> ParseResult<Constant> {
         if matches!(self.peek(), Token::Text(_)) {
             return self.text().map(Constant::Text);
         }
@@ -409,8 +417,8 @@ impl Grammar<'_> {
         Ok(value)
     }
 
-    /// `[a, b]`, behind its opening bracket.
-    fn list(&mut self) -> Done<Vec<Constant>> {
+    /// `[a, b]`, after its opening bracket.
+    fn list(&mut self) -> ParseResult<Vec<Constant>> {
         self.deeper()?;
         let mut values = Vec::new();
         while !self.eat(']') {
@@ -426,8 +434,8 @@ impl Grammar<'_> {
         Ok(values)
     }
 
-    /// A message in text format, behind its opening bracket.
-    fn literal(&mut self, close: char) -> Done<Vec<(String, Constant)>> {
+    /// A message in text format, after its opening bracket.
+    fn literal(&mut self, close: char) -> ParseResult<Vec<(String, Constant)>> {
         self.deeper()?;
         let mut fields = Vec::new();
         while !self.eat(close) {
@@ -459,7 +467,7 @@ impl Grammar<'_> {
     }
 }
 
-/// A default as descriptors keep it: text.
+/// A default as text, which is how descriptors store it.
 fn default(d: &FieldDescriptorProto, value: Constant) -> Option<String> {
     let kind = d.type_.map(|t| t.enum_value_or_default());
     Some(match (kind, value) {

@@ -1,17 +1,16 @@
-//! Which comment belongs to which declaration, and blocks, at whose edges that is decided.
+//! Assigns comments to declarations, and reads blocks, because their edges matter for that.
 //!
-//! A comment belongs to a declaration when it stands directly before it, without an empty line in
-//! between, or behind it on the same line.
+//! A comment belongs to a declaration if it ends on the line before it, or follows it on the same line.
 
-use super::grammar::{Done, Grammar};
+use super::grammar::{Grammar, ParseResult};
 use super::lexer::{Comment, Token};
 use crate::notes::{Note, Place, join};
 
 impl Grammar<'_> {
-    /// At the start of a statement: gives the comments before it to whom they belong.
+    /// Called at the start of a statement: assigns the comments before it.
     pub fn begin(&mut self) {
         let line = self.place().line;
-        let upto = self.spots.get(self.at).map_or(0, |s| s.comments);
+        let upto = self.tokens.get(self.at).map_or(0, |s| s.comments);
         let mut pending: Vec<String> = Vec::new();
         let mut end = 0;
         let fresh = self.comments_seen.min(upto)..upto;
@@ -42,7 +41,7 @@ impl Grammar<'_> {
         self.above = trim(pending);
     }
 
-    /// A comment that stands alone: the first of a file is the file's.
+    /// Handles a comment that belongs to no declaration: the first one of a file describes the file.
     fn detached(&mut self, lines: Vec<String>) {
         let lines = trim(lines);
         if !lines.is_empty() && self.notes.is_empty() {
@@ -58,23 +57,27 @@ impl Grammar<'_> {
         path
     }
 
-    /// Notes a place that has a count instead of a name.
+    /// Notes the place of a declaration without a name, by a counter.
     pub fn counted(&mut self, what: &str, count: usize, at: Place) {
         let path = format!("{}#{what}{count}", self.scope);
         self.notes.insert(path, Note { at, ..Note::default() });
     }
 
-    /// A statement's last token has just been taken.
+    /// Called after the last token of a statement.
     pub fn end(&mut self, path: Option<String>) {
-        let line = self.spots.get(self.at.saturating_sub(1)).map_or(0, |s| s.at.line);
+        let line = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |s| s.at.line);
         self.ended = path.map(|path| (path, line));
     }
 
-    /// `{`, statements until `}`, in the scope `path`.
-    pub fn block(&mut self, path: String, mut statement: impl FnMut(&mut Self) -> Done) -> Done {
+    /// Reads `{`, statements and `}`, in the scope `path`.
+    pub fn block(
+        &mut self,
+        path: String,
+        mut statement: impl FnMut(&mut Self) -> ParseResult,
+    ) -> ParseResult {
         let open = self.place();
         self.expect('{')?;
-        // What `extend` opens is no declaration to comment on: there is no such note.
+        // An `extend` block has no note of its own, so no comment is assigned to it.
         let extend = path == self.scope;
         self.end(Some(if extend { "#extend".into() } else { path.clone() }));
         self.deeper()?;
@@ -98,7 +101,7 @@ impl Grammar<'_> {
     }
 }
 
-/// Without empty lines at either end.
+/// Removes empty lines at both ends.
 pub(super) fn trim(mut lines: Vec<String>) -> Vec<String> {
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();

@@ -1,8 +1,7 @@
-//! The files of `google/protobuf` that schemas use, in our own words.
+//! The files of `google/protobuf` that schemas use, with comments of our own.
 //!
-//! Names, numbers and types are the contract. A schema that imports one of them need not have it:
-//! it is added here, and so is what such a file imports. Code is made only for those whose messages a
-//! schema uses.
+//! Names, numbers and types are protobuf's. A schema that imports one of these files need not contain it: it is added,
+//! together with its imports. Code is generated only for files whose messages the schema uses.
 
 use std::collections::BTreeSet;
 
@@ -24,13 +23,13 @@ const FILES: &[(&str, &str)] = files! {
     "struct.proto" "timestamp.proto" "type.proto" "wrappers.proto"
 };
 
-/// The file of that path, if it comes along.
+/// The built-in file with that path.
 pub(crate) fn source(path: &str) -> Option<Source> {
     let (path, text) = FILES.iter().find(|(known, _)| *known == path)?;
     Some(Source { path: (*path).into(), text: (*text).into() })
 }
 
-/// The well-known files that `files` import, and do not have.
+/// The built-in files that `files` import and do not contain.
 pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
     let given: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut open: Vec<String> =
@@ -47,13 +46,13 @@ pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
     found.into_iter().map(source).collect()
 }
 
-/// What one of our files imports, each in a line.
+/// The imports of a built-in file; each has its own line.
 fn imports(text: &str) -> impl Iterator<Item = String> {
     let path = |line: &str| line.strip_prefix("import \"")?.strip_suffix("\";").map(str::to_owned);
     text.lines().filter_map(path)
 }
 
-/// Whether this crate brings the file along.
+/// Whether the file is built in.
 pub(crate) fn is(path: &str) -> bool {
     FILES.iter().any(|(known, _)| *known == path)
 }

@@ -43,7 +43,7 @@ fn extensions_of_all_files() {
     check!(Scope, "value: -3");
     let clash = parse(Base::DESCRIPTOR, b"name: '' of: DARK Choice { }", &Options::default());
     let clash = clash.unwrap_err().to_string();
-    assert!(clash.contains("both are of the oneof `pick`"), "{clash}");
+    assert!(clash.contains("both are members of the oneof `pick`"), "{clash}");
 }
 
 #[test]

@@ -1,22 +1,22 @@
-//! Features a field sets itself: each where it means something.
+//! Checks the features that a field sets: each must be meaningful there.
 
 use protobuf::descriptor::FieldDescriptorProto;
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 
-use super::{Cx, World};
+use super::{Cx, SchemaFacts};
 use crate::error::Error;
 use crate::parse::features::Features;
 
 pub(super) fn check(
     cx: &Cx<'_>,
-    world: &World,
+    facts: &SchemaFacts,
     path: &str,
     f: &FieldDescriptorProto,
 ) -> Result<(), Error> {
     let repeated = f.label() == Label::LABEL_REPEATED;
     let single = !repeated && !f.has_oneof_index() && !f.has_extendee();
-    // A map's values may be strings; its entry is no message of the schema's.
-    let map = world.entries.contains(f.type_name());
+    // A map's values may be strings. Its entry message is not declared in the schema.
+    let map = facts.entries.contains(f.type_name());
     let message = f.type_() == Type::TYPE_MESSAGE;
     let packs = !message && !matches!(f.type_(), Type::TYPE_STRING | Type::TYPE_BYTES);
     for feature in Features::own(f) {

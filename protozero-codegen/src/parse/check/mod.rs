@@ -1,4 +1,4 @@
-//! What a schema must not do although its syntax allows it: numbers, ranges, labels, defaults.
+//! Rules beyond the syntax: numbers, ranges, labels, defaults.
 
 mod editions;
 mod enums;
@@ -17,9 +17,9 @@ use crate::notes::{Note, Place, join};
 
 const NUMBER_MAX: i32 = 0x1FFF_FFFF;
 
-/// What a check must know beyond one declaration.
+/// What the checks need to know about other declarations.
 #[derive(Default)]
-struct World {
+struct SchemaFacts {
     /// By full name with a leading dot: whether the enum is closed, and names and numbers.
     enums: BTreeMap<String, (bool, Vec<(String, i32)>)>,
     /// By full name with a leading dot: extension ranges, end exclusive.
@@ -32,17 +32,17 @@ struct World {
     extensions: BTreeMap<(String, i32), String>,
 }
 
-/// Checks all files, which are linked.
+/// Checks all files; their names are resolved.
 ///
 /// # Errors
-/// The first thing that is wrong, with its place.
+/// The first violation, with its place.
 pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
-    let mut world = World::default();
+    let mut facts = SchemaFacts::default();
     let mut all = Vec::new();
     for file in files {
         let features = Features::of_file(&file.descriptor)
             .map_err(|message| file.error("", |_| Place::default(), message))?;
-        world.learn(file, features);
+        facts.learn(file, features);
         all.push(features);
     }
     for (file, features) in files.iter().zip(all) {
@@ -53,16 +53,16 @@ pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
             enums::check(&cx, "", features, e)?;
         }
         for m in &d.message_type {
-            cx.message(&mut world, "", features, m)?;
+            cx.message(&mut facts, "", features, m)?;
         }
         for x in &d.extension {
-            extensions::check(&cx, &mut world, "", features, x)?;
+            extensions::check(&cx, &mut facts, "", features, x)?;
         }
     }
     Ok(())
 }
 
-impl World {
+impl SchemaFacts {
     fn learn(&mut self, file: &Parsed, features: Features) {
         let d = &file.descriptor;
         let scope = join("", d.package());
@@ -114,7 +114,7 @@ impl Cx<'_> {
 
     fn message(
         &self,
-        world: &mut World,
+        facts: &mut SchemaFacts,
         scope: &str,
         features: Features,
         d: &DescriptorProto,
@@ -148,10 +148,10 @@ impl Cx<'_> {
                 return self.fail(&path, |n| n.at, "its oneof is not there".into());
             }
             let features = oneof.map_or(features, |o| features.of_oneof(o));
-            self.field(world, &path, features, f)?;
+            self.field(facts, &path, features, f)?;
         }
         let value = d.field.get(1).filter(|_| d.options.map_entry());
-        if let Some(first) = value.and_then(|v| world.enums.get(v.type_name())?.1.first())
+        if let Some(first) = value.and_then(|v| facts.enums.get(v.type_name())?.1.first())
             && first.1 != 0
         {
             let message = "the first value of an enum in a map is 0".into();
@@ -164,12 +164,12 @@ impl Cx<'_> {
             return self.fail(&local, |n| n.at, "proto3 has no message sets".into());
         }
         for x in &d.extension {
-            extensions::check(self, world, &local, features, x)?;
+            extensions::check(self, facts, &local, features, x)?;
         }
         for e in &d.enum_type {
             enums::check(self, &local, features, e)?;
         }
-        d.nested_type.iter().try_for_each(|m| self.message(world, &local, features, m))
+        d.nested_type.iter().try_for_each(|m| self.message(facts, &local, features, m))
     }
 
     fn number(&self, path: &str, f: &FieldDescriptorProto) -> Result<(), Error> {
@@ -203,7 +203,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// Reserved and extension ranges: proper, and apart from each other.
+    /// Reserved and extension ranges must be valid and must not overlap.
     fn ranges(&self, local: &str, d: &DescriptorProto) -> Result<(), Error> {
         let max = if d.options.message_set_wire_format() { i32::MAX } else { NUMBER_MAX + 1 };
         let reserved = (0usize..).zip(&d.reserved_range);
@@ -241,7 +241,7 @@ impl Cx<'_> {
 
     fn field(
         &self,
-        world: &World,
+        facts: &SchemaFacts,
         path: &str,
         features: Features,
         f: &FieldDescriptorProto,
@@ -254,7 +254,7 @@ impl Cx<'_> {
         if f.has_extendee() && f.has_oneof_index() {
             return at_name("an extension is in no oneof");
         }
-        editions::check(self, world, path, f)?;
+        editions::check(self, facts, path, f)?;
         if f.options.packed() {
             let number = !message && !matches!(kind, Type::TYPE_STRING | Type::TYPE_BYTES);
             if !repeated || !number {
@@ -267,7 +267,7 @@ impl Cx<'_> {
             && !f.has_extendee();
         if kind == Type::TYPE_ENUM
             && (self.proto3 || implicit && !repeated)
-            && world.enums.get(f.type_name()).is_some_and(|(closed, _)| *closed)
+            && facts.enums.get(f.type_name()).is_some_and(|(closed, _)| *closed)
         {
             let name = f.type_name().trim_start_matches('.');
             let message =
@@ -284,7 +284,7 @@ impl Cx<'_> {
             if implicit {
                 return at_name("a field without presence has no explicit default");
             }
-            if let Some((_, values)) = world.enums.get(f.type_name())
+            if let Some((_, values)) = facts.enums.get(f.type_name())
                 && !values.iter().any(|(name, _)| name == f.default_value())
             {
                 let message = format!("default {} is no value of its enum", f.default_value());

@@ -1,4 +1,4 @@
-//! Names: text has no others, but a descriptor may say anything.
+//! Names. The parser of text accepts only valid ones, but a descriptor may hold any string.
 
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 use protobuf::descriptor::{DescriptorProto, EnumDescriptorProto};
@@ -7,10 +7,10 @@ use super::Cx;
 use crate::error::Error;
 use crate::notes::{PACKAGE, join};
 
-/// Longest package, in bytes, as `protoc` has it.
+/// Longest package name in bytes, `protoc`'s limit.
 const PACKAGE_MAX: usize = 511;
 
-/// Most parts of a package, and bytes of a full name: `protozero::dynamic` takes no more.
+/// Most parts of a package, and most bytes of a full name: the limits of `protozero::dynamic`.
 const PARTS_MAX: usize = 64;
 const FULL_MAX: usize = 1024;
 
@@ -74,7 +74,7 @@ fn message(cx: &Cx<'_>, scope: &str, d: &DescriptorProto) -> Result<(), Error> {
     d.enum_type.iter().try_for_each(|e| enumeration(cx, &local, e))
 }
 
-/// What everybody takes for granted of the entry of a map.
+/// Checks that a map's entry has the form that all code relies on.
 fn entry(cx: &Cx<'_>, local: &str, d: &DescriptorProto) -> Result<(), Error> {
     let proper = match d.field.as_slice() {
         [key, value] => {

@@ -1117,9 +1117,9 @@ impl CloneSessionResponse {
 pub mod consumer_port {
     use protozero::rt;
     use protozero::rt::heap::*;
-    /// Name of the service, as binding asks for it.
+    /// Name of the service, as a client asks for it when it binds.
     pub const NAME: &str = "ConsumerPort";
-    /// Its methods; ids count from 1, in the order of the schema.
+    /// Its methods in the order of the schema; ids count from 1.
     pub const METHODS: &[rt::MethodInfo] = &[
         rt::MethodInfo {
             id: 1,
@@ -1247,7 +1247,7 @@ pub mod consumer_port {
         CloneSession(super::CloneSessionRequest),
     }
     impl Request {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -1349,7 +1349,7 @@ pub mod consumer_port {
         CloneSession(super::CloneSessionResponse),
     }
     impl Response {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -1416,9 +1416,9 @@ pub mod consumer_port {
             }
         }
     }
-    /// The side that answers.
+    /// The side that answers requests.
     pub trait Host {
-        /// What the transport needs to route the answer.
+        /// The transport's key for the answer.
         type Call;
         /// Starts a session. The reply comes when it is over or was refused. A file descriptor may come
         /// along, for `write_into_file`.
@@ -1521,9 +1521,9 @@ pub mod consumer_port {
             }
         }
     }
-    /// The side that asks.
+    /// The side that sends requests.
     pub trait Client {
-        /// Identifies a call whose answer is to come.
+        /// Identifies a call that has no answer yet.
         type Call;
         /// Why a call could not be sent.
         type Error;

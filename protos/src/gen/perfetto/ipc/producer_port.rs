@@ -1102,9 +1102,9 @@ impl SyncResponse {
 pub mod producer_port {
     use protozero::rt;
     use protozero::rt::heap::*;
-    /// Name of the service, as binding asks for it.
+    /// Name of the service, as a client asks for it when it binds.
     pub const NAME: &str = "ProducerPort";
-    /// Its methods; ids count from 1, in the order of the schema.
+    /// Its methods in the order of the schema; ids count from 1.
     pub const METHODS: &[rt::MethodInfo] = &[
         rt::MethodInfo {
             id: 1,
@@ -1208,7 +1208,7 @@ pub mod producer_port {
         UpdateDataSource(super::UpdateDataSourceRequest),
     }
     impl Request {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -1295,7 +1295,7 @@ pub mod producer_port {
         UpdateDataSource(super::UpdateDataSourceResponse),
     }
     impl Response {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -1353,9 +1353,9 @@ pub mod producer_port {
             }
         }
     }
-    /// The side that answers.
+    /// The side that answers requests.
     pub trait Host {
-        /// What the transport needs to route the answer.
+        /// The transport's key for the answer.
         type Call;
         /// The first call: who the producer is and what shared memory it would like.
         fn initialize_connection(
@@ -1459,9 +1459,9 @@ pub mod producer_port {
             }
         }
     }
-    /// The side that asks.
+    /// The side that sends requests.
     pub trait Client {
-        /// Identifies a call whose answer is to come.
+        /// Identifies a call that has no answer yet.
         type Call;
         /// Why a call could not be sent.
         type Error;

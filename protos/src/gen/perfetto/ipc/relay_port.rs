@@ -191,9 +191,9 @@ impl SyncClockResponse {
 pub mod relay_port {
     use protozero::rt;
     use protozero::rt::heap::*;
-    /// Name of the service, as binding asks for it.
+    /// Name of the service, as a client asks for it when it binds.
     pub const NAME: &str = "RelayPort";
-    /// Its methods; ids count from 1, in the order of the schema.
+    /// Its methods in the order of the schema; ids count from 1.
     pub const METHODS: &[rt::MethodInfo] = &[
         rt::MethodInfo {
             id: 1,
@@ -217,7 +217,7 @@ pub mod relay_port {
         SyncClock(super::SyncClockRequest),
     }
     impl Request {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -254,7 +254,7 @@ pub mod relay_port {
         SyncClock(super::SyncClockResponse),
     }
     impl Response {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -282,9 +282,9 @@ pub mod relay_port {
             }
         }
     }
-    /// The side that answers.
+    /// The side that answers requests.
     pub trait Host {
-        /// What the transport needs to route the answer.
+        /// The transport's key for the answer.
         type Call;
         /// Introduces the machine.
         fn init_relay(&mut self, call: Self::Call, request: super::InitRelayRequest);
@@ -298,9 +298,9 @@ pub mod relay_port {
             }
         }
     }
-    /// The side that asks.
+    /// The side that sends requests.
     pub trait Client {
-        /// Identifies a call whose answer is to come.
+        /// Identifies a call that has no answer yet.
         type Call;
         /// Why a call could not be sent.
         type Error;

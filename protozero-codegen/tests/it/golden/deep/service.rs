@@ -62,9 +62,9 @@ impl WatchRequest {
 pub mod tree_service {
     use protozero::rt;
     use protozero::rt::heap::*;
-    /// Name of the service, as binding asks for it.
+    /// Name of the service, as a client asks for it when it binds.
     pub const NAME: &str = "TreeService";
-    /// Its methods; ids count from 1, in the order of the schema.
+    /// Its methods in the order of the schema; ids count from 1.
     pub const METHODS: &[rt::MethodInfo] = &[
         rt::MethodInfo {
             id: 1,
@@ -96,7 +96,7 @@ pub mod tree_service {
         Invoke(crate::golden::Empty),
     }
     impl Request {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -138,7 +138,7 @@ pub mod tree_service {
         Invoke(crate::golden::Empty),
     }
     impl Response {
-        /// Place of its method in [`METHODS`], from 1.
+        /// Position of its method in [`METHODS`], from 1.
         #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
@@ -169,9 +169,9 @@ pub mod tree_service {
             }
         }
     }
-    /// The side that answers.
+    /// The side that answers requests.
     pub trait Host {
-        /// What the transport needs to route the answer.
+        /// The transport's key for the answer.
         type Call;
         /// Plants one.
         fn plant(&mut self, call: Self::Call, request: crate::golden::Tree);
@@ -188,9 +188,9 @@ pub mod tree_service {
             }
         }
     }
-    /// The side that asks.
+    /// The side that sends requests.
     pub trait Client {
-        /// Identifies a call whose answer is to come.
+        /// Identifies a call that has no answer yet.
         type Call;
         /// Why a call could not be sent.
         type Error;
