@@ -13,8 +13,10 @@ use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation
 use super::admission::{Admission, RequestFile};
 use super::events::SessionState;
 use super::file::SessionFile;
+use super::flush_request::FlushStrategy;
 use super::priority::{self, Priority};
 use super::state::{Session, Sessions, SetUpWait};
+use super::trigger_config::TriggerMode;
 use super::{config, set_up};
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -28,9 +30,6 @@ use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::turn::Turn;
 use abi::ids::{CallId, ClientId, FileId, SessionId};
-
-use super::flush_request::FlushStrategy;
-use super::trigger_config::TriggerMode;
 
 /// A consumer asks for a session, or to be told of the end of the one it has.
 pub(crate) fn request(
