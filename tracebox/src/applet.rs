@@ -34,14 +34,14 @@ const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
 pub fn run(args: Vec<OsString>) -> ExitCode {
     survive_file_limits();
     let (name, result) = dispatch(&args);
-    end(&name, result)
+    exit_code(&name, result)
 }
 
 /// Runs `program`, whatever its file is called. For binaries of one program: the others are not linked into them.
 #[must_use]
-pub fn run_alone(name: &str, program: Program, args: &[OsString]) -> ExitCode {
+pub fn run_program(name: &str, program: Program, args: &[OsString]) -> ExitCode {
     survive_file_limits();
-    end(name, program(name, args.get(1..).unwrap_or_default()))
+    exit_code(name, program(name, args.get(1..).unwrap_or_default()))
 }
 
 /// Makes a limit of file sizes an error of `write`, instead of a signal that ends the process within a packet.
@@ -50,7 +50,7 @@ fn survive_file_limits() {
     let _ = tracing_core::daemon::system::signal::survive_file_limits();
 }
 
-fn end(name: &str, result: Ending) -> ExitCode {
+fn exit_code(name: &str, result: Ending) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
@@ -89,7 +89,7 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
     let ending = match first.to_str() {
         Some("-h" | "--help" | "help") => help(0),
         Some("--version") => console::answer(VERSION).map(|()| 0),
-        _ => perfetto::alone(&own, words),
+        _ => perfetto::with_own_service(&own, words),
     };
     (own, ending)
 }

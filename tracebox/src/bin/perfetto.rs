@@ -2,5 +2,5 @@
 
 fn main() -> std::process::ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    tracebox::applet::run_alone("perfetto", tracebox::perfetto::main, &args)
+    tracebox::applet::run_program("perfetto", tracebox::perfetto::main, &args)
 }

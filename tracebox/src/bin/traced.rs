@@ -2,5 +2,5 @@
 
 fn main() -> std::process::ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    tracebox::applet::run_alone("traced", tracebox::traced::main, &args)
+    tracebox::applet::run_program("traced", tracebox::traced::main, &args)
 }

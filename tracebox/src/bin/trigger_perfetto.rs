@@ -2,5 +2,5 @@
 
 fn main() -> std::process::ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    tracebox::applet::run_alone("trigger_perfetto", tracebox::trigger::main, &args)
+    tracebox::applet::run_program("trigger_perfetto", tracebox::trigger::main, &args)
 }

@@ -34,7 +34,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 ///
 /// # Errors
 /// As [`main`].
-pub fn alone(name: &str, words: &[OsString]) -> Ending {
+pub fn with_own_service(name: &str, words: &[OsString]) -> Ending {
     run(name, words, Program::Tracebox)
 }
 

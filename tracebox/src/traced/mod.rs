@@ -101,7 +101,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     Ok(0)
 }
 
-fn say(line: impl std::fmt::Display) {
+fn log(line: impl std::fmt::Display) {
     console::say(&format!("[{}] traced: {line}", console::clock()));
 }
 
@@ -114,7 +114,7 @@ fn listen(
         if passed.is_empty() { bind(permissions)? } else { inherit(passed)? };
     server.stop_on_signals().context("cannot catch signals")?;
     // A script that reads this line may send a signal at once: signals are caught by now.
-    say(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));
+    log(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));
     Ok(server)
 }
 
@@ -163,7 +163,7 @@ fn inherit(passed: Vec<systemd::Inherited>) -> Result<(Server, String), Failure>
 fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, String), Failure> {
     let sockets = defaults();
     if let Some(warning) = &sockets.warning {
-        say(warning);
+        log(warning);
     }
     let producer_sockets =
         Address::parse_list(&sockets.producer).context("PERFETTO_PRODUCER_SOCK_NAME")?;
@@ -173,7 +173,7 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<(Server, Stri
         return Err(Failure::new(text));
     }
     if !consumer.is_unix() {
-        say(format_args!(
+        log(format_args!(
             "every program that can connect to {consumer} counts as root, and can read all traces"
         ));
     }
