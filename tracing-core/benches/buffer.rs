@@ -98,10 +98,10 @@ impl Load {
             let template = &self.templates[self.sent as usize % self.templates.len()];
             let writer = self.sent % writers;
             let meta = ChunkMeta {
-                producer: ProducerId((writer / 10 + 1) as u16),
+                producer: ProducerId::new((writer / 10 + 1) as u16),
                 identity: Identity::default(),
-                writer: WriterId((writer % 10 + 1) as u16),
-                chunk: ChunkId(self.sent / writers),
+                writer: WriterId::new((writer % 10 + 1) as u16),
+                chunk: ChunkId::new(self.sent / writers),
                 fragments: template.fragments,
                 flags: ChunkFlags::default(),
                 complete: true,
@@ -125,9 +125,9 @@ impl Load {
 
     fn patch(&mut self, count: u32, chunk: u32) {
         let patch = [Patch { offset: 16, data: [1, 2, 3, 4] }];
-        let (producer, writer) = (ProducerId(1), WriterId(1));
+        let (producer, writer) = (ProducerId::new(1), WriterId::new(1));
         for _ in 0..count {
-            black_box(self.buffer.patch(producer, writer, ChunkId(chunk), &patch, false));
+            black_box(self.buffer.patch(producer, writer, ChunkId::new(chunk), &patch, false));
         }
     }
 }
@@ -268,10 +268,10 @@ fn turns(mib: usize, version: Version) -> Option<()> {
     let mut write = |buffer: &mut TraceBuffer, count: usize| {
         for _ in 0..count {
             let meta = ChunkMeta {
-                producer: ProducerId((sent % 100 + 1) as u16),
+                producer: ProducerId::new((sent % 100 + 1) as u16),
                 identity: Identity::default(),
-                writer: WriterId(1),
-                chunk: ChunkId(sent / 100),
+                writer: WriterId::new(1),
+                chunk: ChunkId::new(sent / 100),
                 fragments: 2,
                 flags: ChunkFlags::default(),
                 complete: true,

@@ -71,8 +71,8 @@ fn filled(megabytes: u32, into_file: Option<FileId>) -> (Shell, MockConsumer, u6
     let chunks = megabytes * 1024 * 1024 / (payload.len() as u32 + 16 + 8);
     for id in 0..chunks {
         let header = ChunkHeader {
-            chunk: ChunkId(id),
-            writer: WriterId(1),
+            chunk: ChunkId::new(id),
+            writer: WriterId::new(1),
             packets: Packets::new(count, ChunkFlags::default()),
         };
         let data = Some([&header.to_bytes()[..], &payload].concat());
@@ -122,12 +122,12 @@ fn cpu_ns() -> u64 {
 
 /// Runs a mode over so many MiB; packets and ns.
 fn run(mode: &str, megabytes: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
-    let file = (mode == "file").then_some(FileId(1));
+    let file = (mode == "file").then_some(FileId::new(1));
     let (mut shell, consumer, packets) = filled(megabytes, file);
     let (now, client) = (shell.now(), consumer.client);
     let service = &mut shell.service;
     let ask = |service: &mut Service, request| {
-        let call = Some(CallId(1 << 32));
+        let call = Some(CallId::new(1 << 32));
         service.handle(&now, Input::ConsumerRequest { client, call, request, file: None });
     };
     let mut bytes = 0;

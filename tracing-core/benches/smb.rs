@@ -57,7 +57,7 @@ impl Load {
         let reader = smb.reader()?;
         let options = ArbiterOptions { direct_patching: true, ..ArbiterOptions::default() };
         let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
-        let writer = arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Drop);
+        let writer = arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
         Some(Self { arbiter, reader, writer, payload: Vec::new(), last_ns: 0 })
     }
 

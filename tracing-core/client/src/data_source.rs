@@ -127,7 +127,7 @@ impl Instance {
     pub fn buffer(&self) -> BufferId {
         // The service sets a global id, which has 16 bits.
         let id = self.0.config.target_buffer.unwrap_or(0);
-        BufferId(u16::try_from(id).unwrap_or(0))
+        BufferId::new(u16::try_from(id).unwrap_or(0))
     }
 
     /// A writer into the buffer of the instance; one per thread. `policy` says what happens when shared memory is

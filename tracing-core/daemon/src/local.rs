@@ -211,7 +211,7 @@ impl<P: LocalPort> LocalConnection<P> {
 
     /// Connects to a service that runs only when `driver` is called.
     pub(crate) fn connect_driven(inbox: &Arc<Inbox>, driver: Option<Weak<dyn Drive>>) -> Self {
-        let client = ClientId(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
+        let client = ClientId::new(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
         let mailbox = Arc::new(Mailbox::new());
         if !inbox.push(client, P::any(LocalEvent::Connected(Arc::clone(&mailbox)))) {
             mailbox.close();
@@ -287,7 +287,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
         attachment: Attachment,
     ) -> Result<CallId, ConnectionError> {
         self.last_call += 1;
-        let call = CallId(self.last_call);
+        let call = CallId::new(self.last_call);
         let (region, file) = match attachment {
             Attachment::None => (None, None),
             Attachment::Region(region) => (Some(region), None),

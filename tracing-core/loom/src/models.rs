@@ -63,7 +63,7 @@ impl PageWords for Page {
 }
 
 fn header(writer: u16, chunk: u32) -> ChunkHeader {
-    ChunkHeader { chunk: ChunkId(chunk), writer: WriterId(writer), packets: Packets::default() }
+    ChunkHeader { chunk: ChunkId::new(chunk), writer: WriterId::new(writer), packets: Packets::default() }
 }
 
 /// Explores `f`. Whatever is to be interleaved runs on threads of its own: what the model's first thread
@@ -97,11 +97,11 @@ fn read_one(page: &Page, idx: usize) -> Option<u16> {
     let grant = page::try_read(page, idx)?;
     let header = page::load_header(page, grant);
     let value = page.read(grant);
-    assert_eq!(value, u32::from(header.writer.0), "header and payload are of one writer");
-    assert_eq!(header.chunk, ChunkId(7));
+    assert_eq!(value, u32::from(header.writer.get()), "header and payload are of one writer");
+    assert_eq!(header.chunk, ChunkId::new(7));
     assert_eq!(header.packets.count(), 1);
     assert!(page::free(page, grant, ChunkState::BeingRead), "nobody else frees it");
-    Some(header.writer.0)
+    Some(header.writer.get())
 }
 
 /// Two writers, of which each may cut the page, acquire, and complete, and a service that reads and
@@ -182,10 +182,10 @@ fn scraping_a_chunk_being_written() {
                 let header = page::load_header(&*page, grant);
                 if header.packets.count() == 2 {
                     assert_eq!(page.read(grant), 3);
-                    assert_eq!(header.writer, WriterId(3));
+                    assert_eq!(header.writer, WriterId::new(3));
                 } else {
                     // Not there yet, or nothing finished.
-                    assert!(matches!(header.writer, WriterId(0 | 3)));
+                    assert!(matches!(header.writer.get(), 0 | 3));
                 }
             }
         });

@@ -108,10 +108,10 @@ impl Buffers {
     /// The next number after the last one given out that is free.
     fn next_id(&mut self) -> Result<BufferId, SessionError> {
         let steps = (1..=u16::MAX).chain([0]);
-        let mut ids = steps.map(|step| BufferId(self.last_id.wrapping_add(step)));
+        let mut ids = steps.map(|step| BufferId::new(self.last_id.wrapping_add(step)));
         let id = ids.find(|id| !id.is_none() && !self.by_id.contains_key(id));
         let id = id.ok_or(SessionError::TooManyServiceBuffers)?;
-        self.last_id = id.0;
+        self.last_id = id.get();
         Ok(id)
     }
 

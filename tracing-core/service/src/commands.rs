@@ -35,27 +35,27 @@ pub(crate) fn setup_tracing(page_bytes: usize) -> Vec<u8> {
 
 pub(crate) fn setup_data_source(id: InstanceId, config: &[u8]) -> Vec<u8> {
     write(|response| {
-        response.setup_data_source().new_instance_id(id.0).config_raw(config);
+        response.setup_data_source().new_instance_id(id.get()).config_raw(config);
     })
 }
 
 pub(crate) fn start_data_source(id: InstanceId, config: &[u8]) -> Vec<u8> {
     write(|response| {
-        response.start_data_source().new_instance_id(id.0).config_raw(config);
+        response.start_data_source().new_instance_id(id.get()).config_raw(config);
     })
 }
 
 pub(crate) fn stop_data_source(id: InstanceId) -> Vec<u8> {
     encode(Cmd::StopDataSource(protos::GetAsyncCommandResponseStopDataSource {
-        instance_id: Some(id.0),
+        instance_id: Some(id.get()),
         ..Default::default()
     }))
 }
 
 pub(crate) fn flush(id: FlushId, instances: &[InstanceId], flags: FlushFlags) -> Vec<u8> {
     encode(Cmd::Flush(protos::GetAsyncCommandResponseFlush {
-        data_source_ids: instances.iter().map(|i| i.0).collect(),
-        request_id: Some(id.0),
+        data_source_ids: instances.iter().map(|i| i.get()).collect(),
+        request_id: Some(id.get()),
         flags: Some(flags.0),
         ..Default::default()
     }))
@@ -63,7 +63,7 @@ pub(crate) fn flush(id: FlushId, instances: &[InstanceId], flags: FlushFlags) ->
 
 pub(crate) fn clear_incremental_state(instances: &[InstanceId]) -> Vec<u8> {
     encode(Cmd::ClearIncrementalState(protos::GetAsyncCommandResponseClearIncrementalState {
-        data_source_ids: instances.iter().map(|i| i.0).collect(),
+        data_source_ids: instances.iter().map(|i| i.get()).collect(),
         ..Default::default()
     }))
 }

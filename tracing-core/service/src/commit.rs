@@ -77,7 +77,7 @@ impl CommitState {
         let Some(header) = header else { return };
         let complete = chunk.data.is_none() || !chunk.chunk_incomplete.unwrap_or(false);
         // u32 on the wire, 16 bits everywhere else: truncated, as upstream does.
-        let buffer = BufferId(chunk.target_buffer.unwrap_or(0) as u16);
+        let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
         if !copy_to_buffer(producer, buffer, header, complete, payload, buffers, out) {
             count(&mut self.chunks_discarded, 1);
         }
@@ -90,7 +90,7 @@ impl CommitState {
         buffers: &mut Buffers,
     ) {
         let writer = chunk.writer_id.unwrap_or(0);
-        let buffer = BufferId(chunk.target_buffer.unwrap_or(0) as u16);
+        let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
         let patches = chunk.patches.len();
         let legal_writer = writer != 0 && writer <= limits::WRITER_ID_MAX;
         let (Some(buffer), true) =
@@ -110,8 +110,8 @@ impl CommitState {
         // The key holds the trusted producer id, so a patch can reach only chunks of its own producer.
         buffer.patch(
             id,
-            WriterId(writer as u16),
-            ChunkId(chunk.chunk_id.unwrap_or(0)),
+            WriterId::new(writer as u16),
+            ChunkId::new(chunk.chunk_id.unwrap_or(0)),
             &self.patches,
             chunk.has_more_patches.unwrap_or(false),
         );

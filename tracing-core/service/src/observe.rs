@@ -105,7 +105,7 @@ impl Observer {
             return false;
         }
         self.events.clone_trigger_hit = Some(ObservableEventsCloneTriggerHit {
-            tracing_session_id: Some(id.0 as i64),
+            tracing_session_id: Some(id.get() as i64),
             trigger_name: Some(hit.name.to_string()),
             producer_name: Some(hit.producer.to_string()),
             producer_uid: Some(hit.uid),

@@ -192,7 +192,7 @@ fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) ->
             if !e.name.is_empty() {
                 body.session_name(&e.name);
             }
-            body.session_id(e.id.0).consumer_uid(e.uid as i32);
+            body.session_id(e.id.get()).consumer_uid(e.uid as i32);
             body.num_data_sources(e.instance_count);
         })
     };

@@ -54,7 +54,7 @@ pub(crate) fn packet_of(
         let keys = buffer.writer_stats().map(|w| sequence_key(producers, w.producer, w.writer));
         let sequences = keys.map(|key| protos::TraceProvenanceSequence {
             id: Some(session.sequences.id(key)),
-            producer_id: Some(key.producer.0.into()),
+            producer_id: Some(key.producer.get().into()),
             ..Default::default()
         });
         let sequences = sequences.collect();

@@ -167,7 +167,7 @@ fn add_source(source: &Source, parts: &mut Parts, out: &mut Outbox) {
     let entry = |descriptor| TracingServiceState {
         data_sources: vec![TracingServiceStateDataSource {
             ds_descriptor: Some(descriptor),
-            producer_id: Some(source.producer.0.into()),
+            producer_id: Some(source.producer.get().into()),
             ..Default::default()
         }],
         ..Default::default()
@@ -236,7 +236,7 @@ const PID_UNKNOWN: i32 = -1;
 fn describe_producer(producer: &Producer) -> TracingServiceStateProducer {
     let machine_id = producer.machine_id();
     TracingServiceStateProducer {
-        id: Some(producer.id.0.into()),
+        id: Some(producer.id.get().into()),
         name: Some(producer.name.clone()),
         uid: Some(producer.peer.uid as i32),
         pid: Some(producer.peer.pid.unwrap_or(PID_UNKNOWN)),
@@ -252,7 +252,7 @@ fn describe_session(session: &Session) -> TracingServiceStateTracingSession {
     let config = &session.config;
     let started = session.state() == SessionState::Started;
     TracingServiceStateTracingSession {
-        id: Some(session.id.0),
+        id: Some(session.id.get()),
         consumer_uid: Some(session.uid as i32),
         state: Some(session.state().name().to_owned()),
         is_started: started.then_some(true),

@@ -162,7 +162,7 @@ fn hit(session: &mut Session, hit: TriggerHit, turn: &mut Turn) {
             turn.then(Step::Start(id));
         }
         (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
-            turn.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.0);
+            turn.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.get());
         }
         (TriggerMode::Clone, _) if session.delayed_hits.len() < limits::CLONE_HITS_PENDING_MAX => {
             let token = turn.next_token();

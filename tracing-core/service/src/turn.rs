@@ -62,12 +62,12 @@ impl Turn {
 
     pub(crate) fn next_flush(&mut self) -> FlushId {
         self.last_flush = self.last_flush.saturating_add(1);
-        FlushId(self.last_flush)
+        FlushId::new(self.last_flush)
     }
 
     pub(crate) fn next_instance(&mut self) -> InstanceId {
         self.last_instance = self.last_instance.saturating_add(1);
-        InstanceId(self.last_instance)
+        InstanceId::new(self.last_instance)
     }
 
     /// How many data source instances there ever were.

@@ -133,7 +133,7 @@ impl MockProducer {
         let smb = self.smb.as_ref().expect("set up");
         let next_chunk = self.next_chunk.entry(writer).or_default();
         let header = ChunkHeader {
-            chunk: ChunkId(*next_chunk),
+            chunk: ChunkId::new(*next_chunk),
             writer,
             packets: Packets::new(packets, ChunkFlags::default()),
         };
@@ -147,7 +147,7 @@ impl MockProducer {
                 return CommitDataRequestChunksToMove {
                     page: Some(page),
                     chunk: Some(chunk_index),
-                    target_buffer: Some(buffer.0.into()),
+                    target_buffer: Some(buffer.get().into()),
                     ..Default::default()
                 };
             }

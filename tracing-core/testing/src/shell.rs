@@ -228,7 +228,7 @@ impl Shell {
     /// An open file, as a consumer would pass it.
     pub fn open_file(&mut self) -> FileId {
         self.last_file += 1;
-        let id = FileId(self.last_file);
+        let id = FileId::new(self.last_file);
         self.files.insert(id, MemoryFile::default());
         id
     }
@@ -284,12 +284,12 @@ impl Shell {
 
     fn next_client(&mut self) -> ClientId {
         self.last_client += 1;
-        ClientId(self.last_client)
+        ClientId::new(self.last_client)
     }
 
     fn next_call(&mut self) -> CallId {
         self.last_call += 1;
-        CallId(self.last_call)
+        CallId::new(self.last_call)
     }
 
     fn carry_out(&mut self) {

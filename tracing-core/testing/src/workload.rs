@@ -221,7 +221,7 @@ impl Producer {
                 if let Some(arbiter) = &self.arbiter
                     && !self.silent
                 {
-                    arbiter.notify_flush_complete(FlushId(flush.request_id.unwrap_or(0)));
+                    arbiter.notify_flush_complete(FlushId::new(flush.request_id.unwrap_or(0)));
                 }
             }
             Cmd::ClearIncrementalState(_) => {}
@@ -243,7 +243,7 @@ impl Producer {
     fn start(&mut self, id: u64, config: &DataSourceConfig, ledger: &mut Ledger) {
         self.last_buffer = config.target_buffer.unwrap_or(0).into();
         let Some(arbiter) = &self.arbiter else { return };
-        let buffer = BufferId(config.target_buffer.unwrap_or(0) as u16);
+        let buffer = BufferId::new(config.target_buffer.unwrap_or(0) as u16);
         let writer = arbiter.create_writer(buffer, BufferExhaustedPolicy::Drop);
         self.last_writer += 1;
         let tag = self.index << 32 | self.last_writer;

@@ -13,9 +13,21 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident($repr:ty);)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-        pub struct $name(pub $repr);
+        pub struct $name($repr);
 
         impl $name {
+            /// The id with this number.
+            #[inline]
+            pub const fn new(number: $repr) -> Self {
+                Self(number)
+            }
+
+            /// Its number.
+            #[inline]
+            pub const fn get(self) -> $repr {
+                self.0
+            }
+
             /// Whether this is zero, which the protocol keeps for "none".
             #[inline]
             pub const fn is_none(self) -> bool {

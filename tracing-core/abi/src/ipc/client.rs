@@ -138,7 +138,7 @@ impl<P: Port, F> Client<P, F> {
             State::Bound { .. } => self.call(call),
             State::Closed => {}
         }
-        Ok(CallId(id))
+        Ok(CallId::new(id))
     }
 
     /// Takes bytes from the host and the descriptor that came with them.
@@ -218,7 +218,11 @@ impl<P: Port, F> Client<P, F> {
                 if !has_more {
                     self.pending.remove(&id);
                 }
-                self.events.push_back(ClientEvent::Reply { call: CallId(id), result, has_more });
+                self.events.push_back(ClientEvent::Reply {
+                    call: CallId::new(id),
+                    result,
+                    has_more,
+                });
             }
             Some(Body::RequestError(_)) => {
                 // Upstream forgets the call here, and its caller waits for ever.
@@ -280,7 +284,7 @@ impl<P: Port, F> Client<P, F> {
 
     fn rejected(&mut self, id: u64) {
         self.events.push_back(ClientEvent::Reply {
-            call: CallId(id),
+            call: CallId::new(id),
             result: Err(Rejected),
             has_more: false,
         });

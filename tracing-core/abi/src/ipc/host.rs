@@ -120,9 +120,9 @@ impl<P: Port, F> Host<P, F> {
             Ok(reply) => InvokeReply::Done { has_more, reply },
             Err(Rejected) => InvokeReply::Rejected,
         };
-        let sent = self.send(call.0, Body::InvokeReply(reply), fd);
+        let sent = self.send(call.get(), Body::InvokeReply(reply), fd);
         if sent.is_err() {
-            let _ = self.send(call.0, Body::InvokeReply(InvokeReply::Rejected), None);
+            let _ = self.send(call.get(), Body::InvokeReply(InvokeReply::Rejected), None);
         }
         sent
     }
@@ -175,7 +175,7 @@ impl<P: Port, F> Host<P, F> {
             return;
         };
         let fd = if P::takes_descriptor(&request) { self.fd.take() } else { None };
-        let call = (!invoke.drop_reply).then_some(CallId(id));
+        let call = (!invoke.drop_reply).then_some(CallId::new(id));
         self.events.push_back(HostEvent::Call { call, request, fd });
     }
 

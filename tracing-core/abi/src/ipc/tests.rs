@@ -205,7 +205,7 @@ fn a_frame_too_long_is_not_encoded() {
     assert!(reply(IPC_FRAME_BYTES_MAX - overhead).encode().is_ok());
     assert!(reply(IPC_FRAME_BYTES_MAX - overhead + 1).encode().is_err());
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId(9), Ok(vec![0; IPC_FRAME_BYTES_MAX].into()), true, None).unwrap_err();
+    host.reply(CallId::new(9), Ok(vec![0; IPC_FRAME_BYTES_MAX].into()), true, None).unwrap_err();
     assert_eq!(drain(host.outbox()).0, hex("06 00 00 00 10 09 32 02 10 00"));
 }
 
@@ -365,9 +365,9 @@ fn answer(sent: &[u8]) -> Vec<u8> {
 #[test]
 fn replies_have_upstreams_bytes() {
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId(1), Ok(Bytes::new()), false, None).unwrap();
-    host.reply(CallId(1), Ok(Bytes::from_static(b"x")), true, None).unwrap();
-    host.reply(CallId(1), Err(Rejected), false, None).unwrap();
+    host.reply(CallId::new(1), Ok(Bytes::new()), false, None).unwrap();
+    host.reply(CallId::new(1), Ok(Bytes::from_static(b"x")), true, None).unwrap();
+    host.reply(CallId::new(1), Err(Rejected), false, None).unwrap();
     let expected = "0a 00 00 00 10 01 | 32 06 08 01 10 00 1a 00 \
         | 0b 00 00 00 10 01 | 32 07 08 01 10 01 1a 01 78 | 06 00 00 00 10 01 | 32 02 10 00";
     assert_eq!(drain(host.outbox()).0, hex(expected));
@@ -411,7 +411,7 @@ fn absent_arguments_are_empty_ones() {
     let mut host = Host::<Echo, u32>::default();
     host.receive(&hex("08 00 00 00 10 04 2a 04 08 01 10 02"), None).unwrap();
     let Some(HostEvent::Call { call, request, fd }) = host.poll_event() else { panic!("no call") };
-    assert_eq!((call, request, fd), (Some(CallId(4)), watch(), None));
+    assert_eq!((call, request, fd), (Some(CallId::new(4)), watch(), None));
 }
 
 #[test]
@@ -427,7 +427,7 @@ fn a_descriptor_waits_for_a_method_that_takes_it_and_the_last_wins() {
             HostEvent::PeerIdentity(_) => panic!("no identity was sent"),
         })
         .collect();
-    assert_eq!(fds, [(Some(CallId(2)), None), (None, Some(11)), (None, None)]);
+    assert_eq!(fds, [(Some(CallId::new(2)), None), (None, Some(11)), (None, None)]);
 }
 
 // ---------------------------------------------------------------- client, and both together
@@ -469,7 +469,7 @@ fn a_call_before_the_bind_waits_for_it() {
         let mut client = Client::<Echo, u32>::new();
         let mut host = Host::<Echo, u32>::default();
         let call = client.invoke(&open(b"now"), true, Some(5)).unwrap();
-        assert_eq!(call, CallId(2), "the bind is 1");
+        assert_eq!(call, CallId::new(2), "the bind is 1");
         exchange(&mut client, &mut host, step);
         let Some(HostEvent::Call { call: Some(got), request, fd }) = host.poll_event() else {
             panic!("no call")
@@ -492,7 +492,7 @@ fn streams_end_with_their_last_reply() {
     host.reply(call, Ok(Bytes::from_static(b"1")), true, None).unwrap();
     host.reply(call, Ok(Bytes::from_static(b"2")), false, None).unwrap();
     host.reply(call, Ok(Bytes::from_static(b"too late")), false, None).unwrap();
-    host.reply(CallId(99), Ok(Bytes::from_static(b"nobody's")), false, None).unwrap();
+    host.reply(CallId::new(99), Ok(Bytes::from_static(b"nobody's")), false, None).unwrap();
     exchange(&mut client, &mut host, 7);
     assert_eq!(
         events(&mut client),
@@ -536,8 +536,8 @@ fn a_request_error_is_a_rejection() {
     let error = |id| {
         encode(&Frame { request_id: id, body: Some(Body::RequestError("unknown request".into())) })
     };
-    client.receive(&error(call.0), None).unwrap();
-    client.receive(&error(call.0), None).unwrap();
+    client.receive(&error(call.get()), None).unwrap();
+    client.receive(&error(call.get()), None).unwrap();
     assert_eq!(events(&mut client), [ClientEvent::Bound, rejected(call)]);
 }
 
@@ -598,9 +598,9 @@ fn method_numbers_are_the_hosts() {
 #[test]
 fn a_descriptor_goes_once_and_with_its_first_byte() {
     let mut host = Host::<Echo, u32>::default();
-    host.reply(CallId(1), Ok(Bytes::from_static(b"aa")), true, None).unwrap();
-    host.reply(CallId(1), Ok(Bytes::from_static(b"bb")), true, Some(3)).unwrap();
-    host.reply(CallId(1), Ok(Bytes::from_static(b"cc")), false, None).unwrap();
+    host.reply(CallId::new(1), Ok(Bytes::from_static(b"aa")), true, None).unwrap();
+    host.reply(CallId::new(1), Ok(Bytes::from_static(b"bb")), true, Some(3)).unwrap();
+    host.reply(CallId::new(1), Ok(Bytes::from_static(b"cc")), false, None).unwrap();
     let outbox = host.outbox();
     let mut parts = Vec::new();
     assert_eq!(outbox.next(&mut parts), None);

@@ -177,8 +177,8 @@ impl ChunkHeader {
     #[allow(clippy::cast_possible_truncation, reason = "splits a word into its halves")]
     pub const fn from_words(words: [u32; 2]) -> Self {
         Self {
-            chunk: ChunkId(words[0]),
-            writer: WriterId(words[1] as u16),
+            chunk: ChunkId::new(words[0]),
+            writer: WriterId::new(words[1] as u16),
             packets: Packets((words[1] >> 16) as u16),
         }
     }
@@ -186,7 +186,7 @@ impl ChunkHeader {
     /// Its two words.
     #[inline]
     pub const fn to_words(self) -> [u32; 2] {
-        [self.chunk.0, self.writer.0 as u32 | (self.packets.0 as u32) << 16]
+        [self.chunk.get(), self.writer.get() as u32 | (self.packets.0 as u32) << 16]
     }
 
     /// From the first bytes of a chunk that came by value; `None` if there are fewer than eight.

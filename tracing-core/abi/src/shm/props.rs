@@ -46,8 +46,8 @@ proptest! {
                 }
                 Step::Acquire(idx) => {
                     let header = ChunkHeader {
-                        chunk: ChunkId(1),
-                        writer: WriterId(1),
+                        chunk: ChunkId::new(1),
+                        writer: WriterId::new(1),
                         packets: Packets::default(),
                     };
                     let chunk = smb.try_acquire(0, idx, header);

@@ -15,7 +15,11 @@ fn reader(smb: &Smb) -> SmbReader {
 }
 
 fn header(writer: u16, chunk: u32) -> ChunkHeader {
-    ChunkHeader { chunk: ChunkId(chunk), writer: WriterId(writer), packets: Packets::default() }
+    ChunkHeader {
+        chunk: ChunkId::new(chunk),
+        writer: WriterId::new(writer),
+        packets: Packets::default(),
+    }
 }
 
 fn word(smb: &Smb, off: usize) -> u32 {
@@ -198,8 +202,8 @@ fn nominal_cases() {
                     (payload[0], payload[1], *payload.last().unwrap()),
                     (1, idx as u8, 0xee)
                 );
-                assert_eq!(header.writer, WriterId(page as u16 + 1));
-                assert_eq!(header.chunk, ChunkId(idx as u32));
+                assert_eq!(header.writer, WriterId::new(page as u16 + 1));
+                assert_eq!(header.chunk, ChunkId::new(idx as u32));
                 assert_eq!(header.packets.count(), 1);
                 assert!(reader.read_chunk(page, idx, &mut payload).is_none(), "free again");
                 let word = smb.page_hint(page);
@@ -275,8 +279,8 @@ fn counts_do_not_spill_into_flags() {
 #[test]
 fn header_by_value() {
     let header = ChunkHeader {
-        chunk: ChunkId(0x0403_0201),
-        writer: WriterId(0x0605),
+        chunk: ChunkId::new(0x0403_0201),
+        writer: WriterId::new(0x0605),
         packets: Packets(0x0807),
     };
     assert_eq!(header.to_bytes(), [1, 2, 3, 4, 5, 6, 7, 8]);

@@ -163,7 +163,7 @@ fn a_service_that_hangs_up_at_any_byte() {
     let script = {
         let mut host = Host::<ProducerPort, OwnedFd>::default();
         host.receive(b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort", None).unwrap();
-        host.reply(CallId(2), Ok(Bytes::from_static(b"ok")), false, None).unwrap();
+        host.reply(CallId::new(2), Ok(Bytes::from_static(b"ok")), false, None).unwrap();
         let mut parts = Vec::new();
         host.outbox().next(&mut parts);
         parts.iter().flat_map(|part| part.to_vec()).collect::<Vec<u8>>()
@@ -171,7 +171,7 @@ fn a_service_that_hangs_up_at_any_byte() {
     for cut in 0..=script.len() {
         let (mut client, service) = Service::pair();
         let call = client.send(sync(), true, Attachment::None).unwrap();
-        assert_eq!(call, CallId(2));
+        assert_eq!(call, CallId::new(2));
         if cut > 0 {
             service.stream.send(&[IoSlice::new(&script[..cut])], None).unwrap();
         }

@@ -317,15 +317,17 @@ impl ProducerConnection {
             Command::StartDataSource(start) => {
                 Step::Start(self.setup(start.new_instance_id, start.config))
             }
-            Command::StopDataSource(stop) => Step::Stop(InstanceId(stop.instance_id.unwrap_or(0))),
+            Command::StopDataSource(stop) => {
+                Step::Stop(InstanceId::new(stop.instance_id.unwrap_or(0)))
+            }
             Command::ClearIncrementalState(clear) => {
-                Step::Clear(clear.data_source_ids.into_iter().map(InstanceId).collect())
+                Step::Clear(clear.data_source_ids.into_iter().map(InstanceId::new).collect())
             }
             Command::Flush(flush) => {
-                let id = FlushId(flush.request_id.unwrap_or(0));
+                let id = FlushId::new(flush.request_id.unwrap_or(0));
                 // Without shared memory there is nothing to flush, and the service would ignore the answer.
                 let Some(arbiter) = self.arbiter.clone() else { return true };
-                let instances = flush.data_source_ids.into_iter().map(InstanceId).collect();
+                let instances = flush.data_source_ids.into_iter().map(InstanceId::new).collect();
                 Step::Flush { arbiter, id, instances, flags: flush.flags.unwrap_or(0) }
             }
         };
@@ -338,7 +340,12 @@ impl ProducerConnection {
         let name = config.name.as_deref().unwrap_or_default();
         let state = self.shared.lock();
         let source = state.sources.get(name).map(|registered| registered.source.clone());
-        Setup { id: InstanceId(id.unwrap_or(0)), config, source, arbiter: self.arbiter.clone() }
+        Setup {
+            id: InstanceId::new(id.unwrap_or(0)),
+            config,
+            source,
+            arbiter: self.arbiter.clone(),
+        }
     }
 
     fn setup_tracing(&mut self, setup: &GetAsyncCommandResponseSetupTracing) -> bool {

@@ -127,7 +127,7 @@ impl Dispatcher {
         lock(&running.source).start(&running.instance);
         if let Some(arbiter) = &running.arbiter {
             arbiter.send(Request::NotifyDataSourceStarted(NotifyDataSourceStartedRequest {
-                data_source_id: Some(id.0),
+                data_source_id: Some(id.get()),
                 ..Default::default()
             }));
         }
@@ -139,7 +139,7 @@ impl Dispatcher {
         let done = Ack::new(move || {
             if let Some(arbiter) = arbiter {
                 arbiter.send(Request::NotifyDataSourceStopped(NotifyDataSourceStoppedRequest {
-                    data_source_id: Some(id.0),
+                    data_source_id: Some(id.get()),
                     ..Default::default()
                 }));
             }

@@ -41,7 +41,7 @@ impl Connection<ProducerPort> for Leaving {
         _attachment: Attachment,
     ) -> Result<CallId, ConnectionError> {
         self.calls += 1;
-        let call = CallId(self.calls);
+        let call = CallId::new(self.calls);
         if let Request::InitializeConnection(_) = request {
             let response = InitializeConnectionResponse::default().encode_to_vec();
             let result = Ok(Bytes::from(response));

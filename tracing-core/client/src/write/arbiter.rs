@@ -180,8 +180,8 @@ impl Arbiter {
             let id = state.new_writer_id(buffer)?;
             state.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
                 RegisterTraceWriterRequest {
-                    trace_writer_id: Some(u32::from(id.0)),
-                    target_buffer: Some(u32::from(buffer.0)),
+                    trace_writer_id: Some(u32::from(id.get())),
+                    target_buffer: Some(u32::from(buffer.get())),
                     ..Default::default()
                 },
             ))));
@@ -327,7 +327,7 @@ impl Arbiter {
                 if complete || header.packets.count() < 2 {
                     continue;
                 }
-                if let Some(&buffer) = state.writers.get(&header.writer.0) {
+                if let Some(&buffer) = state.writers.get(&header.writer.get()) {
                     scraped.push(Scraped { page_idx, chunk_idx, buffer, header, payload });
                 }
             }
@@ -415,9 +415,9 @@ impl Arbiter {
 
     /// A writer is gone; its last chunk was returned before.
     pub(super) fn release_writer(&self, id: WriterId) {
-        self.with(|state| state.writers.remove(&id.0));
+        self.with(|state| state.writers.remove(&id.get()));
         self.send(Request::UnregisterTraceWriter(UnregisterTraceWriterRequest {
-            trace_writer_id: Some(u32::from(id.0)),
+            trace_writer_id: Some(u32::from(id.get())),
             ..Default::default()
         }));
     }
@@ -478,7 +478,7 @@ impl State {
                 if self.last_writer >= WriterId::MAX { 1 } else { self.last_writer + 1 };
             if let Entry::Vacant(free) = self.writers.entry(self.last_writer) {
                 free.insert(buffer);
-                return Some(WriterId(self.last_writer));
+                return Some(WriterId::new(self.last_writer));
             }
         }
     }

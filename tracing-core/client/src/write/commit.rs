@@ -145,7 +145,7 @@ impl PendingCommit {
             split.room_for(cost).chunks_to_move.push(CommitDataRequestChunksToMove {
                 page: Some(wire(entry.page_idx)),
                 chunk: Some(wire(entry.chunk_idx)),
-                target_buffer: Some(u32::from(entry.buffer.0)),
+                target_buffer: Some(u32::from(entry.buffer.get())),
                 data,
                 ..Default::default()
             });
@@ -153,15 +153,15 @@ impl PendingCommit {
         for entry in self.patches {
             let cost = ENTRY_BYTES + entry.patches.len() * PATCH_BYTES;
             split.room_for(cost).chunks_to_patch.push(CommitDataRequestChunkToPatch {
-                target_buffer: Some(u32::from(entry.buffer.0)),
-                writer_id: Some(u32::from(entry.writer.0)),
-                chunk_id: Some(entry.chunk.0),
+                target_buffer: Some(u32::from(entry.buffer.get())),
+                writer_id: Some(u32::from(entry.writer.get())),
+                chunk_id: Some(entry.chunk.get()),
                 patches: entry.patches.into_iter().map(patch_message).collect(),
                 has_more_patches: Some(entry.has_more),
                 ..Default::default()
             });
         }
-        split.current.flush_request_id = self.flush.map(|id| id.0);
+        split.current.flush_request_id = self.flush.map(|id| id.get());
         split.done.push(Request::CommitData(split.current));
         split.done
     }
@@ -185,7 +185,7 @@ pub(super) fn scraped_requests(scraped: Vec<Scraped>) -> Vec<Request> {
             CommitDataRequestChunksToMove {
                 page: Some(wire(chunk.page_idx)),
                 chunk: Some(wire(chunk.chunk_idx)),
-                target_buffer: Some(u32::from(chunk.buffer.0)),
+                target_buffer: Some(u32::from(chunk.buffer.get())),
                 data: Some(data),
                 chunk_incomplete: Some(true),
                 ..Default::default()

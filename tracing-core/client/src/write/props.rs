@@ -55,7 +55,7 @@ impl Reader {
                 }
             };
             let stored = Stored { header, payload, flags: header.packets.flags() };
-            let old = self.chunks.insert((header.writer.0, header.chunk.0), stored);
+            let old = self.chunks.insert((header.writer.get(), header.chunk.get()), stored);
             assert!(old.is_none(), "one chunk came twice");
         }
         for entry in &commit.chunks_to_patch {
@@ -219,13 +219,14 @@ impl<'w> rt::Writer<'w> for Root<'w> {
 
 fn check(pages: usize, page_bytes: usize, options: ArbiterOptions, packets: &[(bool, Vec<Node>)]) {
     let (arbiter, park) = world(pages, page_bytes, options);
-    let mut writers: Vec<TraceWriter> =
-        (0..2).map(|_| arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Stall)).collect();
+    let mut writers: Vec<TraceWriter> = (0..2)
+        .map(|_| arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Stall))
+        .collect();
     for (second, nodes) in packets {
         let mut root: Root<'_> = writers[usize::from(*second)].new_packet_as();
         write(&mut root.0, nodes);
     }
-    let ids: Vec<u16> = writers.iter().map(|writer| writer.id().0).collect();
+    let ids: Vec<u16> = writers.iter().map(|writer| writer.id().get()).collect();
     drop(writers);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);

@@ -67,7 +67,7 @@ impl ChunkSink {
             buffer,
             policy,
             chunk: None,
-            next_chunk: ChunkId(0),
+            next_chunk: ChunkId::new(0),
             patches: PatchList::default(),
             state: SinkState::Ready,
             drop_count: 0,

@@ -59,7 +59,7 @@ impl TraceWriter {
 
     /// A writer that drops everything and belongs to nobody: its id is 0.
     pub fn null() -> Self {
-        Self::new(None, BufferId(0), BufferExhaustedPolicy::Drop)
+        Self::new(None, BufferId::new(0), BufferExhaustedPolicy::Drop)
     }
 
     /// Begins a packet; it ends when the returned writer is dropped.
@@ -156,7 +156,7 @@ impl TraceWriter {
 
     /// Its id; 0 for a writer that drops everything.
     pub fn id(&self) -> WriterId {
-        self.stream.sink().home().map_or(WriterId(0), |(_, id)| *id)
+        self.stream.sink().home().map_or(WriterId::new(0), |(_, id)| *id)
     }
 
     /// The buffer its packets go to.

@@ -148,7 +148,7 @@ impl Daemon {
                 self.accept(index)?;
             }
             key => {
-                let client = ClientId(key);
+                let client = ClientId::new(key);
                 if event.readable {
                     self.read(client);
                 }
@@ -204,7 +204,7 @@ impl Daemon {
         };
         let known = stream.is_unix();
         let link = SocketLink::new(stream, side);
-        if let Err(error) = self.poller.add(&link, client.0, true, false) {
+        if let Err(error) = self.poller.add(&link, client.get(), true, false) {
             return self.engine.log(LogLevel::Error, &format!("{error}"));
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
@@ -249,7 +249,7 @@ impl Daemon {
                 link.interest = wanted;
             }
             let consumer = *side == Side::Consumer;
-            if changed && self.poller.modify(&**link, client.0, wanted.0, wanted.1).is_err() {
+            if changed && self.poller.modify(&**link, client.get(), wanted.0, wanted.1).is_err() {
                 self.engine.end_connection(client, &Disconnect::PeerLeft);
                 continue;
             }

@@ -137,7 +137,7 @@ impl Engine {
 
     /// An id for a new connection.
     pub(crate) fn next_client(&self) -> ClientId {
-        ClientId(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
+        ClientId::new(self.last_client.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Adds a connection. Without `who`, its first request tells its identity.

@@ -414,8 +414,8 @@ fn write_large(producer: &mut dyn Connection<ProducerPort>, len: usize) {
         if index + 1 < pieces.len() {
             flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
         }
-        let (chunk, packets) = (ChunkId(index as u32), Packets::new(1, flags));
-        let mut data = ChunkHeader { chunk, writer: WriterId(1), packets }.to_bytes().to_vec();
+        let (chunk, packets) = (ChunkId::new(index as u32), Packets::new(1, flags));
+        let mut data = ChunkHeader { chunk, writer: WriterId::new(1), packets }.to_bytes().to_vec();
         let len = piece.len() as u32;
         data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8]);
         data.extend_from_slice(piece);
@@ -474,7 +474,7 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
             announced: true,
         };
         for _ in 0..bytes / 100_000 {
-            peer.reply(CallId(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
+            peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
         }
         let Link::Custom(link) = peer.link else { return };
         *host = *link;

@@ -130,7 +130,7 @@ fn overwritten_memory_harms_nobody_but_its_owner() {
             let commit =
                 CommitDataRequest { chunks_to_move: moves.collect(), ..Default::default() };
             hostile.call(&mut shell, Request::CommitData(commit));
-            honest.write(&mut shell, WriterId(1), BufferId(1), &[numbered(round)]);
+            honest.write(&mut shell, WriterId::new(1), BufferId::new(1), &[numbered(round)]);
             consumer.flush(&mut shell, 1);
             shell.advance_ms(2);
             // Each time, so that what the hostile producer writes never fills the buffer.
@@ -178,7 +178,7 @@ fn writers_survive_a_hostile_service() {
             let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
             for _ in 0..100 {
                 let mut writer =
-                    arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::StallThenDrop);
+                    arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::StallThenDrop);
                 for len in [1, 100, 3000, 10_000] {
                     let mut packet = writer.new_packet();
                     packet.for_testing().payload().single_string(&"x".repeat(len));

@@ -264,7 +264,7 @@ impl Connection<ProducerPort> for Link {
     ) -> Result<CallId, ConnectionError> {
         let mut script = lock(&self.script.0);
         script.calls += 1;
-        let call = CallId(script.calls);
+        let call = CallId::new(script.calls);
         let mut reply = |result| {
             script.received.push_back(Received::Reply { call, result, has_more: false });
         };
@@ -501,7 +501,7 @@ fn unknown_commands_are_ignored() {
         let result = Ok(Bytes::copy_from_slice(bytes));
         script.received.push_back(Received::Reply { call, result, has_more: true });
         // And one that answers no call at all.
-        let call = CallId(u64::MAX);
+        let call = CallId::new(u64::MAX);
         script.received.push_back(Received::Reply { call, result: Err(Rejected), has_more: false });
         drop(script);
         scripted.waker.wake();

@@ -76,7 +76,7 @@ impl Rig {
     }
 
     fn writer(&mut self) -> TraceWriter {
-        let writer = self.arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Drop);
+        let writer = self.arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
         self.pump();
         writer
     }
@@ -193,7 +193,7 @@ fn chunk(rig: &mut Rig) -> WritableChunk {
     let smb = rig.producer.smb.clone().unwrap();
     assert!(smb.try_partition(3, Layout::Div1));
     let packets = Packets::new(0, ChunkFlags::default());
-    let header = ChunkHeader { chunk: ChunkId(0), writer: WriterId(9), packets };
+    let header = ChunkHeader { chunk: ChunkId::new(0), writer: WriterId::new(9), packets };
     smb.try_acquire(3, 0, header).unwrap()
 }
 
@@ -246,7 +246,7 @@ fn scrape_emulated_shared_memory_buffer() {
     write(&mut writer, &["one", "two"]);
     write(&mut other, &["other"]);
     let call = rig.consumer.flush(&mut rig.shell, 0);
-    rig.arbiter.notify_flush_complete(abi::ids::FlushId(1));
+    rig.arbiter.notify_flush_complete(abi::ids::FlushId::new(1));
     let sent = rig.pump();
     assert_eq!(rig.consumer.flushed(&mut rig.shell, call), Some(true));
     let Request::CommitData(commit) = &sent[0] else { panic!("{sent:?}") };
@@ -256,7 +256,7 @@ fn scrape_emulated_shared_memory_buffer() {
     // Half a packet is not told of, and the rest comes with the commit.
     let mut open = writer.new_packet();
     open.for_testing().str("three");
-    rig.arbiter.notify_flush_complete(abi::ids::FlushId(2));
+    rig.arbiter.notify_flush_complete(abi::ids::FlushId::new(2));
     rig.pump();
     assert_eq!(rig.read(), Vec::<String>::new());
     drop(open);
@@ -273,7 +273,7 @@ fn scrape_emulated_shared_memory_buffer_splits() {
     let mut rig = Rig::new(Peer { by_value: true, ..Peer::default() }, None, options);
     let mut writers: Vec<_> = (0..40).map(|_| rig.writer()).collect();
     writers.iter_mut().for_each(|writer| write(writer, &["text"]));
-    rig.arbiter.notify_flush_complete(abi::ids::FlushId(1));
+    rig.arbiter.notify_flush_complete(abi::ids::FlushId::new(1));
     let sent = rig.pump();
     let commits = sent.iter().filter_map(|request| match request {
         Request::CommitData(commit) => {

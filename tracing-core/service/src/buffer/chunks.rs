@@ -47,21 +47,21 @@ impl Chunks {
     /// The offset of a chunk.
     #[inline]
     pub(super) fn get(&self, id: ChunkId) -> Option<u32> {
-        match self.window.get(self.index(id.0)) {
+        match self.window.get(self.index(id.get())) {
             Some(&off) if off != HOLE => Some(off),
             _ if self.outliers.is_empty() => None,
-            _ => self.outliers.get(&id.0).copied(),
+            _ => self.outliers.get(&id.get()).copied(),
         }
     }
 
     /// Adds a chunk that is not there yet.
     pub(super) fn insert(&mut self, id: ChunkId, off: u32) {
         if self.window.is_empty() {
-            self.start = id.0;
+            self.start = id.get();
         }
         let room = self.in_window.saturating_mul(2).saturating_add(SEQUENCE_HOLES_MAX);
-        let index = self.index(id.0);
-        let before = usize::try_from(self.start.wrapping_sub(id.0)).unwrap_or(usize::MAX);
+        let index = self.index(id.get());
+        let before = usize::try_from(self.start.wrapping_sub(id.get())).unwrap_or(usize::MAX);
         if let Some(slot) = self.window.get_mut(index) {
             *slot = off;
         } else if index <= room {
@@ -72,9 +72,9 @@ impl Chunks {
                 self.window.push_front(HOLE);
             }
             self.window.push_front(off);
-            self.start = id.0;
+            self.start = id.get();
         } else {
-            self.outliers.insert(id.0, off);
+            self.outliers.insert(id.get(), off);
             return;
         }
         self.in_window = self.in_window.saturating_add(1);
@@ -82,10 +82,10 @@ impl Chunks {
 
     /// Removes a chunk.
     pub(super) fn remove(&mut self, id: ChunkId) -> Option<u32> {
-        let index = self.index(id.0);
+        let index = self.index(id.get());
         let taken = self.window.get_mut(index).map(|off| core::mem::replace(off, HOLE));
         let Some(off) = taken.filter(|off| *off != HOLE) else {
-            return self.outliers.remove(&id.0);
+            return self.outliers.remove(&id.get());
         };
         self.in_window = self.in_window.saturating_sub(1);
         while let Some(&HOLE) = self.window.front() {
@@ -105,22 +105,23 @@ impl Chunks {
     /// The first chunk after `id`, where the highest id is followed by 0. It may be `id` itself.
     pub(super) fn first_after(&self, id: ChunkId) -> Option<ChunkId> {
         let from = id.next();
-        if self.window.get(self.index(from.0)).is_some_and(|off| *off != HOLE) {
+        if self.window.get(self.index(from.get())).is_some_and(|off| *off != HOLE) {
             return Some(from);
         }
-        let index = self.index(from.0);
+        let index = self.index(from.get());
         // The last entry is never a hole, so there is a chunk behind each entry of the window.
         let ahead = if index < self.window.len() {
             let holes = self.window.iter().skip(index).take_while(|off| **off == HOLE).count();
-            u32::try_from(holes).map_or(self.start, |holes| from.0.wrapping_add(holes))
+            u32::try_from(holes).map_or(self.start, |holes| from.get().wrapping_add(holes))
         } else {
             self.start
         };
         let ahead = (!self.window.is_empty()).then_some(ahead);
-        let outlier = self.outliers.range(from.0..).next().or_else(|| self.outliers.iter().next());
+        let outlier =
+            self.outliers.range(from.get()..).next().or_else(|| self.outliers.iter().next());
         let outlier = outlier.map(|(id, _)| *id);
         let closest = ahead.into_iter().chain(outlier);
-        closest.min_by_key(|id| id.wrapping_sub(from.0)).map(ChunkId)
+        closest.min_by_key(|id| id.wrapping_sub(from.get())).map(ChunkId::new)
     }
 
     /// Memory of the window and the map, bytes.

@@ -213,7 +213,9 @@ impl Service {
     fn timer_due(&mut self, kind: TimerKind, id: u64) {
         let turn = &mut self.turn;
         match kind {
-            TimerKind::FlushTimeout => return flush::timed_out(FlushId(id), &self.sessions, turn),
+            TimerKind::FlushTimeout => {
+                return flush::timed_out(FlushId::new(id), &self.sessions, turn);
+            }
             TimerKind::CloneCopy => return clone::copy_too_slow(id, turn),
             TimerKind::CloneHit => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
@@ -221,7 +223,7 @@ impl Service {
             }
             _ => {}
         }
-        let Some(session) = self.sessions.get_mut(SessionId(id)) else { return };
+        let Some(session) = self.sessions.get_mut(SessionId::new(id)) else { return };
         match kind {
             TimerKind::FlushTimeout | TimerKind::CloneCopy | TimerKind::CloneHit => {}
             TimerKind::StopTimeout => stop::stop_timed_out(session, turn),

@@ -44,7 +44,7 @@ impl Service {
                 }
                 self.commits.commit(producer, &r, &mut self.buffers, &mut turn.out);
                 if let Some(flush) = r.flush_request_id.filter(|flush| *flush != 0) {
-                    turn.then(Step::FlushAcked { producer: id, upto: FlushId(flush) });
+                    turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
                 }
             }
             Request::GetAsyncCommand(_) => {
@@ -54,21 +54,21 @@ impl Service {
             }
             Request::RegisterTraceWriter(r) => {
                 // Both are u32 on the wire and 16 bits in the ABI; upstream truncates, and so does this.
-                let writer = WriterId(r.trace_writer_id.unwrap_or(0) as u16);
-                let buffer = BufferId(r.target_buffer.unwrap_or(0) as u16);
+                let writer = WriterId::new(r.trace_writer_id.unwrap_or(0) as u16);
+                let buffer = BufferId::new(r.target_buffer.unwrap_or(0) as u16);
                 if producer.writers.len() < limits::WRITERS_PER_PRODUCER_MAX {
                     producer.writers.insert(writer, buffer);
                 }
             }
             Request::UnregisterTraceWriter(r) => {
-                producer.writers.remove(&WriterId(r.trace_writer_id.unwrap_or(0) as u16));
+                producer.writers.remove(&WriterId::new(r.trace_writer_id.unwrap_or(0) as u16));
             }
             Request::NotifyDataSourceStarted(r) => {
-                let key = (id, InstanceId(r.data_source_id.unwrap_or(0)));
+                let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
                 start::instance_started(key, &mut self.sessions, &mut self.consumers, turn);
             }
             Request::NotifyDataSourceStopped(r) => {
-                let key = (id, InstanceId(r.data_source_id.unwrap_or(0)));
+                let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
                 stop::instance_stopped(key, &mut self.sessions, &mut self.consumers, turn);
             }
             Request::ActivateTriggers(r) => {

@@ -41,7 +41,7 @@ impl Service {
             }
             Step::ForgetProducer(id) => {
                 self.producers.forget(id, &mut turn.out);
-                flush::acked(id, FlushId(u64::MAX), &mut self.sessions, turn);
+                flush::acked(id, FlushId::new(u64::MAX), &mut self.sessions, turn);
             }
             Step::CloneGroup { .. }
             | Step::CopyPiece

@@ -321,7 +321,7 @@ impl Producers {
             turn.out.error("too many producers");
             return turn.out.reject(client, call);
         };
-        self.last_id = id.0;
+        self.last_id = id.get();
         if connection.in_process && connection.peer.machine_id != 0 {
             turn.machine_id = connection.peer.machine_id;
         }
@@ -347,7 +347,7 @@ impl Producers {
             return None;
         }
         let mut ids =
-            (1..=u16::MAX).chain([0]).map(|step| ProducerId(self.last_id.wrapping_add(step)));
+            (1..=u16::MAX).chain([0]).map(|step| ProducerId::new(self.last_id.wrapping_add(step)));
         ids.find(|id| !id.is_none() && !self.by_id.contains_key(id))
     }
 }

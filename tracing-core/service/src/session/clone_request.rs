@@ -30,7 +30,7 @@ pub(crate) fn find_source(request: &CloneSessionRequest, sessions: &Sessions) ->
             live.filter(|s| s.state() == SessionState::Started && score(s) > 0)
                 .max_by_key(|s| (score(s), std::cmp::Reverse(s.id)))
         }
-        ById(id) => live.find(|s| s.id == SessionId(*id)),
+        ById(id) => live.find(|s| s.id == SessionId::new(*id)),
         ByName(name) => live.find(|s| {
             s.state() != SessionState::ClonedReadOnly && !name.is_empty() && s.name() == name
         }),

@@ -394,7 +394,7 @@ pub(crate) fn configure(
     turn.out.info(line);
     if mode == TriggerMode::Start {
         let wait_ms = trigger_timeout_ms.into();
-        turn.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.0);
+        turn.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.get());
     } else if !session.config.deferred_start.unwrap_or(false) {
         turn.then(Step::Start(session.id));
     }

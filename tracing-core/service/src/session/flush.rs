@@ -90,7 +90,7 @@ pub(crate) fn flush(
     if is_answered {
         turn.then(Step::FinishFlush { session: id, flush });
     } else {
-        turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.0);
+        turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.get());
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn finish(
     commits: &mut CommitState,
     turn: &mut Turn,
 ) {
-    turn.timers.cancel(TimerKind::FlushTimeout, flush.0);
+    turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
     let Some(pending) = session.flushes.remove(&flush) else { return };
     let success = pending.waiting_for.is_empty();
     if success {
@@ -195,7 +195,7 @@ pub(crate) fn after(
 /// Answers all calls that wait for flushes of a session which is about to go.
 pub(crate) fn fail_all(session: &mut Session, turn: &mut Turn) {
     for (flush, pending) in std::mem::take(&mut session.flushes) {
-        turn.timers.cancel(TimerKind::FlushTimeout, flush.0);
+        turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
         if let FlushThen::Reply(client, call) = pending.then {
             turn.out.reject(client, call);
         }
@@ -210,7 +210,7 @@ pub(crate) fn periodic_due(session: &Session, turn: &mut Turn) {
         return;
     };
     let session = session.id;
-    turn.set_aligned_timer(period_ms, TimerKind::Flush, session.0);
+    turn.set_aligned_timer(period_ms, TimerKind::Flush, session.get());
     let (flags, then) = (FlushFlags::PERIODIC, FlushThen::Nothing);
     turn.then(Step::Flush { session, timeout_ms: 0, flags, then });
 }
@@ -222,7 +222,7 @@ pub(crate) fn clear_state_due(session: &Session, producers: &mut Producers, turn
     if session.state() != SessionState::Started || period_ms == 0 {
         return;
     }
-    turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.0);
+    turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
     let mut asked = Asked::new();
     for instance in session.instances.values() {
         let runs = matches!(instance.state, InstanceState::Starting | InstanceState::Started);

@@ -104,7 +104,7 @@ pub(crate) fn instance(
     provide_smb(producer, &session.config, turn)?;
     let id = turn.next_instance();
     complete(&mut config, session.id, &session.config);
-    config.target_buffer = Some(buffer.0.into());
+    config.target_buffer = Some(buffer.get().into());
     let config = Bytes::from(config.encode_to_vec());
     let bytes = session.instance_bytes.saturating_add(config.len());
     if bytes > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX {
@@ -217,7 +217,7 @@ fn complete(config: &mut DataSourceConfig, session: SessionId, trace: &TraceConf
     config.enable_extra_guardrails = Some(trace.enable_extra_guardrails.unwrap_or(false));
     // Trusted initiators exist on Android only; what a consumer claims is overwritten.
     config.session_initiator = Some(DataSourceConfigSessionInitiator(0));
-    config.tracing_session_id = Some(session.0);
+    config.tracing_session_id = Some(session.get());
 }
 
 /// Changes a session: takes over the producer filters of `asked`, and sets up the producers that they mean and

@@ -39,7 +39,7 @@ pub(crate) fn session(
 }
 
 fn set_timers(session: &Session, turn: &mut Turn) {
-    let (id, config) = (session.id.0, &session.config);
+    let (id, config) = (session.id.get(), &session.config);
     turn.timers.cancel(TimerKind::TriggerTimeout, id);
     let duration_ms = u64::from(config.duration_ms.unwrap_or(0));
     if duration_ms > 0 {
@@ -79,7 +79,7 @@ pub(crate) fn snapshot_due(session: &mut Session, turn: &mut Turn) {
         Some(true) => Clock::Boot,
         _ => Clock::Monotonic,
     };
-    let (kind, id) = (TimerKind::Snapshot, session.id.0);
+    let (kind, id) = (TimerKind::Snapshot, session.id.get());
     turn.timers.set_aligned_on(&turn.now, clock, period_ms, kind, id);
     session.snapshot_clocks(&turn.now);
 }
@@ -131,7 +131,7 @@ pub(crate) fn check_all_started(session: &mut Session, consumers: &mut Consumers
     }
     session.all_started_reported = true;
     session.pending.lifecycle(Lifecycle::AllSourcesStarted, turn.now.boot_ns);
-    turn.timers.cancel(TimerKind::SlowStart, session.id.0);
+    turn.timers.cancel(TimerKind::SlowStart, session.id.get());
     session.snapshot_clocks(&turn.now);
     consumers.all_started(client);
 }

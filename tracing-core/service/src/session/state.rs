@@ -235,12 +235,12 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn next_id(&mut self) -> SessionId {
         self.last_id = self.last_id.saturating_add(1);
-        SessionId(self.last_id)
+        SessionId::new(self.last_id)
     }
 
     /// The number that was given out last.
     pub(crate) fn last_id(&self) -> SessionId {
-        SessionId(self.last_id)
+        SessionId::new(self.last_id)
     }
 
     pub(crate) fn insert(&mut self, session: Session) {

@@ -100,7 +100,7 @@ pub(crate) fn disable(
         consumers.instance_changed(session.consumer, instance);
     }
     for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
-        turn.timers.cancel(kind, session.id.0);
+        turn.timers.cancel(kind, session.id.get());
     }
     if session.are_all_instances(InstanceState::Stopped) {
         return turn.then(Step::Finalise(session.id));
@@ -110,7 +110,7 @@ pub(crate) fn disable(
         ms => ms.into(),
     };
     session.set_state(turn, SessionState::Stopping);
-    turn.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.0);
+    turn.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
 }
 
 /// The timer of a stop: instances that have not acknowledged it count as stopped.
@@ -149,7 +149,7 @@ pub(crate) fn remove_instances(
     sessions: &Sessions,
     turn: &mut Turn,
 ) {
-    let of_producer = (producer, InstanceId(0))..=(producer, InstanceId(u64::MAX));
+    let of_producer = (producer, InstanceId::new(0))..=(producer, InstanceId::new(u64::MAX));
     for session in sessions.values() {
         for (key, instance) in session.instances.range(of_producer.clone()) {
             if name.is_none_or(|n| instance.source == n) {
@@ -216,7 +216,7 @@ pub(crate) fn note_end(session: &mut Session, turn: &mut Turn) {
         TimerKind::Flush,
         TimerKind::ClearState,
     ] {
-        turn.timers.cancel(kind, session.id.0);
+        turn.timers.cancel(kind, session.id.get());
     }
     session.pending.lifecycle(Lifecycle::TracingDisabled, turn.now.boot_ns);
     session.pending_end_error.get_or_insert_default();
@@ -276,7 +276,7 @@ pub(crate) fn release(
 
 /// Limits the time until the file of a freed session must take more bytes.
 pub(crate) fn limit_file_stall(id: SessionId, turn: &mut Turn) {
-    turn.set_timer_ms(limits::FREED_FILE_STALL_MS, TimerKind::FileStall, id.0);
+    turn.set_timer_ms(limits::FREED_FILE_STALL_MS, TimerKind::FileStall, id.get());
 }
 
 /// The timer of that: the rest is dropped, and the session holds nothing any more.
@@ -304,5 +304,5 @@ pub(crate) fn cancel_timers(session: &Session, turn: &mut Turn) {
     for token in session.delayed_hits.keys() {
         turn.timers.cancel(TimerKind::CloneHit, *token);
     }
-    turn.timers.cancel(TimerKind::FileStall, session.id.0);
+    turn.timers.cancel(TimerKind::FileStall, session.id.get());
 }

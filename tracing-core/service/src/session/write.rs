@@ -68,7 +68,7 @@ pub(crate) fn passes(
         let has_more = !session.waits_for_trigger()
             && read::pass(session, context, threshold, &mut sink).has_more;
         let (bytes, full) = sink.finish();
-        let (id, now) = (session.id.0, context.now);
+        let (id, now) = (session.id.get(), context.now);
         let Some(file) = session.file.as_mut() else { break };
         let after = file.after_pass(bytes.len(), full, has_more);
         out.pool.set_in_use(!full && has_more);

@@ -57,8 +57,8 @@ fn two_buffers() -> TraceConfig {
     config
 }
 
-const TRANSFERRED: BufferId = BufferId(1);
-const COPIED: BufferId = BufferId(2);
+const TRANSFERRED: BufferId = BufferId::new(1);
+const COPIED: BufferId = BufferId::new(2);
 
 /// A producer of "a" and one of "b", set up and started, and their session.
 fn two_producers(
@@ -173,7 +173,7 @@ fn the_best_session_for_a_bug_report() {
     }
     producer.commands(&mut shell);
     let stamped = TracePacket { timestamp: Some(7), ..payload("x") };
-    producer.write(&mut shell, WRITER, BufferId(3), &[stamped]);
+    producer.write(&mut shell, WRITER, BufferId::new(3), &[stamped]);
     let clone = MockConsumer::connect(&mut shell, 0);
     let call = clone.clone_session(&mut shell, by_id(u64::MAX), None);
     assert_eq!(words(&mut shell, &mut producer), ["flush 2 of [3] flags 0x113"]);

@@ -93,7 +93,7 @@ fn write_into_file_clone_session_lifecycle_events() {
         let copy = file.map(|_| shell.open_file());
         let clone = MockConsumer::connect(&mut shell, 0);
         let id = shell.service.session_of(consumer.client).unwrap();
-        let call = clone.clone_session(&mut shell, by_id(id.0), copy);
+        let call = clone.clone_session(&mut shell, by_id(id.get()), copy);
         producer.ack_flush(&mut shell, flushes);
         done(&mut shell, &clone, call);
         let packets = match copy {

@@ -51,8 +51,8 @@ fn commit_to_forbidden_buffer_is_discarded() {
     consumer.enable(&mut shell, config, None);
     one.commands(&mut shell);
     one.write(&mut shell, WRITER, BUFFER, &[payload("own")]);
-    one.write(&mut shell, WRITER, BufferId(2), &[payload("others")]);
-    one.write(&mut shell, WRITER, BufferId(3), &[payload("nobody's")]);
+    one.write(&mut shell, WRITER, BufferId::new(2), &[payload("others")]);
+    one.write(&mut shell, WRITER, BufferId::new(3), &[payload("nobody's")]);
     assert_eq!(stats(&mut shell, &consumer).chunks_discarded, Some(2));
     assert_eq!(payloads(&consumer.read(&mut shell)), ["own"]);
 }
@@ -106,7 +106,7 @@ fn chunks_by_value_of_all_lengths() {
     let mut shell = Shell::new();
     let (producer, consumer) = recording(&mut shell, config(&["ds"]));
     let header = ChunkHeader {
-        chunk: ChunkId(0),
+        chunk: ChunkId::new(0),
         writer: WRITER,
         packets: Packets::new(1, ChunkFlags::default()),
     };
@@ -128,9 +128,9 @@ fn chunks_by_value_of_all_lengths() {
     assert_eq!(stats(&mut shell, &consumer).buffer_stats[0].chunks_written, Some(0));
     assert!(commit(&mut shell, &producer, vec![by_value(header, 100)]));
     assert_eq!(payloads(&consumer.read(&mut shell)), ["by value"]);
-    let next = ChunkHeader { chunk: ChunkId(1), ..header };
+    let next = ChunkHeader { chunk: ChunkId::new(1), ..header };
     assert!(commit(&mut shell, &producer, vec![by_value(next, 8)]));
-    let last = ChunkHeader { chunk: ChunkId(2), ..header };
+    let last = ChunkHeader { chunk: ChunkId::new(2), ..header };
     assert!(commit(&mut shell, &producer, vec![by_value(last, 65535)]));
 }
 
@@ -143,7 +143,7 @@ fn patches() {
     let mut body = vec![0xa2, 0x38, 0, 0, 0, 0, 0x0a, text.len() as u8];
     body.extend_from_slice(text);
     let header = ChunkHeader {
-        chunk: ChunkId(0),
+        chunk: ChunkId::new(0),
         writer: WRITER,
         packets: Packets::new(1, ChunkFlags::NEEDS_PATCHING),
     };
@@ -250,7 +250,7 @@ fn scraping_on_flush_disable_and_disconnect() {
         let smb = producer.smb.clone().unwrap();
         assert!(smb.try_partition(0, Layout::Div1));
         let header = ChunkHeader {
-            chunk: ChunkId(0),
+            chunk: ChunkId::new(0),
             writer: WRITER,
             packets: Packets::new(0, ChunkFlags::default()),
         };

@@ -197,7 +197,7 @@ fn multi_slice_input(compression: Config) {
     let (mut producer, consumer) = recording(&mut shell, config);
     let text: String = (0..100_000).map(|at| char::from(b'a' + (at / 7 % 26) as u8)).collect();
     write_large(&mut shell, &producer, &payload(&text));
-    producer.write(&mut shell, WriterId(2), BUFFER, &[payload("behind")]);
+    producer.write(&mut shell, WriterId::new(2), BUFFER, &[payload("behind")]);
     let inner: Vec<_> = consumer.read(&mut shell).iter().flat_map(unpack).collect();
     assert_eq!(payloads(&inner), [text.as_str(), "behind"]);
 }

@@ -510,7 +510,7 @@ fn exclusive_sessions_do_not_wait_for_files() {
 fn a_file_that_comes_with_another_request_is_closed() {
     let mut shell = Shell::new();
     let consumer = MockConsumer::connect(&mut shell, 0);
-    let stranger = abi::ids::ClientId(1 << 40);
+    let stranger = abi::ids::ClientId::new(1 << 40);
     for client in [consumer.client, stranger] {
         let fd = shell.open_file();
         let request = service::ConsumerRequest::DisableTracing(Default::default());

@@ -145,8 +145,8 @@ fn kind(packet: &TracePacket) -> String {
     }
 }
 
-pub(crate) const WRITER: WriterId = WriterId(1);
-pub(crate) const BUFFER: BufferId = BufferId(1);
+pub(crate) const WRITER: WriterId = WriterId::new(1);
+pub(crate) const BUFFER: BufferId = BufferId::new(1);
 
 /// A producer with a started data source "ds" in a session, its set-up commands taken.
 pub(crate) fn recording(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer) {
@@ -184,15 +184,18 @@ pub(crate) fn write_large_from(
         if index + 1 < pieces.len() {
             flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
         }
-        let header =
-            ChunkHeader { chunk: ChunkId(next), writer: WRITER, packets: Packets::new(1, flags) };
+        let header = ChunkHeader {
+            chunk: ChunkId::new(next),
+            writer: WRITER,
+            packets: Packets::new(1, flags),
+        };
         next += 1;
         let mut data = header.to_bytes().to_vec();
         let len = piece.len() as u32;
         data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8 & 0x7f]);
         data.extend_from_slice(piece);
         let chunk = protos::CommitDataRequestChunksToMove {
-            target_buffer: Some(BUFFER.0.into()),
+            target_buffer: Some(BUFFER.get().into()),
             data: Some(data),
             ..Default::default()
         };

@@ -97,7 +97,7 @@ fn trace_provenance() {
     let config = TraceConfig { buffers: vec![v2], ..config(&["ds"]) };
     let (mut producer, consumer) = recording(&mut shell, config);
     for writer in [1, 2] {
-        producer.write(&mut shell, WriterId(writer), BUFFER, &[payload("a")]);
+        producer.write(&mut shell, WriterId::new(writer), BUFFER, &[payload("a")]);
     }
     let packets = consumer.read(&mut shell);
     let found = provenance(&packets);
@@ -131,7 +131,7 @@ fn trace_writer_stats() {
     producer.commands(&mut shell);
     for (writer, buffer, len) in [(1, 2, 4), (1, 2, 100), (1, 2, 2000), (2, 3, 100)] {
         let packet = payload(&"x".repeat(len));
-        producer.write(&mut shell, WriterId(writer), BufferId(buffer), &[packet]);
+        producer.write(&mut shell, WriterId::new(writer), BufferId::new(buffer), &[packet]);
     }
     consumer.read(&mut shell);
     let stats = stats(&mut shell, &consumer);
@@ -157,7 +157,7 @@ fn statistics_of_thousands_of_writers_fit_into_a_frame() {
     let mut shell = Shell::new();
     let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
     for writer in 1..=10_000 {
-        producer.write(&mut shell, WriterId(writer), BUFFER, &[payload("a")]);
+        producer.write(&mut shell, WriterId::new(writer), BUFFER, &[payload("a")]);
     }
     let request = protos::consumer_port::Request::GetTraceStats(Default::default());
     let replies = consumer.call(&mut shell, request);

@@ -49,7 +49,7 @@ fn named_buffer_targeting() {
     assert_eq!(targets, [2]);
     let text = "0123456789".repeat(100);
     for _ in 0..10 {
-        producer.write(&mut shell, WRITER, BufferId(2), &[payload(&text)]);
+        producer.write(&mut shell, WRITER, BufferId::new(2), &[payload(&text)]);
     }
     assert_eq!(payloads(&consumer.read(&mut shell)), vec![text; 10]);
 }

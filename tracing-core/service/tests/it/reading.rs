@@ -26,10 +26,10 @@ fn producer_uids_and_packet_sequence_ids() {
     consumer.enable(&mut shell, config(&["ds"]), None);
     one.commands(&mut shell);
     two.commands(&mut shell);
-    one.write(&mut shell, WriterId(1), BUFFER, &[payload("a")]);
-    one.write(&mut shell, WriterId(2), BUFFER, &[payload("b")]);
-    two.write(&mut shell, WriterId(1), BUFFER, &[payload("c")]);
-    one.write(&mut shell, WriterId(1), BUFFER, &[payload("d")]);
+    one.write(&mut shell, WriterId::new(1), BUFFER, &[payload("a")]);
+    one.write(&mut shell, WriterId::new(2), BUFFER, &[payload("b")]);
+    two.write(&mut shell, WriterId::new(1), BUFFER, &[payload("c")]);
+    one.write(&mut shell, WriterId::new(1), BUFFER, &[payload("d")]);
     let packets = consumer.read(&mut shell);
     assert_eq!(sequences(&packets), [(123, 1025, 2), (123, 1025, 2), (123, 1025, 3), (456, 2, 4)]);
     assert_eq!(payloads(&packets), ["a", "d", "b", "c"]);

@@ -199,7 +199,7 @@ fn chunk(
         producer,
         identity: Identity { uid: u32::from(p), pid: (p == 0).then_some(7), machine_id: 0 },
         writer,
-        chunk: ChunkId(id),
+        chunk: ChunkId::new(id),
         fragments: if fragments == 9 { 1023 } else { fragments.into() },
         flags: ChunkFlags(if any < 224 { flags(id) } else { any & 7 }),
         complete: choices.below(3) != 0,
@@ -295,7 +295,8 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
     while !choices.0.is_empty() {
         let action = choices.below(16);
         let (p, w) = (choices.below(2), choices.below(3));
-        let (producer, writer) = (ProducerId(u16::from(p) + 1), WriterId(u16::from(w) + 1));
+        let (producer, writer) =
+            (ProducerId::new(u16::from(p) + 1), WriterId::new(u16::from(w) + 1));
         let next = &mut next[usize::from(p)][usize::from(w)];
         match action {
             0..10 => {
@@ -304,11 +305,11 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                     uids[usize::from(p)] += 10;
                 }
                 meta.identity.uid += uids[usize::from(p)];
-                let payload = payload(writer.0, meta.chunk.0, len);
+                let payload = payload(writer.get(), meta.chunk.get(), len);
                 world.buffer.copy_chunk(&meta, &payload);
             }
             10..12 => {
-                let id = ChunkId(next.wrapping_sub(u32::from(choices.below(4))));
+                let id = ChunkId::new(next.wrapping_sub(u32::from(choices.below(4))));
                 let count = choices.below(3);
                 let patches: Vec<Patch> = (0..count)
                     .map(|_| Patch {

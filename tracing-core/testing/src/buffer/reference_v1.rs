@@ -293,8 +293,8 @@ impl ReferenceBuffer for ReferenceV1 {
         let mut padded = payload.to_vec();
         padded.resize(len - 16, 0);
         let next_read =
-            self.chunk(sequence, meta.chunk.0.wrapping_add(1)).is_some_and(|c| c.read > 0);
-        if let Some(old) = self.chunk(sequence, meta.chunk.0) {
+            self.chunk(sequence, meta.chunk.get().wrapping_add(1)).is_some_and(|c| c.read > 0);
+        if let Some(old) = self.chunk(sequence, meta.chunk.get()) {
             let bad = old.payload.len() != len - 16
                 || fragments < old.fragments
                 || flags & old.flags != old.flags;
@@ -323,7 +323,7 @@ impl ReferenceBuffer for ReferenceV1 {
         let Some(gap) = self.evict(len) else { return };
         let chunk = Chunk {
             sequence,
-            id: meta.chunk.0,
+            id: meta.chunk.get(),
             identity: meta.identity,
             payload: padded,
             fragments,
@@ -341,7 +341,7 @@ impl ReferenceBuffer for ReferenceV1 {
             self.at = 0;
             self.stats.write_wrap_count += 1;
         }
-        self.note_order(sequence, meta.chunk.0);
+        self.note_order(sequence, meta.chunk.get());
         if gap > 0 {
             self.pad(gap);
         }
@@ -357,7 +357,7 @@ impl ReferenceBuffer for ReferenceV1 {
     ) -> bool {
         let mut good = false;
         let owner = self.owners.get(&(producer, writer)).map_or(0, |(_, before)| *before);
-        if let Some(chunk) = self.chunk((producer, writer, owner), id.0) {
+        if let Some(chunk) = self.chunk((producer, writer, owner), id.get()) {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.payload.len();

@@ -183,7 +183,7 @@ impl ReferenceV2 {
 
     /// How many bytes of a chunk were consumed before it came again; none if it is not to be stored.
     fn place(&mut self, key: Key, meta: &ChunkMeta, data: &[u8], flags: u8) -> Option<usize> {
-        let (id, len) = (meta.chunk.0, data.len());
+        let (id, len) = (meta.chunk.get(), data.len());
         let mut consumed = 0;
         if let Some((old, size, incomplete)) = self.state(key).consumed {
             if old == id && incomplete && len > size {
@@ -480,7 +480,7 @@ impl ReferenceBuffer for ReferenceV2 {
             self.lose(key, 128);
         }
         if let Some(consumed) = self.place(key, meta, &data, flags) {
-            let (id, incomplete) = (meta.chunk.0, !meta.complete);
+            let (id, incomplete) = (meta.chunk.get(), !meta.complete);
             self.store(key, Chunk { key, id, room, data, consumed, flags, incomplete });
         }
     }
@@ -495,7 +495,7 @@ impl ReferenceBuffer for ReferenceV2 {
     ) -> bool {
         let owner = self.owners.get(&(producer, writer)).copied().unwrap_or(0);
         let mut good = false;
-        if let Some(chunk) = self.chunk((producer, writer, owner), id.0) {
+        if let Some(chunk) = self.chunk((producer, writer, owner), id.get()) {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.data.len();

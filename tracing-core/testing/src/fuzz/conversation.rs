@@ -422,8 +422,8 @@ impl ProducerState {
         let flags = if rng.chance(50) { 0 } else { rng.below(8) as u8 };
         let fragments = rng.below(4) as u16;
         let header = ChunkHeader {
-            chunk: ChunkId(*next),
-            writer: WriterId(writer),
+            chunk: ChunkId::new(*next),
+            writer: WriterId::new(writer),
             packets: Packets::new(fragments, ChunkFlags(flags)),
         };
         let mut payload = Vec::new();

@@ -117,7 +117,7 @@ impl<P: Side> Line<P> {
 
     /// Makes a call, as our clients do.
     pub(super) fn call(&mut self, request: &P::Request, fd: Option<Descriptor>) -> CallId {
-        self.client.invoke(request, true, fd).unwrap_or(CallId(0))
+        self.client.invoke(request, true, fd).unwrap_or(CallId::new(0))
     }
 
     /// Makes a call with any method and arguments.

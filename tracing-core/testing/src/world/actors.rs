@@ -60,7 +60,7 @@ impl World {
 
     fn connect(&mut self, index: usize) {
         self.last_id += 1;
-        let client = ClientId(self.last_id);
+        let client = ClientId::new(self.last_id);
         self.client_of[index] = Some(client);
         let is_consumer = matches!(self.actors[index], Actor::Consumer(_));
         self.connections.insert(
@@ -113,7 +113,7 @@ impl World {
 
     fn next_call(&mut self, client: ClientId, expect: Expect) -> CallId {
         self.last_id += 1;
-        let call = CallId(self.last_id);
+        let call = CallId::new(self.last_id);
         if let Some(connection) = self.connections.get_mut(&client) {
             connection.open.insert(call, expect);
         }
@@ -149,7 +149,7 @@ impl World {
         request: Request,
         file: Option<FileId>,
     ) -> CallId {
-        let Some(client) = self.client_of[index] else { return CallId(0) };
+        let Some(client) = self.client_of[index] else { return CallId::new(0) };
         let expect = match request {
             Request::ObserveEvents(_) => Expect::Stream,
             _ => Expect::Answer,

@@ -164,7 +164,7 @@ impl World {
         let session = self.session_of(index);
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
         if !consumer.foreign {
-            consumer.session = session.map_or(0, |s| s.0);
+            consumer.session = session.map_or(0, |s| s.get());
         }
         consumer.required = self
             .ledger
@@ -288,7 +288,7 @@ impl World {
     /// counted a loss.
     fn check_complete(&mut self, index: usize) -> Result<(), String> {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
-        let Some(stats) = self.service.stats_of(SessionId(consumer.session)) else {
+        let Some(stats) = self.service.stats_of(SessionId::new(consumer.session)) else {
             return Ok(());
         };
         // Violations are chunks of hostile producers, so they do not explain a loss of an honest one. One exception:

@@ -40,7 +40,7 @@ impl World {
     pub(super) fn clone_session(&mut self, index: usize, hit: Option<Hit>) {
         let others = (0..self.actors.len()).filter(|other| *other != index);
         let sessions: Vec<u64> =
-            others.filter_map(|other| self.session_of(other)).map(|id| id.0).collect();
+            others.filter_map(|other| self.session_of(other)).map(|id| id.get()).collect();
         let selector = if let Some(hit) = &hit {
             Selector::SessionId(hit.tracing_session_id.unwrap_or(0).cast_unsigned())
         } else if !sessions.is_empty() && self.rng.chance(80) {
@@ -151,7 +151,7 @@ impl World {
     pub(super) fn free_detached(&mut self) -> Result<(), String> {
         for (uid, key) in self.service.detached() {
             self.last_id += 1;
-            let (client, peer) = (ClientId(self.last_id), Peer { uid, ..Peer::default() });
+            let (client, peer) = (ClientId::new(self.last_id), Peer { uid, ..Peer::default() });
             let request = Request::Attach(AttachRequest { key: Some(key), ..Default::default() });
             for input in [
                 Input::ConsumerConnected { client, peer },

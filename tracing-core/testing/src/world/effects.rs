@@ -43,7 +43,7 @@ impl World {
                         Err(FileError { text: "Permission denied".into() })
                     } else {
                         let session = self.service.session_waiting(token);
-                        let facts = session.and_then(|id| self.sessions.get(id.0));
+                        let facts = session.and_then(|id| self.sessions.get(id.get()));
                         let config = facts.ok_or("a file for nobody")?.config.clone();
                         Ok(self.new_file(None, &config))
                     };
@@ -155,8 +155,8 @@ impl World {
         };
         match output {
             Output::Reply { client, call, result, has_more, .. } => {
-                feed(&client.0.to_le_bytes());
-                feed(&call.0.to_le_bytes());
+                feed(&client.get().to_le_bytes());
+                feed(&call.get().to_le_bytes());
                 feed(&[u8::from(*has_more), u8::from(result.is_ok())]);
                 feed(result.as_deref().unwrap_or_default());
             }

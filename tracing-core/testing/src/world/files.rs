@@ -33,7 +33,7 @@ impl World {
     /// not known yet.
     pub(super) fn new_file(&mut self, consumer: Option<usize>, config: &TraceConfig) -> FileId {
         self.last_id += 1;
-        let id = FileId(self.last_id);
+        let id = FileId::new(self.last_id);
         let file = SimFile {
             bytes: Vec::new(),
             closed: false,

@@ -209,7 +209,7 @@ impl World {
     /// All clients disconnect; then the service must hold nothing.
     fn shut_down(&mut self) -> Result<(), String> {
         self.ending = true;
-        let last_call = CallId(self.last_id);
+        let last_call = CallId::new(self.last_id);
         self.run_for(40 * SECOND)?;
         for connection in self.connections.values() {
             // Producers may send requests until they disconnect: only older ones must be answered.

@@ -121,11 +121,11 @@ impl Sessions {
     }
 
     pub(super) fn of_client(&self, service: &Service, client: ClientId) -> Option<&Facts> {
-        self.get(service.session_of(client)?.0)
+        self.get(service.session_of(client)?.get())
     }
 
     pub(super) fn of_file(&self, service: &Service, file: FileId) -> Option<&Facts> {
-        self.get(service.session_of_file(file)?.0)
+        self.get(service.session_of_file(file)?.get())
     }
 
     /// The session that a buffer was created for.
@@ -158,9 +158,9 @@ impl Sessions {
             }
             _ => {}
         }
-        let last = service.last_session().0;
+        let last = service.last_session().get();
         for id in self.last + 1..=last {
-            let Some(view) = service.view(SessionId(id)) else { continue };
+            let Some(view) = service.view(SessionId::new(id)) else { continue };
             let source = self.by_id.values().find(|facts| facts.uuid.0 == view.uuid.0);
             let (origin, config) = match (source, seen) {
                 (Some(source), _) => {

@@ -70,7 +70,8 @@ impl TriggerPrediction {
         let sure = wanted.producer_name_regex.is_none()
             && wanted.max_per_24_h.unwrap_or(0) == 0
             && wanted.skip_probability.unwrap_or(0.0) == 0.0;
-        let view = service.view(SessionId(session.id)).filter(|v| !v.freed && !v.is_being_made);
+        let view =
+            service.view(SessionId::new(session.id)).filter(|v| !v.freed && !v.is_being_made);
         let (true, Some(view), false) = (sure, view, session.is_clone()) else { return };
         let config = session.config.trigger_config.clone().unwrap_or_default();
         let clones = config.use_clone_snapshot_if_available == Some(true);
@@ -110,7 +111,7 @@ impl TriggerPrediction {
         by_itself: bool,
         marks: &mut Marks,
     ) -> Result<(), String> {
-        let state = |id: u64| service.view(SessionId(id)).map_or("", |view| view.state);
+        let state = |id: u64| service.view(SessionId::new(id)).map_or("", |view| view.state);
         for id in self.starting.drain(..) {
             if state(id) != "STARTED" {
                 return Err(format!("session {id} is {:?} although it was triggered", state(id)));

@@ -4,8 +4,8 @@ use super::*;
 
 fn acquire(arbiter: &Arbiter, writer: u16, chunk: u32) -> abi::shm::WritableChunk {
     let header = ChunkHeader {
-        writer: WriterId(writer),
-        chunk: abi::ids::ChunkId(chunk),
+        writer: WriterId::new(writer),
+        chunk: abi::ids::ChunkId::new(chunk),
         ..ChunkHeader::default()
     };
     arbiter.acquire(header, BufferExhaustedPolicy::Drop).unwrap()
@@ -23,7 +23,7 @@ fn get_and_return_chunks() {
         let mut order = Vec::new();
         for chunk in chunks.into_iter().rev() {
             order.push((chunk.page_idx() as u32, chunk.chunk_idx() as u32));
-            arbiter.return_chunk(chunk, BufferId(3), &mut Default::default());
+            arbiter.return_chunk(chunk, BufferId::new(3), &mut Default::default());
         }
         let commits = commits(&arbiter);
         let moved: Vec<_> = commits
@@ -45,7 +45,7 @@ fn batch_commits() {
     arbiter.set_batch_commits_ms(100);
     let give = |chunk| {
         let chunk = acquire(&arbiter, 1, chunk);
-        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
     };
     let at = |ms: u64| arbiter.poll_request(BootTime(ms * 1_000_000)).map(|o| o.request);
     give(0);
@@ -71,14 +71,14 @@ fn flush_acks_ride_behind_the_data_and_keep_the_newest() {
     let (arbiter, _) = world(8, PAGE, options(Layout::Div1, false));
     arbiter.set_batch_commits_ms(100);
     let chunk = acquire(&arbiter, 1, 0);
-    arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
-    arbiter.notify_flush_complete(FlushId(7));
-    arbiter.notify_flush_complete(FlushId(5));
+    arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
+    arbiter.notify_flush_complete(FlushId::new(7));
+    arbiter.notify_flush_complete(FlushId::new(5));
     let commits = commits(&arbiter);
     assert_eq!(commits.len(), 1);
     assert_eq!(commits[0].chunks_to_move.len(), 1);
     assert_eq!(commits[0].flush_request_id, Some(7));
-    arbiter.notify_flush_complete(FlushId(8));
+    arbiter.notify_flush_complete(FlushId::new(8));
     let request = arbiter.poll_request(BootTime(0)).unwrap().request;
     assert_eq!(
         request,
@@ -135,18 +135,18 @@ fn writers_unregister_behind_their_last_chunk() {
 #[test]
 fn writer_ids_allocation() {
     let (arbiter, _) = world(1, PAGE, options(Layout::Div1, false));
-    let new = || arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Drop);
+    let new = || arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
     let first = new();
-    assert_eq!(first.id(), WriterId(1));
+    assert_eq!(first.id(), WriterId::new(1));
     drop(first);
-    assert_eq!(new().id(), WriterId(2), "a freed id rests");
+    assert_eq!(new().id(), WriterId::new(2), "a freed id rests");
     let all: Vec<_> = (0..32767).map(|_| new()).collect();
-    let mut ids: Vec<_> = all.iter().map(|writer| writer.id().0).collect();
+    let mut ids: Vec<_> = all.iter().map(|writer| writer.id().get()).collect();
     assert_eq!(ids[0], 3);
     ids.sort_unstable();
     assert!(ids.iter().copied().eq(1..=32767));
     let mut none = new();
-    assert_eq!(none.id(), WriterId(0));
+    assert_eq!(none.id(), WriterId::new(0));
     none.write_raw(&[0x08; 10]);
     assert_eq!(none.written(), 13, "swallowed, but counted");
 }
@@ -161,9 +161,9 @@ fn commit_data_splitting_honors_ipc_buffer_size() {
         let mut chunk = acquire(&arbiter, 2, idx);
         chunk.start_fragment();
         chunk.write(0, &[1, idx as u8]);
-        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
     }
-    arbiter.notify_flush_complete(FlushId(3));
+    arbiter.notify_flush_complete(FlushId::new(3));
     let commits = commits(&arbiter);
     // 64 x (4088 + 32) bytes, at most 130560 in each.
     assert_eq!(commits.iter().map(|c| c.chunks_to_move.len()).collect::<Vec<_>>(), [31, 31, 2]);
@@ -186,7 +186,7 @@ fn use_shmem_emulation() {
         let mut chunk = acquire(&arbiter, 1, round.into());
         chunk.start_fragment();
         chunk.write(0, &[1, 0x42]);
-        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
         assert!(arbiter.acquire(ChunkHeader::default(), BufferExhaustedPolicy::Drop).is_none());
         let commits = commits(&arbiter);
         let entry = &commits[0].chunks_to_move[0];
@@ -206,7 +206,7 @@ fn buffer_exhausted_policy_drop() {
     };
     assert!(none(&arbiter));
     for chunk in chunks {
-        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
     }
     assert!(none(&arbiter), "complete, not free");
     assert_eq!(commits(&arbiter).len(), 1);
@@ -222,7 +222,7 @@ fn memory_that_is_not_needed_is_not_touched() {
     let give = |chunk| {
         let chunk = acquire(&arbiter, 1, chunk);
         let page = chunk.page_idx();
-        arbiter.return_chunk(chunk, BufferId(1), &mut Default::default());
+        arbiter.return_chunk(chunk, BufferId::new(1), &mut Default::default());
         page
     };
     let reader = arbiter.smb().reader().unwrap();
@@ -247,7 +247,7 @@ fn shutdown() {
     let live = writer(&arbiter, BufferExhaustedPolicy::Drop);
     assert!(!arbiter.is_idle());
     arbiter.disconnect();
-    assert_eq!(writer(&arbiter, BufferExhaustedPolicy::Drop).id(), WriterId(0));
+    assert_eq!(writer(&arbiter, BufferExhaustedPolicy::Drop).id(), WriterId::new(0));
     drop(live);
     assert!(arbiter.is_idle());
     assert!(arbiter.poll_request(BootTime(0)).is_none());
@@ -259,7 +259,7 @@ fn insert_and_remove() {
     let slot = |offset| protozero::encode::Slot { range: 0, offset };
     let mut list = crate::write::patches::PatchList::default();
     for (chunk, offset) in [(1, 10), (1, 20), (2, 30)] {
-        list.push(abi::ids::ChunkId(chunk), slot(offset));
+        list.push(abi::ids::ChunkId::new(chunk), slot(offset));
     }
     assert_eq!((list.len(), list.is_ready()), (3, false));
     list.fill(slot(30), [3; 4]);
@@ -292,7 +292,7 @@ fn commit_data_splitting_accounts_for_framing() {
             payload.nested().single_string(&"y".repeat(300));
         }
     }
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -316,7 +316,7 @@ fn forgotten_packets_are_lost_and_the_next_one_says_so() {
     writer.flush();
     str_packet(&mut writer, "after");
     core::mem::forget(writer.new_packet());
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -351,7 +351,7 @@ fn threads() {
                         event.seq_value(number);
                         event.payload().single_string(&"w".repeat(number as usize % 4000));
                     }
-                    writer.id().0
+                    writer.id().get()
                 })
             })
             .collect();

@@ -29,7 +29,7 @@ fn div4(pages: usize) -> (Arbiter, Arc<ServeWhileParked>) {
 }
 
 fn writer(arbiter: &Arbiter, policy: BufferExhaustedPolicy) -> TraceWriter {
-    arbiter.create_writer(BufferId(1), policy)
+    arbiter.create_writer(BufferId::new(1), policy)
 }
 
 /// Header and the first payload bytes of a chunk of Div4, whatever its state.
@@ -245,7 +245,7 @@ fn packets_per_chunk_are_capped() {
     let (header, _) = arbiter.smb().reader().unwrap().scrape_chunk(0, 0, &mut payload).unwrap();
     assert_eq!(header.packets.count(), 1023, "1022 packets and the empty fragment");
     assert_eq!(header.packets.flags(), ChunkFlags::default());
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -259,7 +259,7 @@ fn first_packet_is_marked_once() {
     for number in 0..32 {
         writer.new_packet().for_testing().seq_value(number);
     }
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -287,7 +287,7 @@ fn drop_at_a_packet_boundary() {
     writer.flush();
     writer.write_raw(&[0x18; 10]);
     assert_eq!(writer.drop_count(), 1);
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -317,7 +317,7 @@ fn a_packet_without_room_in_the_middle_is_stamped() {
     lock(&park.reader).drain(&arbiter);
     writer.flush();
     writer.write_raw(&[0x18; 3]);
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -343,7 +343,7 @@ fn dropping_more_than_once() {
         }
     }
     assert!(writer.written() > 3 * 4096);
-    let id = writer.id().0;
+    let id = writer.id().get();
     drop(writer);
     let mut reader = lock(&park.reader);
     reader.drain(&arbiter);
@@ -427,7 +427,10 @@ fn a_stall_ends_with_the_connection() {
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Stall);
     writer.write_raw(&[0x08; 8000]);
     assert_eq!(park.1.load(Ordering::Relaxed), 4);
-    assert_eq!(arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Stall).id(), WriterId(0));
+    assert_eq!(
+        arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Stall).id(),
+        WriterId::new(0)
+    );
     assert!(arbiter.poll_request(BootTime(0)).is_none());
 }
 
@@ -439,7 +442,7 @@ fn eight_megabytes_through_a_quarter() {
         let mut writer = writer(&arbiter, BufferExhaustedPolicy::Stall);
         let text: String = ('a'..='z').cycle().take(8 << 20).collect();
         writer.new_packet().for_testing().str(&text);
-        let id = writer.id().0;
+        let id = writer.id().get();
         drop(writer);
         let mut reader = lock(&park.reader);
         reader.drain(&arbiter);
@@ -456,8 +459,8 @@ fn eight_megabytes_through_a_quarter() {
 #[test]
 fn a_packet_that_fails_is_given_up() {
     let (arbiter, _) = div4(1);
-    let home = Some((arbiter.clone(), WriterId(1)));
-    let mut sink = ChunkSink::new(home, BufferId(1), BufferExhaustedPolicy::Drop);
+    let home = Some((arbiter.clone(), WriterId::new(1)));
+    let mut sink = ChunkSink::new(home, BufferId::new(1), BufferExhaustedPolicy::Drop);
     sink.begin_root(0).unwrap().unwrap();
     assert_eq!(sink.end_root(0), 0);
     let (header, payload) = peek(&arbiter, 0, 0, 4);

@@ -110,7 +110,7 @@ impl Files {
 
     fn take(&mut self, file: OutputFile) -> FileId {
         self.last_id += 1;
-        let id = FileId(self.last_id);
+        let id = FileId::new(self.last_id);
         let (jobs, queue) = mpsc::channel();
         let open = Open { jobs, cancel: file.cancel() };
         if let Some(unthreaded) = &mut self.unthreaded {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn histogram(values: &[u64]) -> WriterStats {
-    let mut stats = WriterStats::new(ProducerId(1), WriterId(1));
+    let mut stats = WriterStats::new(ProducerId::new(1), WriterId::new(1));
     values.iter().for_each(|value| stats.add(*value));
     stats
 }
@@ -52,10 +52,10 @@ fn rand() {
 fn histograms_in_order_of_first_sight() {
     let mut all = Histograms::default();
     let (mut one, mut two) = (None, None);
-    all.add(ProducerId(2), WriterId(1), &mut two, 5);
-    all.add(ProducerId(1), WriterId(1), &mut one, 5);
+    all.add(ProducerId::new(2), WriterId::new(1), &mut two, 5);
+    all.add(ProducerId::new(1), WriterId::new(1), &mut one, 5);
     // A sequence that forgot its place finds it again.
     let mut forgot = None;
-    all.add(ProducerId(2), WriterId(1), &mut forgot, 5);
+    all.add(ProducerId::new(2), WriterId::new(1), &mut forgot, 5);
     assert_eq!((forgot, all.all().len(), all.all()[0].counts[0]), (two, 2, 2));
 }

@@ -28,10 +28,10 @@ pub struct Chunk {
 
 pub fn chunk(producer: u16, writer: u16, id: u32) -> Chunk {
     let meta = ChunkMeta {
-        producer: ProducerId(producer),
+        producer: ProducerId::new(producer),
         identity: Identity { uid: u32::from(producer) * 10, pid: None, machine_id: 0 },
-        writer: WriterId(writer),
-        chunk: ChunkId(id),
+        writer: WriterId::new(writer),
+        chunk: ChunkId::new(id),
         fragments: 0,
         flags: ChunkFlags(0),
         complete: true,
@@ -152,5 +152,5 @@ pub fn losses(buffer: &mut TraceBuffer) -> String {
 
 pub fn patch(buffer: &mut TraceBuffer, id: u32, offset: u32, text: &[u8; 4], more: bool) -> bool {
     let patches = [Patch { offset, data: *text }];
-    buffer.patch(ProducerId(1), WriterId(1), ChunkId(id), &patches, more)
+    buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(id), &patches, more)
 }

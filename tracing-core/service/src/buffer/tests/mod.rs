@@ -135,7 +135,7 @@ fn patches() {
     assert_eq!((buffer.stats().patches_succeeded, buffer.stats().patches_failed), (2, 0));
     // A request without patches is legal, and says that no patches will follow.
     chunk(1, 1, 1).packet(20, 'b').flags(PATCH).copy(&mut buffer);
-    assert!(buffer.patch(ProducerId(1), WriterId(1), ChunkId(1), &[], false));
+    assert!(buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(1), &[], false));
     assert_eq!(seeds(&mut buffer), "b");
 }
 
@@ -148,15 +148,15 @@ fn patches_that_miss() {
     }
     assert!(!patch(&mut buffer, 1, 0, b"evil", false));
     let none: [Patch; 0] = [];
-    assert!(!buffer.patch(ProducerId(1), WriterId(2), ChunkId(0), &none, false));
-    assert!(!buffer.patch(ProducerId(2), WriterId(1), ChunkId(0), &none, false));
+    assert!(!buffer.patch(ProducerId::new(1), WriterId::new(2), ChunkId::new(0), &none, false));
+    assert!(!buffer.patch(ProducerId::new(2), WriterId::new(1), ChunkId::new(0), &none, false));
     assert_eq!(buffer.stats().patches_failed, 9);
     assert_eq!(seeds(&mut buffer), "", "still waiting");
     // The patches before the bad one stay applied; the request counts once.
     let half = [Patch { offset: 1, data: *b"good" }, Patch { offset: 99, data: *b"evil" }];
-    assert!(!buffer.patch(ProducerId(1), WriterId(1), ChunkId(0), &half, false));
+    assert!(!buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(0), &half, false));
     assert_eq!((buffer.stats().patches_failed, buffer.stats().patches_succeeded), (10, 0));
-    assert!(buffer.patch(ProducerId(1), WriterId(1), ChunkId(0), &none, false));
+    assert!(buffer.patch(ProducerId::new(1), WriterId::new(1), ChunkId::new(0), &none, false));
     assert_eq!(seeds(&mut buffer), "!goda");
 }
 
@@ -329,7 +329,7 @@ fn a_histogram_per_writer() {
     seeds(&mut buffer);
     let stats: Vec<_> = buffer.writer_stats().cloned().collect();
     assert_eq!(stats.len(), 2);
-    assert_eq!((stats[0].producer, stats[0].writer), (ProducerId(1), WriterId(1)));
+    assert_eq!((stats[0].producer, stats[0].writer), (ProducerId::new(1), WriterId::new(1)));
     assert_eq!((&stats[0].counts[..3], &stats[0].sums[..3]), (&[1, 1, 0][..], &[8, 9, 0][..]));
     assert_eq!(stats[1].counts[10], 1);
     assert_eq!(stats[1].sums[10], 20_000);

@@ -49,7 +49,7 @@ pub(super) struct Sequence {
 impl Sequence {
     /// A chunk was removed or changed: a packet that goes on through it has to be followed anew.
     pub(super) fn forget_stall_at(&mut self, id: ChunkId) {
-        let ahead = |id: ChunkId, from: ChunkId| id.0.wrapping_sub(from.0);
+        let ahead = |id: ChunkId, from: ChunkId| id.get().wrapping_sub(from.get());
         self.stalled = self.stalled.filter(|s| ahead(id, s.from) > ahead(s.at, s.from));
     }
 }
@@ -57,7 +57,7 @@ impl Sequence {
 /// Orders sequences by producer, then writer, then age. Producer ids are used again: the chunks of an earlier owner
 /// of an id are read before those of the present one, which has the highest number.
 fn key(producer: ProducerId, writer: WriterId, owner: u32) -> u64 {
-    u64::from(producer.0) << 48 | u64::from(writer.0) << 32 | u64::from(owner)
+    u64::from(producer.get()) << 48 | u64::from(writer.get()) << 32 | u64::from(owner)
 }
 
 /// The `owner` that has the id now.
@@ -165,7 +165,7 @@ impl Index {
             producer,
             writer,
             identity,
-            last: ChunkId(0),
+            last: ChunkId::new(0),
             chunks: Chunks::default(),
             resume: None,
             stalled: None,

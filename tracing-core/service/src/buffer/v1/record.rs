@@ -52,7 +52,7 @@ const COUNT_MASK: u64 = Packets::COUNT_MAX as u64;
 impl Record {
     #[inline]
     pub(super) fn header(self) -> u128 {
-        let low = u64::from(self.chunk.0) | u64::from(self.slot) << 32;
+        let low = u64::from(self.chunk.get()) | u64::from(self.slot) << 32;
         let high = u64::from(self.next)
             | u64::from(self.len / 16) << 16
             | (u64::from(self.fragments) & COUNT_MASK) << 28
@@ -69,7 +69,7 @@ impl Record {
     fn of(header: u128) -> Self {
         let (low, high) = (header as u64, (header >> 64) as u64);
         Self {
-            chunk: ChunkId(low as u32),
+            chunk: ChunkId::new(low as u32),
             slot: (low >> 32) as u32,
             next: high as u16,
             len: ((high >> 16 & 0xfff) as u16).wrapping_mul(16),
@@ -85,7 +85,7 @@ impl Record {
     /// A padding record of `len` bytes.
     pub(super) fn padding(len: u16) -> Self {
         Self {
-            chunk: ChunkId(0),
+            chunk: ChunkId::new(0),
             slot: 0,
             len,
             fragments: 0,

@@ -147,7 +147,7 @@ impl Buffer {
     /// Notes the id of a new chunk: the highest one ends the sequence.
     fn note_order(&mut self, slot: u32, id: ChunkId) {
         let Some(sequence) = self.index.sequence_mut(slot) else { return };
-        let ahead = id.0.wrapping_sub(sequence.last.0);
+        let ahead = id.get().wrapping_sub(sequence.last.get());
         // Only the chunk after the last one leaves the sequence without a hole up to the place to resume.
         if ahead != 1 {
             sequence.resume = None;

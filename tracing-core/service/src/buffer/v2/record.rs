@@ -70,7 +70,7 @@ impl Record {
         let flags = self.flags.0
             | if self.incomplete { INCOMPLETE } else { 0 }
             | if self.changed { CHANGED } else { 0 };
-        u128::from(self.chunk.0)
+        u128::from(self.chunk.get())
             | u128::from(self.slot) << 32
             | u128::from(self.room) << 64
             | u128::from(self.used) << 80
@@ -94,7 +94,7 @@ impl Memory {
         }
         let flags = (header >> 112) as u8;
         Some(Stored::Chunk(Record {
-            chunk: ChunkId(header as u32),
+            chunk: ChunkId::new(header as u32),
             slot: (header >> 32) as u32,
             room,
             used: (header >> 80) as u16,

@@ -66,7 +66,7 @@ impl Sequence {
     /// Whether all ids would be less than half the range of ids apart.
     pub(super) fn in_range(&self, id: ChunkId) -> bool {
         let Some(first) = self.first() else { return true };
-        let span = |from: ChunkId, to: ChunkId| to.0.wrapping_sub(from.0);
+        let span = |from: ChunkId, to: ChunkId| to.get().wrapping_sub(from.get());
         let near = |span: u32| i32::try_from(span).is_ok();
         span(first, id) <= span(first, self.last)
             || near(span(first, id))
@@ -92,7 +92,7 @@ impl Sequence {
 }
 
 fn key(producer: ProducerId, writer: WriterId) -> u32 {
-    u32::from(producer.0) << 16 | u32::from(writer.0)
+    u32::from(producer.get()) << 16 | u32::from(writer.get())
 }
 
 /// The same for the cache, where no key is 0.
@@ -163,7 +163,7 @@ impl Sequences {
             writer,
             identity,
             chunks: Chunks::default(),
-            last: ChunkId(0),
+            last: ChunkId::new(0),
             consumed: None,
             loss: 0,
             gap_before: None,

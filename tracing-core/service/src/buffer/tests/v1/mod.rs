@@ -140,9 +140,9 @@ fn padding_at_end_updates_index(last: usize) {
     assert_eq!(seeds(&mut buffer), "!e");
     assert!(!patch(&mut buffer, 0, 0, b"evil", false));
     let none = buffer.patch(
-        abi::ids::ProducerId(1),
-        abi::ids::WriterId(2),
-        abi::ids::ChunkId(0),
+        abi::ids::ProducerId::new(1),
+        abi::ids::WriterId::new(2),
+        abi::ids::ChunkId::new(0),
         &[],
         false,
     );

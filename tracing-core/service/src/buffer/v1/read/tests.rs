@@ -15,10 +15,10 @@ fn add(buffer: &mut Buffer, id: u32, flags: u8) {
 
 fn commit(buffer: &mut Buffer, id: u32, flags: u8, complete: bool) {
     let meta = ChunkMeta {
-        producer: ProducerId(1),
+        producer: ProducerId::new(1),
         identity: Identity { uid: 0, pid: None, machine_id: 0 },
-        writer: WriterId(1),
-        chunk: ChunkId(id),
+        writer: WriterId::new(1),
+        chunk: ChunkId::new(id),
         fragments: 1,
         flags: ChunkFlags(flags),
         complete,
@@ -40,7 +40,7 @@ fn looking_ahead_goes_on_where_it_gave_up() {
         assert_eq!(pieces(&mut buffer), None);
     }
     // What nobody does behind our back: a pass that came by here again would give up.
-    let off = buffer.index.sequence(0).unwrap().chunks.get(ChunkId(2)).unwrap();
+    let off = buffer.index.sequence(0).unwrap().chunks.get(ChunkId::new(2)).unwrap();
     let record = buffer.common.memory.record_at(off).unwrap();
     buffer.common.memory.put_chunk(off, Record { flags: ChunkFlags(0), ..record });
     add(&mut buffer, 5, 1);
@@ -58,7 +58,7 @@ fn looking_ahead_starts_over_when_its_way_changed() {
         add(&mut evicted, id, flags);
     }
     assert_eq!(pieces(&mut evicted), None);
-    evicted.index.remove(0, ChunkId(1));
+    evicted.index.remove(0, ChunkId::new(1));
     add(&mut evicted, 3, 1);
     assert_eq!(pieces(&mut evicted), None);
     assert_eq!(evicted.common.stats.readaheads_failed, 2);
