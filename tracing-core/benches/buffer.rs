@@ -1,20 +1,20 @@
-//! Chunks into a trace buffer, packets out of it.
+//! Copying chunks into a trace buffer, and reading packets from it.
 //!
 //! ```text
 //! cargo bench -p tracing-core --bench buffer               ns per chunk, per packet, per patch
 //! target/release/deps/buffer-* loop write-1 1000           that many of one mode, for callgrind
-//! target/release/deps/buffer-* turns 1024                  how long a clone of so many MiB keeps us from others
+//! target/release/deps/buffer-* turns 1024                  the longest turn of a clone of so many MiB
 //! ```
 //!
 //! The loads are those of Perfetto's own `trace_buffer_benchmark.cc`: 100 templates of 5 to 15
 //! fragments of 50 to 500 bytes, into 64 MiB, from one writer (`write-1`) or 1000 in turn
-//! (`write-1000`), or into 1 MiB that the caches hold and that is written over all the time (`wrap`);
-//! `read` and `read-1000` take 64 MiB of them out again, packet by packet; `patch` and `patch-absent`
-//! change four bytes of a late chunk, or of one that is not there; `clone` copies 64 MiB. With `v2-`
-//! before them they use a buffer of version 2.
+//! (`write-1000`), or into 1 MiB that fits into the caches and is overwritten all the time (`wrap`);
+//! `read` and `read-1000` read 64 MiB of them, packet by packet; `patch` and `patch-absent`
+//! change four bytes of a late chunk, or of one that is not in the buffer; `clone` copies 64 MiB. The prefix `v2-`
+//! means a buffer of version 2.
 //!
-//! What memory alone costs: `floor-write` copies the same payloads to the same places, and does nothing
-//! else; `floor-read` goes from length to length over them. Times are those of the processor.
+//! The cost of memory alone: `floor-write` only copies the same payloads to the same offsets;
+//! `floor-read` goes from length to length. All times are processor time.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -132,7 +132,7 @@ impl Load {
     }
 }
 
-/// The same payloads in memory that nobody keeps track of.
+/// The same payloads in plain memory.
 struct Floor {
     templates: Vec<Template>,
     memory: Vec<u8>,
@@ -166,7 +166,7 @@ impl Floor {
         {
             let len = usize::from(a & 0x7f) | usize::from(b & 0x7f) << 7;
             if len == 0 {
-                // The end of a chunk: zeros up to the next.
+                // The end of a chunk: zeros up to the next one.
                 at = (at + 1).next_multiple_of(16);
                 continue;
             }
@@ -177,7 +177,7 @@ impl Floor {
     }
 }
 
-/// Processor time of this thread, ns: what others do to the machine stays out of it.
+/// Processor time of this thread, ns, which other processes do not change.
 fn cpu_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
@@ -220,7 +220,7 @@ fn run(mode: &str, count: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
     let mut load = Load::new(bytes, version)?;
     match mode {
         "write-1" | "write-1000" | "wrap" => {
-            // The first round pays for fresh memory.
+            // The first round causes the page faults of new memory.
             load.write(chunks * 2, writers);
             let start = clock();
             load.write(count, writers);
@@ -254,11 +254,11 @@ fn run(mode: &str, count: u32, clock: fn() -> u64) -> Option<(u64, u64)> {
     }
 }
 
-/// Small chunks, of many writers: as much to know of each byte as there can reasonably be.
+/// Small chunks of many writers: a large index for each byte.
 const SMALL_BYTES: usize = 256 - 16;
 
-/// Copies a buffer that is full of small chunks, at once and in pieces as a service does, and says how long the
-/// longest turn of each is.
+/// Copies a buffer full of small chunks, at once and in pieces as a service does, and prints the
+/// longest turn of each.
 fn turns(mib: usize, version: Version) -> Option<()> {
     let mut buffer = TraceBuffer::new(mib << 20, Policy::Ring, version)?;
     buffer.set_fault_in(tracing_core::daemon::system::memory::fault_in);
@@ -286,7 +286,7 @@ fn turns(mib: usize, version: Version) -> Option<()> {
     let start = cpu_ns();
     drop(black_box(buffer.clone_read_only()?));
     println!("{version:?} {mib} MiB at once: {:.1} ms", ms(since(start)));
-    // Without and with chunks that come in between, as many as are copied in a piece.
+    // Without chunks between the pieces, and with as many bytes of chunks as a piece has.
     for between in [0, CLONE_PIECE_BYTES / (SMALL_BYTES + 16)] {
         let start = cpu_ns();
         let clone = buffer.begin_clone()?;

@@ -1,4 +1,4 @@
-//! Named as the suites of the compressors, run for each codec.
+//! Tests named as in the suites of the compressors, for each codec.
 
 use std::io::Read as _;
 
@@ -9,7 +9,7 @@ use protos::{
 
 use super::*;
 
-/// `count` packets of `len` bytes, as fields of a trace, that shrink well or not at all.
+/// `count` packets of `len` bytes as fields of a trace; random bytes cannot be compressed.
 fn trace(count: usize, len: usize, random: bool) -> Vec<u8> {
     let mut state = 1u64;
     let mut out = Vec::new();
@@ -26,7 +26,7 @@ fn trace(count: usize, len: usize, random: bool) -> Vec<u8> {
     out
 }
 
-/// What is inside of the packet.
+/// The decompressed content of a packet.
 fn unpack(codec: Codec, packet: &Compressed) -> Vec<u8> {
     let bytes: Vec<u8> = packet.slices().flatten().copied().collect();
     let mut reader = protozero::Reader::new(&bytes);
@@ -67,7 +67,7 @@ fn len(codec: Codec, stream: &[u8]) -> usize {
     codec.compress(stream).expect("something").slices().map(<[u8]>::len).sum()
 }
 
-/// Words in no order: work for a search.
+/// Words in random order, which take a search to compress.
 fn text() -> Vec<u8> {
     let words =
         ["sched", "switch", "prev", "next", "comm", "pid", "prio", "state", "cpu", "wakeup"];
@@ -117,7 +117,7 @@ mod deflate {
         round_trip(CODEC, &trace(1, 3_000_000, false));
     }
 
-    /// There is one level; what is written is smaller than without a search.
+    /// There is one level. Its output is smaller than that of a level without a search.
     #[test]
     fn compression_level_is_honored() {
         let text = text();
@@ -180,7 +180,7 @@ fn asked(deflate: bool, zstd: Option<i32>, legacy: bool) -> TraceConfig {
     let zstd = zstd
         .map(|level| TraceConfigCompressionConfigZstd { level: Some(level), ..Default::default() });
     let legacy = if legacy { Legacy::COMPRESSION_TYPE_DEFLATE } else { Legacy(0) };
-    #[allow(deprecated, reason = "what configs of today still say")]
+    #[allow(deprecated, reason = "configs still use the old field")]
     TraceConfig {
         compression: Some(Config { deflate, zstd, ..Default::default() }),
         compression_type: Some(legacy),

@@ -1,4 +1,4 @@
-//! Whatever comes in: nothing panics, output is a message again, and not longer than input.
+//! Random input: nothing panics, and the output is a message that is not longer than the input.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::engine::Regex;
 use super::generator::{Generator, Target, encode};
 use super::{FilterBudget, MessageFilter, Policy, Program, Rule, StringFilter};
 
-/// Bytes that are often fields within fields.
+/// Bytes that are often nested fields.
 fn messages() -> impl Strategy<Value = Vec<u8>> {
     let scalar = prop_oneof![
         (1u8..16, 0u8..128).prop_map(|(f, v)| vec![f << 3, v]),
@@ -43,7 +43,7 @@ fn rules() -> impl Strategy<Value = Vec<Vec<(u32, Rule)>>> {
     proptest::collection::vec(message, 3)
 }
 
-/// Fields of a message that passed, by a reader of its own.
+/// The allowed fields of a message, found by another reader.
 fn walk(program: &Program, message: u32, bytes: &[u8]) -> Result<(), TestCaseError> {
     let mut reader = protozero::Reader::new(bytes);
     while let Some(field) = reader.next_field().expect("a message") {
@@ -76,7 +76,7 @@ proptest! {
         if filter.apply(&program, &StringFilter::default(), &mut FilterBudget::default(), &input, &mut out).is_ok() {
             prop_assert!(out.len() <= input.len());
             walk(&program, 0, &out)?;
-            // What passed passes again, unchanged but for redundant lengths.
+            // The output passes again, and only redundant lengths change.
             let mut again = Vec::new();
             if !out.is_empty() {
                 prop_assert!(filter.apply(&program, &StringFilter::default(), &mut FilterBudget::default(), &out, &mut again).is_ok());
@@ -95,7 +95,7 @@ proptest! {
         let _ = Program::parse(&code[..code.len() / 2], None);
     }
 
-    /// Automata are only faster than the machine: what they find is the same.
+    /// Automata find the same as the machine.
     #[test]
     fn automata_and_the_machine_agree(
         pattern in r"(\(|\)|[ab|*?]|\\b|\[ab\]|a\{2\}|\(\?:){0,12}",

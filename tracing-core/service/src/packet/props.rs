@@ -1,11 +1,11 @@
-//! The two walks agree with each other and with the plain reader.
+//! The two validators agree with each other and with a plain reader.
 
 use proptest::prelude::*;
 
 use super::PacketStreamValidator;
 use super::validate::is_reserved;
 
-/// The rule again, in terms of the protobuf reader.
+/// The rules again, written for one slice and byte by byte.
 fn oracle(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let varint = |rest: &mut &[u8], bytes_max: usize| -> Option<u64> {

@@ -1,10 +1,10 @@
-//! Neither expressions nor strings can cost more than there is for them.
+//! The budget of expressions and strings.
 
 use super::super::engine::Regex;
 use super::*;
 use crate::limits;
 
-/// An automaton of it would have 2^400 states.
+/// An expression whose automaton would have 2^400 states.
 const HOSTILE: &str = "[ab]*a[ab]{400}(N)";
 
 fn with_rules(rules: Vec<TraceConfigTraceFilterStringFilterRule>) -> Result<TraceFilter, String> {
@@ -30,7 +30,7 @@ fn expressions_of_a_filter_are_bounded_together() {
     let large = "[ab]{600}(N)";
     let error = with_rules(vec![rule(1, large, ""); 1000]).unwrap_err();
     assert!(error.contains("too large: at most 4096 KiB, compiled"), "{error}");
-    // Also if they only take each other's place.
+    // Also if each replaces the one before.
     let mut config = config();
     config.string_filter_chain_v54 = chain(vec![rule(1, large, "same"); 1000]);
     assert!(TraceFilter::from_config(&config).unwrap_err().contains("too large"));
@@ -69,7 +69,7 @@ fn a_packet_that_costs_too_much_comes_out_empty() {
             assert!(filter.steps() <= limits::FILTER_STEPS_PER_PACKET_MAX);
         }
     }
-    // So does one with many strings, none of which is too much.
+    // So does a packet with many strings, each of which is within the budget.
     let mut filter = with_rules(vec![rule(1, HOSTILE, "")]).unwrap();
     let some = &text[..400];
     let kept = apply(&mut filter, &packet(&[some; 4]));
@@ -81,7 +81,7 @@ fn a_packet_that_costs_too_much_comes_out_empty() {
     assert_eq!(apply(&mut filter, &packet(&[some])), packet(&[some]), "each packet has its own");
 }
 
-/// Packets of the service come all at once: reading cannot make a break between them.
+/// The packets of the service come together: reading cannot pause between them.
 #[test]
 fn packets_of_the_service_share_what_one_may_cost() {
     let mut filter = with_rules(vec![rule(1, "x(.*)", ""); 100]).unwrap();
@@ -97,7 +97,7 @@ fn packets_of_the_service_share_what_one_may_cost() {
     assert!(kept(&mut filter, None));
 }
 
-/// What Android filters look like: reading is as fast with them as the bytes that are read allow.
+/// Rules like those of Android: the bytes that are read, not the steps, decide when reading pauses.
 #[test]
 fn a_normal_filter_costs_less_than_reading() {
     let mut rules = Vec::new();

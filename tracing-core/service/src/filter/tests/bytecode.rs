@@ -1,4 +1,4 @@
-//! Programs, as `filter_bytecode_parser_unittest.cc` and its generator's suite have them.
+//! Programs: tests named as in `filter_bytecode_parser_unittest.cc` and the suite of the generator.
 
 use super::super::generator::{Generator, Target, encode};
 use super::*;
@@ -18,7 +18,7 @@ fn with(words: &[u32], overlay: &[u32]) -> Result<Program, ProgramError> {
     Program::parse(&encode(words), Some(&encode(overlay)))
 }
 
-/// Numbers of the fields that pass, of the first 1000.
+/// The fields that pass, of the first 1000.
 fn passing(program: &Program, message: u32) -> Vec<u32> {
     (0..1000).filter(|field| program.rule(message, *field) != Rule::Deny).collect()
 }
@@ -49,15 +49,15 @@ fn golden_bytecode() {
 
 #[test]
 fn eom_handling() {
-    // Not even a checksum.
+    // Without a checksum.
     assert_eq!(Program::parse(&[], None), Err(ProgramError::Empty));
     assert_eq!(Program::parse(&[1], None), Err(ProgramError::Checksum));
     assert_eq!(Program::parse(&[0x80], None), Err(ProgramError::Varint { offset: 0 }));
-    // Nothing allowed.
+    // A program that allows nothing.
     assert_eq!(parse(&[]).message_count(), 0);
     assert_eq!(parse(&[]).rule(0, 1), Rule::Deny);
     assert_eq!(parse(&[EOM]).message_count(), 1);
-    // What is beside the operation of an end does not matter.
+    // The field number of an end of message is ignored.
     assert_eq!(parse(&[EOM | 5 << 3]).message_count(), 1);
     assert_eq!(fails(&[simple(1)]), ProgramError::Truncated);
     assert_eq!(fails(&[EOM, simple(1)]), ProgramError::Truncated);
@@ -77,7 +77,7 @@ fn parser_simple_fields() {
         let words = [simple(1), 2 << 3 | operation, EOM];
         assert_eq!(fails(&words), ProgramError::Operation { word: 1 });
     }
-    // Below 128 nobody minds the order.
+    // Fields below 128 may come in any order.
     assert_eq!(passing(&parse(&[simple(3), simple(2), simple(3), EOM]), 0), [2, 3]);
     for late in [simple(200), simple(199), range(150)] {
         let words = [simple(200), late, 60, EOM];
@@ -91,7 +91,7 @@ fn parser_simple_ranges() {
     let program = parse(&[range(1), 3, range(10), 0, range(20), 1, EOM]);
     assert_eq!(passing(&program, 0), [1, 2, 3, 20]);
     assert_eq!(fails(&[range(1)]), ProgramError::Truncated);
-    // Everything there can be.
+    // The largest allowed program.
     let program = parse(&[range(1), u32::MAX, EOM]);
     assert_eq!(program.rule(0, (1 << 29) - 1), Rule::Pass);
     assert_eq!(fails(&[range(200), u32::MAX, simple(201), EOM]), ProgramError::Order { word: 2 });
@@ -108,7 +108,7 @@ fn parser_simple_fields_and_ranges() {
 
 #[test]
 fn parser_nested_messages() {
-    // To itself, forwards and backwards.
+    // A message that refers to itself, to a later and to an earlier one.
     let words = [nested(1), 0, nested(4), 2, nested(200), 1, EOM, nested(1), 0, EOM, EOM];
     let program = parse(&words);
     assert_eq!(program.rule(0, 1), Rule::Message(0));

@@ -1,4 +1,4 @@
-//! Whole messages, as `message_filter_unittest.cc` has them.
+//! Whole messages: tests named as in `message_filter_unittest.cc`.
 
 use protos::{TracePacket, TracePacketData};
 use protozero::Message as _;
@@ -6,7 +6,7 @@ use protozero::Message as _;
 use super::super::generator::{Generator, Target};
 use super::*;
 
-/// What `program` leaves of a message of its root; the reason if it is none.
+/// Applies `program` to a message of its root.
 fn filtered(program: &Program, input: &[u8]) -> Result<Vec<u8>, FilterError> {
     let mut out = vec![0xaa];
     let mut filter = MessageFilter::rooted(program, &[]).unwrap();
@@ -44,19 +44,19 @@ fn end_to_end() {
     };
     check(&[0x08, 0x05, 0x20, 0x01], &[0x08, 0x05]);
     check(&[0x20, 0x01], &[]);
-    // Scalars of all kinds.
+    // All kinds of numbers.
     check(&[0x09, 1, 2, 3, 4, 5, 6, 7, 8], &[0x09, 1, 2, 3, 4, 5, 6, 7, 8]);
     check(&[0x0d, 1, 2, 3, 4, 0x25, 1, 2, 3, 4], &[0x0d, 1, 2, 3, 4]);
     check(&[0x0a, 2, 7, 7, 0x22, 2, 7, 7], &[0x0a, 2, 7, 7]);
     // Shortest forms.
     check(&[0x88, 0x00, 0x85, 0x80, 0x00], &[0x08, 0x05]);
     check(&[0x0a, 0x82, 0x80, 0x00, 7, 7], &[0x0a, 2, 7, 7]);
-    // Messages: kept if empty or emptied; a denied one goes with all in it.
+    // A message is kept if it is empty or becomes empty; a denied one is removed with its fields.
     check(&[0x12, 0], &[0x12, 0]);
     check(&[0x12, 2, 0x20, 0x01], &[0x12, 0]);
     check(&[0x12, 4, 0x08, 1, 0x20, 1, 0x08, 2], &[0x12, 2, 0x08, 1, 0x08, 2]);
     check(&[0x12, 6, 0x12, 4, 0x08, 1, 0x20, 1], &[0x12, 4, 0x12, 2, 0x08, 1]);
-    // Only plain fields may be numbers; what is a string or message elsewhere is none here.
+    // Only plain fields may be numbers: a string or message in the program must not be a number here.
     check(&[0x10, 1, 0x18, 1, 0x15, 0, 0, 0, 0], &[]);
     check(&[0x1a, 1, b'x'], &[0x1a, 1, b'x']);
 }
@@ -69,11 +69,11 @@ fn nested_lengths_keep_their_width() {
     long.extend([7; 126]);
     long.push(0);
     assert_eq!(long[1..3], [0x83, 0x01]);
-    // 131 bytes of content, of which two are left.
+    // Of 131 bytes of content two are left.
     let content = [&[0x08, 1, 0x22, 0x7f][..], &[7; 127]].concat();
     let input = [&[0x12, 0x83, 0x01][..], &content].concat();
     assert_eq!(filtered(&nested(), &input), Ok(vec![0x12, 0x82, 0x00, 0x08, 1]));
-    // A redundant length of the input counts with its shortest form.
+    // The shortest form of a redundant length counts.
     let input = [0x12, 0x82, 0x80, 0x80, 0x00, 0x08, 1];
     assert_eq!(filtered(&nested(), &input), Ok(vec![0x12, 2, 0x08, 1]));
 }
@@ -133,7 +133,7 @@ fn malformed_input() {
         (&[], FilterError::Empty),
         (&[0x08, 1, 0x0b], FilterError::WireType { offset: 2 }),
         (&[0x08, 1, 0x12, 5, 1], FilterError::Length { offset: 3 }),
-        // Longer than the message around it; and a field cut off by its end.
+        // A length that leads out of the message around it; a field that its end cuts off.
         (&[0x12, 3, 0x12, 9, 0, 1, 1, 1, 1, 1], FilterError::Length { offset: 3 }),
         (&[0x12, 1, 0x08, 0x01], FilterError::Truncated { offset: 3 }),
         (&[0x12, 2, 0x22, 1, 0], FilterError::Length { offset: 3 }),
@@ -145,7 +145,7 @@ fn malformed_input() {
             "{input:x?}"
         );
         assert!(out.is_empty(), "{out:?}");
-        // And it is as good as new.
+        // The filter can be used again.
         filter
             .apply(&program, &strings, &mut FilterBudget::default(), &[0x12, 2, 0x08, 1], &mut out)
             .unwrap();
@@ -166,7 +166,7 @@ fn depth_is_bounded() {
         }
         bytes
     };
-    // The innermost is empty, which takes no level.
+    // The innermost message is empty, which takes no level.
     let max = crate::limits::FILTER_DEPTH_MAX + 1;
     assert_eq!(filtered(&program, &deep(max)), Ok(deep(max)));
     assert!(matches!(filtered(&program, &deep(max + 1)), Err(FilterError::Depth { .. })));
@@ -175,7 +175,7 @@ fn depth_is_bounded() {
 #[test]
 fn numbers_no_field_can_have() {
     let all = program(Generator::new(Target::V54).range(1, u32::MAX >> 3).end());
-    // 2^29 and 2^32 + 1, which a careless reader takes for 1.
+    // 2^29 and 2^32 + 1, which truncated to 32 bits would be 1.
     for tag in [1u64 << 32, ((1u64 << 32) + 1) << 3] {
         let mut input = Vec::new();
         protozero::wire::write::append_varint(&mut input, tag);
@@ -208,7 +208,7 @@ fn semantic_type_end_to_end() {
     }
 }
 
-/// The real schema: every message of a trace, allowed as a whole.
+/// The real schema: every message of a trace is allowed.
 #[test]
 fn real_trace_passthrough() {
     let all =

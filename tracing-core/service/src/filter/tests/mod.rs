@@ -1,4 +1,4 @@
-//! Named as the suites of `protozero/filtering` where they pin the same.
+//! Tests are named as in the suites of `protozero/filtering`, if they test the same.
 
 mod budget;
 mod bytecode;
@@ -72,7 +72,7 @@ fn errors_say_what_is_wrong() {
     assert!(with(rule(1, "a(", "")).contains("regex \"a(\""));
     assert!(with(rule(1, r"(a)\1", "")).contains("backreferences are not supported"));
     assert!(with(rule(1, "(?=a)b", "")).contains("look-around"));
-    // Wrapping for whole matches must not let an expression out of its group.
+    // An expression must not close the group around it.
     assert!(with(rule(1, "a)|(b", "")).contains("regex"));
     assert!(with(rule(1, "a{1000}{1000}", "")).contains("size limit"));
     for kind in [-1, 128, i32::MAX] {

@@ -1,4 +1,4 @@
-//! Rules for strings, as `string_filter_unittest.cc` has them.
+//! Rules for strings: tests named as in `string_filter_unittest.cc`.
 
 use super::*;
 use crate::limits;
@@ -8,7 +8,7 @@ use super::super::strings::Policy::{
     MatchBreak, MatchRedactGroups,
 };
 
-/// A chain of (policy, expression, beginning of the payload).
+/// A chain of (policy, expression, prefix of the payload).
 fn filter(rules: &[(Policy, &str, &str)]) -> StringFilter {
     let mut filter = StringFilter::default();
     for &(policy, regex, atrace_prefix) in rules {
@@ -62,7 +62,7 @@ fn regex_redaction_mismatch() {
     check(&filter, "bar foo 123", "bar foo 123");
     check(&filter, "fo", "fo");
     check(&filter, "", "");
-    // All of it must match: the shorter choice comes first and does not do.
+    // The whole string must match: the first, shorter alternative is not enough.
     check(&super::strings::filter(&[(MatchRedactGroups, "(a)|(ab)", "")]), "ab", "P6");
 }
 
@@ -109,7 +109,7 @@ fn atrace_regex_redaction_too_long() {
 
 #[test]
 fn atrace_regex_redaction_mismatch() {
-    // The payload does not begin so, whatever the expression says.
+    // The payload has another prefix, so that the expression does not matter.
     let filter = filter(&[(AtraceMatchRedactGroups, r"B\|\d+\|foo (.*)", "fooo")]);
     check(&filter, "B|1234|foo 1234", "B|1234|foo 1234");
 }
@@ -125,7 +125,7 @@ fn atrace_regex_redaction_end() {
 fn atrace_regex_redaction_not_atrace() {
     let filter = filter(&[(AtraceMatchRedactGroups, "(.*)", "")]);
     check(&filter, "invalid", "invalid");
-    // The bar after the first byte does not count.
+    // The bar after the first byte is not the one before the payload.
     check(&filter, "a|b", "a|b");
     check(&filter, "ab|", "P60");
 }
@@ -206,7 +206,7 @@ fn atrace_search_recursive() {
     check(&filter, FIVE, "B|1|foo x:P6 x:P60 y:6789 x:P6 x:P60RE");
 }
 
-/// Expressions that match nothing everywhere, or look at all that is left for each match.
+/// Expressions with an empty match everywhere, or that look at the whole rest for each match.
 #[test]
 fn searching_ends_in_linear_time() {
     let mut empty = b"B|1|abc".to_vec();
@@ -283,7 +283,7 @@ fn semantic_type_edge_cases() {
     {
         check_typed(&filter, kind, "foo1", expected);
     }
-    // No rule can name them, so all are for them.
+    // No rule can name these types, so all rules match them.
     for kind in [128, 0xfffe, 0xffff, u32::MAX] {
         check_typed(&filter, kind, "foo1", "fooP");
     }

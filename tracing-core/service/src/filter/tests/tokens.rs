@@ -1,4 +1,4 @@
-//! Cutting a message into fields, as `message_tokenizer_unittest.cc` has it.
+//! The fields of a message: tests named as in `message_tokenizer_unittest.cc`.
 
 use super::super::message::{Token, token};
 use super::*;
@@ -58,7 +58,7 @@ fn invlid_cases() {
         assert_eq!(fields.len(), 1);
         assert_eq!(error, Some(FilterError::WireType { offset: 2 }));
     }
-    // Lengths of 2^28, and of more than there is.
+    // A length of 2^28, and a length that leads out of the message.
     for length in [&[0x80, 0x80, 0x80, 0x80, 0x01][..], &[0x05, 1, 2, 3, 4]] {
         let (_, error) = tokens(&[&[0x0a], length].concat());
         assert_eq!(error, Some(FilterError::Length { offset: 1 }));
@@ -69,7 +69,7 @@ fn invlid_cases() {
     for cut in [&[0x80][..], &[0x08], &[0x08, 0x80], &[0x0a], &[0x0a, 0x80], &[0x0d, 1, 2, 3]] {
         assert_eq!(tokens(cut).1, Some(FilterError::Truncated { offset: cut.len() }));
     }
-    // Upstream makes nothing of the first, and takes the content of the second for fields.
+    // Upstream ignores the first, and reads the content of the second as fields.
     for zero in [&[0x00, 0x01][..], &[0x02, 0x02, 0x08, 0x01]] {
         assert_eq!(tokens(zero).1, Some(FilterError::FieldZero { offset: 0 }));
     }

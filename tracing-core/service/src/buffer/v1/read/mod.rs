@@ -68,7 +68,7 @@ pub(super) struct SequenceScan {
     off: u32,
     /// A packet led over an empty chunk that waits for patches: the next pass stops there until they come, so
     /// it may not resume beyond.
-    barred: bool,
+    resume_blocked: bool,
     /// The next packet follows a loss.
     dropped: bool,
 }
@@ -163,7 +163,7 @@ impl SequenceScan {
             }
         };
         let off = sequence.chunks.get(chunk).unwrap_or_default();
-        Some(Self { slot, first, chunk, off, barred: false, dropped })
+        Some(Self { slot, first, chunk, off, resume_blocked: false, dropped })
     }
 
     /// Carries out steps until there is a packet.
@@ -256,7 +256,7 @@ impl SequenceScan {
     /// Notes that the next pass may resume at this chunk, of which something was read if it holds anything.
     #[inline]
     fn note_reached(&self, sequence: &mut Sequence, chunk: &Record) {
-        if !self.barred {
+        if !self.resume_blocked {
             let at = chunk.chunk;
             let before = sequence.resume.and_then(|resume| resume.read);
             let read = if chunk.read > 0 { Some(at) } else { before };
@@ -291,7 +291,7 @@ impl SequenceScan {
                     Fragment::Invalid => is_whole = false,
                 }
             } else {
-                self.barred |= chunk.flags.contains(ChunkFlags::NEEDS_PATCHING);
+                self.resume_blocked |= chunk.flags.contains(ChunkFlags::NEEDS_PATCHING);
             }
             if id == end {
                 return is_whole;

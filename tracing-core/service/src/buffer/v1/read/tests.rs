@@ -1,4 +1,4 @@
-//! What reading remembers from pass to pass.
+//! What the reader remembers between passes.
 
 use super::*;
 use crate::buffer::ring::Ring as _;
@@ -39,7 +39,7 @@ fn looking_ahead_goes_on_where_it_gave_up() {
         add(&mut buffer, id, 3);
         assert_eq!(pieces(&mut buffer), None);
     }
-    // What nobody does behind our back: a pass that came by here again would give up.
+    // No producer can cause this change: a pass that looks at this chunk again would stop here.
     let off = buffer.index.sequence(0).unwrap().chunks.get(ChunkId::new(2)).unwrap();
     let record = buffer.common.memory.record_at(off).unwrap();
     buffer.common.memory.put_chunk(off, Record { flags: ChunkFlags(0), ..record });
