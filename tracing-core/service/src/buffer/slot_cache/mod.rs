@@ -7,8 +7,8 @@
 const ENTRIES_MIN: usize = 16;
 /// Entries of the largest table, which has 64 KiB.
 const ENTRIES_MAX: usize = 4096;
-/// An entry without a key: no writer has the key 0.
-const NONE: (u64, u32) = (0, u32::MAX);
+/// An entry without a key: no writer has this one.
+const NONE: (u64, u32) = (u64::MAX, u32::MAX);
 
 /// The cache.
 #[derive(Clone, Debug)]

@@ -60,8 +60,8 @@ fn key(producer: ProducerId, writer: WriterId, owner: u32) -> u64 {
     u64::from(producer.get()) << 48 | u64::from(writer.get()) << 32 | u64::from(owner)
 }
 
-/// The `owner` that has the id now.
-const PRESENT: u32 = u32::MAX;
+/// The `owner` that has the id now. Not the highest number: the cache has no entry for `u64::MAX`.
+const PRESENT: u32 = u32::MAX - 1;
 
 /// All sequences. A sequence keeps its slot until it is forgotten.
 #[derive(Clone, Debug, Default)]
@@ -227,7 +227,7 @@ impl Index {
         if sequence.chunks.is_empty() {
             let key = sequence.key;
             self.empty = self.empty.saturating_add(1);
-            if key & u64::from(PRESENT) != u64::from(PRESENT) {
+            if key & u64::from(u32::MAX) != u64::from(PRESENT) {
                 self.forget(key, slot);
             }
         }

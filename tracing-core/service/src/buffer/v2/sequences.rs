@@ -95,11 +95,6 @@ fn key(producer: ProducerId, writer: WriterId) -> u32 {
     u32::from(producer.get()) << 16 | u32::from(writer.get())
 }
 
-/// The same for the cache, where no key is 0.
-fn cache_key(key: u32) -> u64 {
-    1 << 32 | u64::from(key)
-}
-
 /// All sequences. A sequence keeps its slot until it is forgotten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequences {
@@ -134,9 +129,9 @@ impl Sequences {
     #[inline]
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer);
-        self.cache.find(cache_key(key)).or_else(|| {
+        self.cache.find(key.into()).or_else(|| {
             let slot = *self.by_key.get(&key)?;
-            self.cache.insert(cache_key(key), slot, self.by_key.len());
+            self.cache.insert(key.into(), slot, self.by_key.len());
             Some(slot)
         })
     }
@@ -184,7 +179,7 @@ impl Sequences {
             }
         };
         self.by_key.insert(key(producer, writer), slot);
-        self.cache.insert(cache_key(key(producer, writer)), slot, self.by_key.len());
+        self.cache.insert(key(producer, writer).into(), slot, self.by_key.len());
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
