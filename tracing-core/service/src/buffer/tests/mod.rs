@@ -83,6 +83,27 @@ fn a_number_given_to_another_producer_begins_another_sequence() {
     assert_eq!(seeds(&mut buffer), "!z");
 }
 
+/// The lowest and the highest ids are not mixed up with free entries of the cache.
+#[test]
+fn sequences_with_the_lowest_and_highest_ids() {
+    for version in [Version::V1, Version::V2] {
+        for id in [0, u16::MAX] {
+            let mut buffer = harness::buffer(4096, Policy::Ring, version);
+            chunk(id, id, 0).packet(20, 'a').copy(&mut buffer);
+            // Another identity takes over a producer id, and the cache of V1 is cleared.
+            chunk(1, 1, 0).packet(20, 'b').copy(&mut buffer);
+            let mut other = chunk(1, 1, 0).packet(20, 'c');
+            other.meta.identity.uid = 77;
+            other.copy(&mut buffer);
+            chunk(id, id, 1).packet(20, 'd').copy(&mut buffer);
+            let read: String =
+                seeds(&mut buffer).chars().filter(char::is_ascii_lowercase).collect();
+            assert!(read.contains('b') && read.contains('c'), "{version:?} {id}: {read}");
+            assert_eq!(read.replace(['b', 'c'], ""), "ad", "{version:?} {id}");
+        }
+    }
+}
+
 /// The index takes little memory in comparison with the chunks, even if these are small.
 #[test]
 fn memory_of_tiny_chunks() {
