@@ -106,7 +106,7 @@ impl Shell {
         Self::with(|_| {})
     }
 
-    /// The same with trace buffers that are held against reference buffers.
+    /// The same with trace buffers that are compared with reference buffers.
     #[must_use]
     pub fn with_checked_buffers() -> Self {
         let emitted = EmittedPackets::default();

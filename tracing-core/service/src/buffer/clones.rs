@@ -1,4 +1,4 @@
-//! Read-only clones: at once, or in pieces while their source goes on.
+//! Read-only clones: copied at once, or in pieces while their source changes.
 //!
 //! ```text
 //!   begin_clone ──> counters, sequences, offsets of chunks: copied   │ the source takes chunks and patches,

@@ -7,8 +7,8 @@ use abi::ids::{ChunkId, ProducerId, WriterId};
 
 /// Sees each operation that changes or reads the buffer inside it, and has to pass it on.
 ///
-/// Simulations check a service whose buffers are wrapped: `CheckedBuffer` holds each against a reference buffer. The
-/// service cannot tell the difference, and a buffer without a wrapper pays nothing for it. Everything that is not
+/// Simulations check a service whose buffers are wrapped: `CheckedBuffer` compares each with a reference buffer. The
+/// service sees no difference, and buffers without a wrapper are not slower. Everything that is not
 /// listed here goes to the buffer inside, so that a wrapper needs nothing but the public interface.
 #[doc(hidden)]
 pub trait WrapBuffer: fmt::Debug + Send + Sync {

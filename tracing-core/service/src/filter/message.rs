@@ -184,14 +184,14 @@ impl MessageFilter {
         self.stack.clear();
         let before = out.len();
         out.reserve(input.len());
-        let result = self.walk(program, strings, budget, input, out);
+        let result = self.filter_fields(program, strings, budget, input, out);
         if result.is_err() {
             out.truncate(before);
         }
         result
     }
 
-    fn walk(
+    fn filter_fields(
         &mut self,
         program: &Program,
         strings: &StringFilter,

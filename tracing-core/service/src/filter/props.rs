@@ -44,14 +44,14 @@ fn rules() -> impl Strategy<Value = Vec<Vec<(u32, Rule)>>> {
 }
 
 /// The allowed fields of a message, found by another reader.
-fn walk(program: &Program, message: u32, bytes: &[u8]) -> Result<(), TestCaseError> {
+fn check_fields(program: &Program, message: u32, bytes: &[u8]) -> Result<(), TestCaseError> {
     let mut reader = protozero::Reader::new(bytes);
     while let Some(field) = reader.next_field().expect("a message") {
         match program.rule(message, field.number) {
             Rule::Deny => prop_assert!(false, "field {} is denied", field.number),
             Rule::Message(inner) => {
                 if let protozero::Value::Len(body) = field.value {
-                    walk(program, inner, body)?;
+                    check_fields(program, inner, body)?;
                 }
             }
             Rule::Pass | Rule::String(_) => {}
@@ -75,7 +75,7 @@ proptest! {
         let mut out = Vec::new();
         if filter.apply(&program, &StringFilter::default(), &mut FilterBudget::default(), &input, &mut out).is_ok() {
             prop_assert!(out.len() <= input.len());
-            walk(&program, 0, &out)?;
+            check_fields(&program, 0, &out)?;
             // The output passes again, and only redundant lengths change.
             let mut again = Vec::new();
             if !out.is_empty() {

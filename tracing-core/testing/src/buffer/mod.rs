@@ -272,7 +272,7 @@ fn read_clone(mut clone: TraceBuffer) {
     read_in_runs(&mut clone, usize::MAX, 200);
 }
 
-/// Does what `choices` say to a buffer that is held against its reference. The first byte chooses the version.
+/// Does what `choices` say to a checked buffer. The first byte chooses the version.
 ///
 /// # Panics
 /// If they differ.

@@ -58,7 +58,7 @@ pub(super) struct BufferScan {
     padding_from: Option<usize>,
     /// Packets it met that are not all here.
     unfinished: u64,
-    /// A new batch goes on with the scan of the last one.
+    /// A new batch resumes the scan of the last one.
     resumed: bool,
 }
 

@@ -66,7 +66,7 @@ pub(super) struct SequenceScan {
     /// The chunk that is being read, and its offset.
     chunk: ChunkId,
     off: u32,
-    /// A packet led over an empty chunk that waits for patches: the next pass stops there until they come, so
+    /// A packet goes on through an empty chunk that waits for patches. The next pass stops there until they come, so
     /// it may not resume beyond.
     resume_blocked: bool,
     /// The next packet follows a loss.
@@ -80,7 +80,7 @@ enum Outcome {
     /// The budget is used up.
     Paused,
     /// Nothing more in this pass.
-    Over,
+    SequenceEnd,
 }
 
 /// A packet that was found.
@@ -118,7 +118,7 @@ impl Buffer {
                     *cursor = Cursor::InSequence(scan);
                     return None;
                 }
-                Outcome::Over => *cursor = Cursor::NextSequence(Some(sequence.key)),
+                Outcome::SequenceEnd => *cursor = Cursor::NextSequence(Some(sequence.key)),
             }
         }
     }
@@ -176,7 +176,7 @@ impl SequenceScan {
         budget: &mut ScanBudget,
     ) -> Outcome {
         let Some(mut chunk) = self.enter(common, sequence, self.chunk) else {
-            return Outcome::Over;
+            return Outcome::SequenceEnd;
         };
         loop {
             let fragment = match next_step(&common.memory, sequence, &chunk) {
@@ -189,7 +189,7 @@ impl SequenceScan {
                     sequence.stalled = None;
                     let is_whole = self.read_joined(common, sequence, parts, end);
                     let Some((off, last)) = chunk_of(&common.memory, sequence, end) else {
-                        return Outcome::Over;
+                        return Outcome::SequenceEnd;
                     };
                     (self.chunk, self.off, chunk) = (end, off, last);
                     if is_whole {
@@ -202,19 +202,19 @@ impl SequenceScan {
                 Step::Unfinished(stall) => {
                     add(&mut common.stats.readaheads_failed, 1);
                     sequence.stalled = Some(stall);
-                    return Outcome::Over;
+                    return Outcome::SequenceEnd;
                 }
                 Step::NextChunk => {
                     self.note_reached(sequence, &chunk);
                     let Some(next) = self.enter(common, sequence, self.chunk.next()) else {
-                        return Outcome::Over;
+                        return Outcome::SequenceEnd;
                     };
                     chunk = next;
                     continue;
                 }
                 Step::End => {
                     self.note_reached(sequence, &chunk);
-                    return Outcome::Over;
+                    return Outcome::SequenceEnd;
                 }
             };
             match fragment {
