@@ -1,6 +1,6 @@
-//! The runner's schemas: as our generated code, and as descriptors, ours and the official compiler's.
+//! Builds the runner's schemas: as our generated code, and as descriptors from our parser and the official compiler.
 //!
-//! Nothing of them is committed: `CONFORMANCE_INCLUDE` names the folder that came with the runner.
+//! They are not committed: `CONFORMANCE_INCLUDE` names the folder that came with the runner.
 //! `PROTOC_GEN_PROTOZERO` is our plugin of the official compiler.
 
 use protozero_codegen::Source;
@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Module and file. The files share names of messages, so that each becomes a module of its own.
+/// Module and file. The files use the same message names, so each has its own module.
 const SCHEMAS: &[(&str, &str)] = &[
     ("conformance", "conformance/conformance.proto"),
     ("proto2", "google/protobuf/test_messages_proto2.proto"),
@@ -40,13 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     official(include, &out, &plugin)
 }
 
-/// A variable that our starter sets.
+/// An environment variable that `cargo xtask conformance` sets.
 fn setting(name: &str) -> Result<String, String> {
     println!("cargo::rerun-if-env-changed={name}");
     std::env::var(name).map_err(|_| format!("{name} is not set: use `cargo xtask conformance`"))
 }
 
-/// What the official compiler makes of the schemas: its descriptors, and by our plugin the same code.
+/// Runs the official compiler on the schemas: its descriptors, and the same code through our plugin.
 fn official(include: &Path, out: &Path, plugin: &str) -> Result<(), Box<dyn Error>> {
     let program = protoc_bin_vendored::protoc_bin_path()?;
     let well_known = protoc_bin_vendored::include_path()?;

@@ -1,4 +1,4 @@
-//! The grammar of `#[pb(...)]`: what one attribute says, before anybody asks whether it fits.
+//! Parses `#[pb(...)]`. Whether the attribute fits its field is checked later, in `model`.
 
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
@@ -7,7 +7,7 @@ use syn::{Attribute, Expr, Ident, LitInt, Token, parenthesized};
 
 use crate::kind::{self, Kind};
 
-/// A field number with the place it was written at.
+/// A field number with its span.
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
     pub(crate) value: u32,
@@ -39,7 +39,7 @@ impl Parse for Number {
     }
 }
 
-/// Words after the number.
+/// The flags after the number.
 #[derive(Clone, Default)]
 pub(crate) struct Flags {
     pub(crate) repeated: Option<Span>,
@@ -50,7 +50,7 @@ pub(crate) struct Flags {
     pub(crate) default: Option<Expr>,
 }
 
-/// One `#[pb(...)]`, understood.
+/// One parsed `#[pb(...)]`.
 pub(crate) enum Pb {
     Field {
         kind: Kind,
@@ -66,7 +66,7 @@ pub(crate) enum Pb {
     Oneof {
         numbers: Vec<Number>,
     },
-    /// Where the message is open to extensions if it is.
+    /// The span of `extensions`, if the message allows extensions.
     Unknown {
         extensions: bool,
     },

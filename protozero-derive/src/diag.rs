@@ -1,22 +1,21 @@
-//! Mistakes are collected, not returned one by one: a struct with three wrong fields is mended in
-//! one compile.
+//! Collects errors, so that one compilation reports all of them.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 
-/// All mistakes found so far, in source order.
+/// All errors found so far, in source order.
 #[derive(Default)]
 pub(crate) struct Diagnostics {
     first: Option<syn::Error>,
 }
 
 impl Diagnostics {
-    /// Notes one mistake at `tokens`.
+    /// Adds an error at `tokens`.
     pub(crate) fn at(&mut self, tokens: &impl ToTokens, message: impl std::fmt::Display) {
         self.push(syn::Error::new_spanned(tokens, message));
     }
 
-    /// Notes one mistake at `span`.
+    /// Adds an error at `span`.
     pub(crate) fn at_span(&mut self, span: Span, message: impl std::fmt::Display) {
         self.push(syn::Error::new(span, message));
     }
@@ -28,12 +27,12 @@ impl Diagnostics {
         }
     }
 
-    /// Takes the value out of a result, or notes why there is none.
+    /// Returns the value of a result, or adds its error.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// `value` if nothing went wrong.
+    /// `value`, if there were no errors.
     pub(crate) fn finish<T>(self, value: T) -> syn::Result<T> {
         match self.first {
             Some(error) => Err(error),
@@ -42,7 +41,7 @@ impl Diagnostics {
     }
 }
 
-/// The expansion, or one `compile_error!` a mistake.
+/// The expansion, or one `compile_error!` for each error.
 pub(crate) fn tokens(result: syn::Result<TokenStream>) -> TokenStream {
     result.unwrap_or_else(|error| error.into_compile_error())
 }

@@ -1,4 +1,4 @@
-//! What protobuf writes for one value, by its name in `#[pb(...)]`.
+//! The kinds of values, by their names in `#[pb(...)]`.
 
 /// A kind of value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,17 +49,17 @@ impl Kind {
         })
     }
 
-    /// May many of these share one length-delimited field?
+    /// Whether repeated values may be packed into one length-delimited field.
     pub(crate) fn packable(self) -> bool {
         matches!(self, Kind::Scalar { .. } | Kind::Enumeration)
     }
 
-    /// Is it a struct of its own?
+    /// Whether the value is a struct.
     pub(crate) fn nested(self) -> bool {
         matches!(self, Kind::Message | Kind::Group)
     }
 
-    /// May it be the key of a map?
+    /// Whether it may be the key of a map.
     pub(crate) fn key(self) -> bool {
         match self {
             Kind::Scalar { name, .. } => name != "float" && name != "double",
@@ -68,11 +68,11 @@ impl Kind {
     }
 }
 
-/// What to say of a kind nobody knows.
+/// The error message for an unknown kind.
 pub(crate) fn unknown(name: &str) -> String {
     let names = || SCALARS.iter().map(|scalar| scalar.0).chain(OTHERS.iter().copied());
     let known = names().collect::<Vec<_>>().join(", ");
-    // What people type by habit from other libraries and from Rust itself.
+    // Names that are used in other libraries and in Rust.
     let habit = match name {
         "enum" => Some("enumeration"),
         "i32" => Some("int32"),

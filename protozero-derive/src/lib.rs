@@ -26,26 +26,25 @@
 //!        float double bool string bytes enumeration message group
 //! ```
 //!
-//! A `string` is held by `String`, `Cow<str>` or `Box<str>`, `bytes` by `Vec<u8>`, `Cow<[u8]>`,
-//! `Box<[u8]>` or `bytes::Bytes`. A struct with a lifetime that derives `MessageView` may hold `&str`,
-//! `&[u8]` and `Cow`s that borrow from the bytes it is decoded from.
+//! The type of a `string` is `String`, `Cow<str>` or `Box<str>`; that of `bytes` is `Vec<u8>`, `Cow<[u8]>`, `Box<[u8]>`
+//! or `bytes::Bytes`. A struct with a lifetime that derives `MessageView` may also use `&str`, `&[u8]`, and `Cow`s that
+//! borrow from the input.
 //!
-//! Unknown is what has a number the struct does not list or a wire type its kind does not have, a
-//! number that a closed enumeration lacks, a string that is not UTF-8 unless it says `utf8`, and an
-//! entry of a map that holds one of these. It is no error. The field `#[pb(unknown)]` keeps it and it
-//! is encoded again; **a struct without that field drops it silently**, and a field whose value it
-//! was reads as if it had not been sent. To have text checked as prost does, say `utf8` at each string.
+//! A field is unknown if the struct does not list its number, if its wire type is not that of its kind, if a closed
+//! enumeration lacks its number, if it is a string that is not UTF-8 without the flag `utf8`, or if it is a map entry
+//! with one of these. An unknown field is not an error. The field `#[pb(unknown)]` keeps it, and it is encoded again;
+//! **a struct without that field drops it silently**. The field it was meant for reads as absent. To check text as
+//! prost does, add `utf8` to each string.
 //!
-//! Each variant of a oneof holds one value and carries `#[pb(KIND, NUMBER)]`, with `boxed` where
-//! the value is a `Box`. Presence is read off the written type: its last path segment must be
-//! called `Option`, `Vec`, `Box` and so on, a macro cannot look through an alias.
+//! Each variant of a oneof holds one value and has an attribute `#[pb(KIND, NUMBER)]`, with `boxed` if the value is a
+//! `Box`. The macro takes presence from the type as written: its last path segment must be `Option`, `Vec`, `Box` and
+//! so on. A macro cannot resolve an alias.
 //!
-//! The numbers at a oneof field are checked against its enum when the crate is compiled (with type
-//! parameters, when code is made for the struct): a variant that the field does not list does not
-//! compile. A listed number without a variant is allowed, for variants behind a `cfg`; what comes
-//! in under it is unknown.
+//! The numbers of a oneof field are checked against its enum at compile time (with type parameters, when the struct is
+//! used): a variant whose number the field does not list is an error. A listed number without a variant is allowed, for
+//! variants with a `cfg`; a field with that number is unknown.
 //!
-//! A Rust enum that derives `Enumeration` is closed, a struct around an `i32` is open:
+//! A Rust enum that derives `Enumeration` is closed; a struct around an `i32` is open:
 //!
 //! ```text
 //! #[pb(name = "pkg.Mode")]                 NAME in the schema, else that of the type
@@ -54,7 +53,7 @@
 //! struct Mode(i32);                        Mode::OFF, Mode::ON, and any other number
 //! ```
 //!
-//! A type that finds the crate elsewhere, renamed or re-exported by another, says where:
+//! If the crate is renamed, or re-exported by another crate, an attribute gives its path:
 //!
 //! ```text
 //! #[derive(my_sdk::protozero::Message)]
@@ -62,8 +61,8 @@
 //! struct Order { ... }
 //! ```
 //!
-//! The expansion is safe code that names nothing but `::protozero` and `::core`; one call a field in
-//! each direction. Fields stand in the encoding in the order of declaration, unknown ones last.
+//! The expansion is safe code that only uses `::protozero` and `::core`, with one call per field in each direction.
+//! Fields are encoded in the order of declaration, unknown ones last.
 
 #![forbid(unsafe_code)]
 
@@ -78,20 +77,19 @@ mod tests;
 
 use proc_macro::TokenStream;
 
-/// Implements `protozero::Message` for a struct with named fields; see the crate's own page.
+/// Implements `protozero::Message` for a struct with named fields; see the crate's documentation.
 #[proc_macro_derive(Message, attributes(pb))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     diag::tokens(message(input.into(), false)).into()
 }
 
-/// Implements `protozero::MessageView` for a struct with named fields and one lifetime; see the
-/// crate's own page.
+/// Implements `protozero::MessageView` for a struct with named fields and one lifetime; see the crate's documentation.
 #[proc_macro_derive(MessageView, attributes(pb))]
 pub fn derive_message_view(input: TokenStream) -> TokenStream {
     diag::tokens(message(input.into(), true)).into()
 }
 
-/// Makes an enum whose variants hold one value each the type of a `#[pb(oneof, ...)]` field.
+/// Implements a oneof for an enum whose variants hold one value each: the type of a `#[pb(oneof, ...)]` field.
 #[proc_macro_derive(Oneof, attributes(pb))]
 pub fn derive_oneof(input: TokenStream) -> TokenStream {
     diag::tokens(oneof(input.into())).into()

@@ -1,12 +1,12 @@
-//! Random messages of every construct through our code and through the rivals'.
+//! Passes random messages of every construct through our code and through other libraries.
 //!
-//! `conformance/differential` has the schema, the peers and the questions; here is only how many.
+//! `conformance/differential` has the schema, the libraries and the checks; this file has only the number of messages.
 
 use crate::Outcome;
 use crate::ctx::Ctx;
 
-/// Messages per question: three messages of proto2 and proto3 and four of edition 2023, with six
-/// questions about values, two about text and one or two about bytes, make some 40,000.
+/// Messages per check. With three message types of proto2 and proto3 and four of edition 2023, six checks of values, two
+/// of text and one or two of bytes, that is about 40,000.
 const CASES: &str = "600";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {

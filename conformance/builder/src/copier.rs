@@ -1,15 +1,14 @@
-//! Writes the code that reads a message with its generated reader and writes each field with its
-//! generated writer.
+//! Generates code that reads a message with its generated reader and writes each field with its generated writer.
 //!
-//! Such code is what a program that filters or redacts has, and there is nothing generic in it, so
-//! it is made from the generated files themselves: the lines of `rt::reader!` name variants, setters
-//! and kinds, those of `rt::writer!` tell what a setter takes, and the signature where it is one of a map.
+//! A program that filters or redacts has such code. It cannot be generic, so it is made from the generated files: the
+//! lines of `rt::reader!` name variants, setters and kinds, and those of `rt::writer!`, or the signature of a map's
+//! setter, tell the arguments.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// `pub fn copy_X(from: XReader, to: &mut XWriter)` for each message `X` in the generated `files`,
-/// to stand in a module beside them.
+/// for a module beside them.
 pub fn copiers(files: &[String]) -> String {
     let mut out =
         String::from("use super::*;\nuse protozero::DecodeError;\nuse protozero::rt;\n\n");
@@ -27,7 +26,7 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
     let Some((head, body)) = reader.split_once(';') else { return };
     let Some(name) = head.split([':', ',']).nth(1) else { return };
     let message = name.trim().trim_end_matches("Reader");
-    // Entries of maps are read like messages, but written by the setter of the map.
+    // Map entries are read like messages, but written by the setter of the map.
     if !text.contains(&format!("rt::writer! {{ {message}Writer,")) {
         return;
     }
@@ -38,22 +37,22 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
          -> Result<(), DecodeError> {{\n    for field in from {{\n        match field? {{"
     );
     for line in body.split([';', '{', '}']) {
-        // `Variant(Type) setter = tag as Kind`, and names of sections in between.
+        // `Variant(Type) setter = tag as Kind`, and names of sections between them.
         let Some((left, _)) = line.split_once('=') else { continue };
         let Some((variant, left)) = left.split_once('(') else { continue };
         let Some((of, setter)) = left.rsplit_once(')') else { continue };
         let variant = variant.trim().rsplit([']', ' ', '\n']).next().unwrap_or_default();
-        // Of another file by its whole path; the functions are all in one module.
+        // A type of another file has its whole path. All functions are in one module.
         let of = of.trim().rsplit("::").next().unwrap_or_default().trim_end_matches("<'a>");
         let nested = of.strip_suffix("Reader").unwrap_or_default();
-        // A reader has methods that a writer has not, and a field of their name steps aside.
+        // A reader has methods that a writer lacks; a field with such a name gets an underscore in the reader.
         let setter = setter.trim();
         let takes = |setter: &str| setters.get(&(message.to_owned(), setter.to_owned())).cloned();
         let setter = if takes(setter).is_some() { setter } else { setter.trim_end_matches('_') };
         let copy = match takes(setter) {
             Some(Takes::Value) => format!("drop(to.{setter}(v))"),
             Some(Takes::Nothing) => format!("copy_{nested}(v, &mut to.{setter}())?"),
-            // Runs of one: a reader must take them as it takes long ones.
+            // Packed runs of one element: a reader must accept them like long ones.
             Some(Takes::Run) => format!("drop(to.{setter}([v]))"),
             Some(Takes::Entry) => format!(
                 "drop(to.{setter}(v.key()?.unwrap_or_default(), v.value()?.unwrap_or_default()))"
@@ -77,20 +76,20 @@ fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
     );
 }
 
-/// By message and name of a setter.
+/// Arguments of setters, by message and name.
 type Setters = BTreeMap<(String, String), Takes>;
 
-/// What a setter takes.
+/// The argument of a setter.
 #[derive(Clone)]
 enum Takes {
     Value,
-    /// It opens a message.
+    /// The setter opens a message.
     Nothing,
     /// A packed run of values.
     Run,
     /// The key and the value of a map.
     Entry,
-    /// The key, and a function that gets the writer of the value: of this message.
+    /// The key, and a function that gets the writer of the value, which is this message.
     EntryOf(String),
 }
 
@@ -101,7 +100,7 @@ fn setters(text: &str) -> Setters {
         let head = lines.next().and_then(|head| head.split(',').next()).unwrap_or_default();
         let message = head.trim().trim_end_matches("Writer");
         for line in lines {
-            // `shape setter(Type) = number ...`, the type not for all.
+            // `shape setter(Type) = number ...`; some shapes have no type.
             let left = line.split(['(', '=']).next().unwrap_or_default();
             let Some((shape, setter)) = left.trim().rsplit_once(' ') else { continue };
             let takes = match shape {
@@ -134,7 +133,7 @@ fn setters(text: &str) -> Setters {
     found
 }
 
-/// What stands in braces behind each `start`, which ends in the opening one.
+/// The text in braces after each `start`, which ends with the opening brace.
 fn blocks<'t>(text: &'t str, start: &str) -> Vec<&'t str> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(start) {

@@ -1,10 +1,9 @@
-//! For build scripts: a schema as a module of generated code, and code that copies its messages from
-//! reader to writer.
+//! For build scripts: generates code for a schema, and functions that copy its messages from reader to writer.
 #![forbid(unsafe_code)]
 
 mod copier;
 
-use protozero_codegen::{Build, ApiKinds};
+use protozero_codegen::{ApiKinds, Build};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// `copy_X(XReader, &mut XWriter)`.
 ///
 /// # Errors
-/// The schema is wrong, or a file cannot be written.
+/// The schema is invalid, or a file cannot be written.
 pub fn module(
     include: &Path,
     proto: &str,
@@ -34,7 +33,7 @@ pub fn module(
     let lines = [
         format!("pub mod {name} {{"),
         include("mod.rs"),
-        // Nobody copies every message.
+        // Not every copy function is used.
         "#[allow(dead_code, non_snake_case)]".to_owned(),
         "pub mod copy {".to_owned(),
         include("copy.rs"),
@@ -43,8 +42,8 @@ pub fn module(
     Ok(lines.join("\n"))
 }
 
-/// That the files below both folders are the same code. Comments may differ, since the official
-/// compiler finds them by rules of its own, and so may the order of files in the module tree.
+/// Checks that the files below both folders contain the same code. Comments may differ, because the official compiler
+/// has other rules for them, and so may the order of files in the module tree.
 ///
 /// # Errors
 /// The first file that differs, or that cannot be read.
@@ -72,7 +71,7 @@ pub fn same_code(one: &Path, other: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The generated files below `folder`; not the module tree, and not what we made of them before.
+/// The generated files below `folder`, without the module tree and without copy functions.
 fn read(folder: &Path, texts: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;

@@ -1,43 +1,43 @@
-//! Random messages, straight onto the wire.
+//! Random messages in wire format.
 //!
-//! Not built by any of the libraries that are compared: a library writes only what it likes to write,
-//! while a reader meets fields in any order, met twice, packed or not, with padded numbers.
+//! None of the compared libraries builds them: a library writes one of many valid encodings, while a reader must accept
+//! fields in any order, repeated, packed or not, and with padded numbers.
 
 use prost_reflect::{ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 
-/// Randomness as a slice, so that proptest can shrink it: no byte left means zero.
+/// Random bytes in a slice, so that proptest can shrink it. After its end, every byte is zero.
 pub struct Entropy<'a> {
     bytes: &'a [u8],
-    /// Numbers of more bytes than they need. Not where they may end up among unknown fields, which
-    /// some keep as they came and some write anew.
+    /// Varints with more bytes than necessary. Never among unknown fields, which some libraries keep verbatim and
+    /// others encode again.
     pads: bool,
 }
 
-/// What may come besides plain fields.
+/// Which constructs a message may contain besides plain fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Taste {
-    /// Fields the schema does not know.
+    /// Fields that are not in the schema.
     pub unknown: bool,
-    /// Extensions the descriptors know.
+    /// Extensions in the schema.
     pub extensions: bool,
-    /// A message where one was already: both become one.
+    /// A message field that occurs twice, so that both are merged.
     pub merged: bool,
     /// Maps.
     pub maps: bool,
-    /// Groups the schema knows.
+    /// Groups in the schema.
     pub groups: bool,
-    /// Known numbers with a wire type of something else.
+    /// Known numbers with a wrong wire type.
     pub foreign: bool,
     /// Enum numbers without a name.
     pub nameless: bool,
-    /// Numbers of more bits than their field has, which lose the upper ones.
+    /// Varints with more bits than their field has; the upper bits are dropped.
     pub wide: bool,
-    /// Zeros and what is empty, which some fields tell from absent and some do not.
+    /// Zeros and empty values; only fields with presence distinguish them from absence.
     pub zeros: bool,
 }
 
 impl Taste {
-    /// What every peer reads alike.
+    /// Constructs that every library reads in the same way.
     pub const TAME: Self = Self {
         unknown: false,
         merged: false,
@@ -51,7 +51,7 @@ impl Taste {
     };
 }
 
-/// What a field or an extension looks like on the wire.
+/// How a field or an extension is encoded.
 struct Shape {
     number: u32,
     kind: Kind,
@@ -89,7 +89,7 @@ impl Shape {
     }
 }
 
-/// Deepest nesting: far below anybody's limit.
+/// Deepest nesting, far below the limit of every library.
 const DEPTH_MAX: u32 = 6;
 
 /// Reserved in the schema.
@@ -120,7 +120,7 @@ impl<'a> Entropy<'a> {
         value % bound.max(1)
     }
 
-    /// Small, huge and negative numbers all come up.
+    /// Produces small, huge and negative numbers.
     fn word(&mut self) -> u64 {
         let len = self.byte() % 9;
         let value = (0..len).fold(0, |v, _| v << 8 | u64::from(self.byte()));
@@ -128,7 +128,7 @@ impl<'a> Entropy<'a> {
     }
 
     fn bytes(&mut self) -> Vec<u8> {
-        // Now and then beyond what one byte of length can say.
+        // Sometimes too long for a length of one byte.
         let len = match self.byte() {
             255 => 200,
             short => short % 12,
@@ -168,7 +168,7 @@ impl<'a> Entropy<'a> {
                 }
             }
         }
-        // Also deep down, or the message would be refused.
+        // Required fields also occur at the deepest level, or the message would be refused.
         for shape in all.iter().filter(|s| s.is_required) {
             self.field(shape, taste, depth, out);
         }
@@ -197,7 +197,7 @@ impl<'a> Entropy<'a> {
                 self.run(tag(LEN), value.as_bytes(), out);
             }
             kind => {
-                // Either way whatever the schema says: a reader takes both.
+                // Packed or not, whatever the schema says: a reader must accept both.
                 let is_unusual = self.byte().is_multiple_of(4);
                 if shape.is_list && shape.is_packed != is_unusual {
                     let mut run = Vec::new();
@@ -227,12 +227,12 @@ impl<'a> Entropy<'a> {
 
     fn scalar(&mut self, kind: &Kind, taste: Taste, out: &mut Vec<u8>) {
         let word = match self.word() {
-            // Of whatever width.
+            // Any width.
             word if !taste.zeros && word as u32 == 0 => 1,
             word => word,
         };
         let value = match kind {
-            // Any number but NaN, which is not even equal to itself.
+            // Any number except NaN, which is not equal to itself.
             Kind::Float => return out.extend((word as i32 as f32 / 8.0).to_le_bytes()),
             Kind::Double => return out.extend((word as i64 as f64 / 8.0).to_le_bytes()),
             Kind::Fixed32 | Kind::Sfixed32 => return out.extend((word as u32).to_le_bytes()),
@@ -255,7 +255,7 @@ impl<'a> Entropy<'a> {
         self.varint(value, out);
     }
 
-    /// A known number with another wire type: nobody's field.
+    /// A field with a known number and a wrong wire type.
     fn foreign(&mut self, shape: &Shape, out: &mut Vec<u8>) {
         let is_number = !matches!(shape.kind, Kind::Message(_) | Kind::String | Kind::Bytes);
         let own = if shape.is_group { BEGIN } else { wire(&shape.kind) };
@@ -265,8 +265,8 @@ impl<'a> Entropy<'a> {
         }
     }
 
-    /// A field of a number that is nobody's. Canonical and always the same number, since some write
-    /// it anew and in the order of numbers.
+    /// A field with an unknown number. It is canonical and always has the same number, because some libraries encode it
+    /// again, sorted by number.
     fn unknown(&mut self, out: &mut Vec<u8>, depth: u32) {
         if self.byte().is_multiple_of(5) && depth < 4 {
             canonical(UNKNOWN << 3 | BEGIN, out);
@@ -293,11 +293,11 @@ impl<'a> Entropy<'a> {
         }
     }
 
-    /// Mostly canonical, sometimes padded.
+    /// A varint, usually canonical, sometimes padded.
     fn varint(&mut self, value: u64, out: &mut Vec<u8>) {
         let start = out.len();
         canonical(value, out);
-        // Five bytes are what every reader takes for a tag or a length.
+        // Every reader accepts five bytes for a tag or a length.
         if self.pads && out.len() - start < 5 && self.byte().is_multiple_of(16) {
             if let Some(last) = out.last_mut() {
                 *last |= 0x80;

@@ -1,5 +1,5 @@
-//! Random messages through our code and through everybody else's: the same values must come out,
-//! whoever read and whoever wrote.
+//! Passes random messages through our code and through other libraries: all must read the same values, whichever
+//! library wrote them.
 //!
 //! ```text
 //!  entropy ──▶ bytes ──┬─▶ ours: owned, copied, dynamic, text ──▶ bytes ─┐
@@ -8,10 +8,10 @@
 //!                             all of it decoded by everybody: equal to what the first bytes held
 //! ```
 //!
-//! The schema (`protos/`) has every construct that reaches the wire, as proto2, as proto3, and as
-//! edition 2023: both of the former once more, and one with what neither of them can say. Nobody but
-//! us reads editions, so the others go by a proto2 or proto3 file of the same wire format.
-//! What a peer does not know (groups, extensions, unknown fields) is left out of what it gets.
+//! The schema (`protos/`) has every construct that affects the encoding, in proto2, in proto3, and in edition 2023: the
+//! same two schemas as editions, and one with constructs that neither syntax has. The other libraries do not read
+//! editions, so they use a proto2 or proto3 file with the same encoding. Constructs that a library does not support
+//! (groups, extensions, unknown fields) are left out of its input.
 
 #![forbid(unsafe_code)]
 
@@ -24,21 +24,21 @@ use proptest::prelude::any;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use prost_reflect::MessageDescriptor;
 
-/// What our generator makes of the schemas.
+/// Code of our generator for the schemas.
 pub mod ours {
     include!(concat!(env!("OUT_DIR"), "/ours.rs"));
 }
 
-/// What prost makes of them.
+/// prost's code for them.
 #[allow(warnings)]
 pub mod theirs {
     include!(concat!(env!("OUT_DIR"), "/theirs.rs"));
 }
 
-/// The schemas that everybody reads as a `FileDescriptorSet`.
+/// The schemas that all libraries read, as a `FileDescriptorSet`.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
-/// Those of edition 2023, by our own parser.
+/// The schemas in edition 2023, as our parser reads them.
 pub const EDITIONS: [&[u8]; 3] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/edition2.bin")),
     include_bytes!(concat!(env!("OUT_DIR"), "/edition3.bin")),
@@ -48,7 +48,7 @@ pub const EDITIONS: [&[u8]; 3] = [
 /// Runs `check` on random messages `of`: `DIFFERENTIAL_CASES` of them, or 200.
 ///
 /// # Panics
-/// With the smallest message for which `check` fails.
+/// If `check` fails; the message shows the smallest failing input.
 pub fn cases(of: &MessageDescriptor, taste: Taste, check: impl Fn(&[u8]) -> Result<(), String>) {
     let cases = std::env::var("DIFFERENTIAL_CASES");
     let cases = cases.map_or(200, |n| n.parse().expect("DIFFERENTIAL_CASES is a number"));

@@ -1,4 +1,4 @@
-//! The other implementations, each as something that reads bytes, compares and writes.
+//! The other libraries behind one trait: read, compare, write.
 
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
@@ -9,36 +9,36 @@ use protobuf::text_format::{merge_from_str, print_to_string_pretty};
 use protobuf::{Message as _, MessageDyn};
 use std::marker::PhantomData;
 
-/// One implementation and one message of the schema.
+/// One library and one message of the schema.
 pub trait Peer {
     fn name(&self) -> &'static str;
 
-    /// Whether both are encodings of one value.
+    /// Checks that both are encodings of the same value.
     ///
     /// # Errors
-    /// What the peer has against either, or the two values.
+    /// The library's decoding error, or the two values.
     fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String>;
 
-    /// The value as this peer writes it.
+    /// The value as this library encodes it.
     ///
     /// # Errors
-    /// What the peer has against the bytes.
+    /// The library's decoding error.
     fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String>;
 
-    /// Whether unknown fields come back, and in their order.
+    /// Whether the library keeps unknown fields in their order.
     fn keeps_unknown(&self) -> bool {
         false
     }
 }
 
-/// A peer with the text format.
+/// A library with the text format.
 pub trait Speaks: Peer {
     /// # Errors
-    /// The bytes are no message.
+    /// The bytes are not a valid message.
     fn print(&self, bytes: &[u8]) -> Result<String, String>;
 
     /// # Errors
-    /// What the peer has against the text.
+    /// The library's parse error.
     fn parse(&self, text: &str) -> Result<Vec<u8>, String>;
 }
 
@@ -72,14 +72,14 @@ impl Reflect {
     /// The message `name`.
     ///
     /// # Panics
-    /// There is none.
+    /// The schema has no such message.
     pub fn new(name: &str) -> Self {
         let pool = DescriptorPool::decode(crate::DESCRIPTORS).expect("our own descriptors");
         Self(pool.get_message_by_name(name).expect("a message of the schema"))
     }
 
     /// # Errors
-    /// The bytes are no message.
+    /// The bytes are not a valid message.
     pub fn decode(&self, bytes: &[u8]) -> Result<DynamicMessage, String> {
         DynamicMessage::decode(self.0.clone(), bytes).map_err(|e| e.to_string())
     }
@@ -91,7 +91,7 @@ impl Peer for Reflect {
     }
 
     fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
-        // Written once more, since a default that was read and one that is absent differ till then.
+        // Encoded again, because only then a default that was read equals an absent one.
         let settled = |bytes| self.decode(&self.again(bytes)?);
         compare(settled(one)?, settled(other)?, |m| m.to_text_format())
     }
@@ -118,8 +118,8 @@ impl Speaks for Reflect {
 
 /// rust-protobuf's dynamic messages: unknown fields, but neither groups nor extensions.
 ///
-/// Its dynamic writer drops every zero of a proto3 schema, also where presence shows. So that it
-/// still has something to say about presence, it writes as if the schema were proto2.
+/// Its dynamic writer drops every zero of a proto3 schema, even with explicit presence. So it writes with a proto2
+/// schema here, which still tests presence.
 pub struct RustProtobuf {
     reader: PbMessage,
     writer: PbMessage,
@@ -129,10 +129,10 @@ impl RustProtobuf {
     /// The message `name`.
     ///
     /// # Panics
-    /// There is none.
+    /// The schema has no such message.
     pub fn new(name: &str) -> Self {
         let mut set = FileDescriptorSet::parse_from_bytes(crate::DESCRIPTORS).expect("descriptors");
-        // It refuses a schema with groups altogether.
+        // It refuses schemas with groups.
         for file in &mut set.file {
             file.extension.clear();
             file.message_type.iter_mut().for_each(without_groups);

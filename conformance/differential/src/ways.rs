@@ -1,26 +1,26 @@
-//! The ways of our own code from bytes to bytes of the same value.
+//! The four ways in which our code decodes and encodes a value.
 
 use protozero::Message;
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
 use std::marker::PhantomData;
 
-/// One way, and one message of the schema.
+/// One of the ways, for one message of the schema.
 pub trait Way {
     fn name(&self) -> &'static str;
 
-    /// The value read and written.
+    /// Decodes and encodes the value.
     ///
     /// # Errors
-    /// What is wrong with the bytes, or with ourselves.
+    /// The error of decoding or encoding.
     fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String>;
 
-    /// Whether both are encodings of one value.
+    /// Checks that both are encodings of the same value.
     ///
     /// # Errors
-    /// They are not.
+    /// The values differ.
     fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String>;
 
-    /// Whether extensions are fields like others; else they are unknown ones.
+    /// Whether extensions are decoded as fields; otherwise they are unknown fields.
     fn knows_extensions(&self) -> bool {
         true
     }
@@ -66,7 +66,7 @@ impl Dynamic {
     /// The message `name`.
     ///
     /// # Panics
-    /// There is none.
+    /// The schema has no such message.
     pub fn new(name: &str) -> Self {
         Self::of_set(crate::DESCRIPTORS, name)
     }
@@ -74,7 +74,7 @@ impl Dynamic {
     /// The message `name` of edition 2023.
     ///
     /// # Panics
-    /// There is none.
+    /// The schema has no such message.
     pub fn of_edition(name: &str) -> Self {
         let knows = |set: &&&[u8]| Pool::decode(set).is_ok_and(|pool| pool.message(name).is_some());
         let set = crate::EDITIONS.iter().find(knows).expect("a message of an edition");
@@ -108,14 +108,14 @@ impl Way for Dynamic {
     }
 }
 
-/// Dynamic messages, printed and parsed on the way.
+/// Dynamic messages that are printed as text and parsed again.
 pub struct Text(Dynamic);
 
 impl Text {
     /// The message `name`.
     ///
     /// # Panics
-    /// There is none.
+    /// The schema has no such message.
     pub fn new(name: &str) -> Self {
         Self(Dynamic::new(name))
     }
@@ -123,19 +123,19 @@ impl Text {
     /// The message `name` of edition 2023.
     ///
     /// # Panics
-    /// There is none.
+    /// The schema has no such message.
     pub fn of_edition(name: &str) -> Self {
         Self(Dynamic::of_edition(name))
     }
 
     /// # Errors
-    /// The bytes are no message.
+    /// The bytes are not a valid message.
     pub fn print(&self, bytes: &[u8]) -> Result<String, String> {
         self.0.decode(bytes).map(|message| message.to_text())
     }
 
     /// # Errors
-    /// The text is no message.
+    /// The text is not a valid message.
     pub fn parse(&self, text: &str) -> Result<Vec<u8>, String> {
         let message = DynamicMessage::from_text(self.0.0.clone(), text);
         message.map(|message| message.encode()).map_err(|e| e.to_string())
@@ -161,14 +161,14 @@ impl Way for Text {
     }
 }
 
-/// The generated reader, and the generated writer for each field it yields.
+/// Each field from the generated reader, written by the generated writer.
 pub struct Copy<M> {
     through: fn(&[u8]) -> Result<Vec<u8>, String>,
     owned: Owned<M>,
 }
 
 impl<M: Message> Copy<M> {
-    /// Of the function that does so.
+    /// Builds it from the copy function.
     pub const fn new(through: fn(&[u8]) -> Result<Vec<u8>, String>) -> Self {
         Self { through, owned: Owned(PhantomData) }
     }
@@ -192,7 +192,7 @@ impl<M: Message> Way for Copy<M> {
     }
 }
 
-/// A function for [`Copy::new`], of a module of the schema and a message.
+/// A function for [`Copy::new`], for a module of the schema and a message.
 #[macro_export]
 macro_rules! copy {
     ($module:ident, $reader:ident, $writer:ident, $copy:ident) => {

@@ -1,8 +1,7 @@
-//! Bytes: prost writes fields by number, as ours does for this schema, and so does rust-protobuf.
+//! Compares bytes: prost, rust-protobuf and our code write fields by number for this schema.
 //!
-//! In entries of maps prost leaves out what is zero, while the official implementations, and ours, write
-//! keys and values always. rust-protobuf does so too, but its maps are not sorted, so for maps bytes
-//! are compared as if shaken.
+//! prost leaves out zeros in map entries, while the official implementations, rust-protobuf and our code always write
+//! keys and values. The maps of rust-protobuf are not sorted, so with maps the bytes are compared without their order.
 
 use differential::entropy::Taste;
 use differential::peers::{Peer as _, Prost, Reflect, RustProtobuf};

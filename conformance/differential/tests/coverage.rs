@@ -1,4 +1,4 @@
-//! The messages are as random as they claim: every field and extension comes up, once and merged.
+//! Random messages cover every field and extension, singular and merged.
 
 use differential::cases;
 use differential::entropy::Taste;

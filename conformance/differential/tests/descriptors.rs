@@ -1,8 +1,7 @@
-//! Our descriptor sets are what the official compiler writes, and it takes them for its own.
+//! Our descriptor sets equal those of the official compiler, and it accepts them.
 //!
-//! Both are printed by that compiler, which knows the options of the schema by then, and the texts
-//! compared: order of fields and spelling of numbers are nobody's promise. The well-known files are
-//! the official ones on both sides.
+//! That compiler prints both sets as text, with the options of the schema, and the texts are compared: the order of
+//! fields and the form of numbers may differ in bytes. Both sides use the official well-known files.
 
 use protozero::Reader;
 use protozero_codegen::{Source, descriptor_set};
@@ -59,7 +58,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// What a program prints that is given `input`.
+/// The standard output of a program for `input`.
 fn run(command: &mut Command, input: &[u8]) -> String {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a program");

@@ -1,4 +1,4 @@
-//! Text: what one prints another parses.
+//! Text: what one library prints, the others parse.
 
 use differential::entropy::Taste;
 use differential::peers::{Reflect, RustProtobuf, Speaks};
@@ -38,7 +38,7 @@ fn editions() {
     }
     let name = "sink.mixed.Sink";
     let (reflect, rust) = (Reflect::new(name), RustProtobuf::new(name));
-    // Groups of proto2 are called by their type in text, which these are not.
+    // In text, proto2's groups have the name of their type; delimited fields of editions do not.
     let taste = Taste { extensions: true, zeros: false, ..Taste::TAME };
     agree(&Text::of_edition(name), name, taste, &[&reflect]);
     let taste = Taste { extensions: false, ..taste };

@@ -1,4 +1,4 @@
-//! Values: what one reads another reads, whoever wrote it.
+//! Values: all libraries read the same value, whichever of them wrote it.
 
 use differential::entropy::Taste;
 use differential::peers::{Peer, Prost, Reflect, RustProtobuf};
@@ -7,7 +7,7 @@ use differential::{cases, copy, hex, ours, theirs};
 use protozero::Message;
 use std::fmt::Debug;
 
-/// Ours to each peer, each peer to ours.
+/// From our code to each library and back.
 fn agree(name: &str, taste: Taste, ways: &[&dyn Way], peers: &[&dyn Peer]) {
     cases(&Reflect::new(name).0, taste, |bytes| {
         for way in ways {
@@ -30,7 +30,7 @@ fn agree(name: &str, taste: Taste, ways: &[&dyn Way], peers: &[&dyn Peer]) {
     });
 }
 
-/// What each peer can be asked, one question after the other.
+/// All checks that a library supports.
 fn all<M, P>(name: &str, copy: Copy<M>)
 where
     M: Message,
@@ -39,7 +39,7 @@ where
     all_of::<M, P>(name, copy, Dynamic::new(name), Text::new(name), Taste::TAME);
 }
 
-/// The same of edition 2023; the peers go by another file.
+/// The same for edition 2023; the other libraries use another file.
 fn all_of_edition<M, P>(name: &str, copy: Copy<M>, taste: Taste)
 where
     M: Message,
@@ -57,7 +57,7 @@ where
     let (prost, reflect, rust) =
         (Prost::<P>::default(), Reflect::new(name), RustProtobuf::new(name));
     agree(name, tame, &[&owned, &copy, &dynamic, &text], &[&prost, &reflect, &rust]);
-    // rust-protobuf replaces a message that is met again.
+    // rust-protobuf replaces a message that occurs again.
     let merged = Taste { merged: true, ..tame };
     agree(
         name,
@@ -65,19 +65,19 @@ where
         &[&owned, &copy, &dynamic, &text],
         &[&prost, &reflect],
     );
-    // prost forgets what it does not know, and rust-protobuf in what order it came.
+    // prost drops unknown fields, and rust-protobuf loses their order.
     let unknown = Taste { unknown: true, ..tame };
     agree(name, unknown, &[&owned, &copy, &dynamic], &[&prost, &reflect, &rust]);
     let more = Taste { groups: true, unknown: true, ..merged };
     agree(name, Taste { extensions: true, ..more }, &[&owned, &copy, &dynamic], &[&reflect]);
-    // Where peers differ from each other ours must still agree with itself. A number that a closed
-    // enum lacks makes a whole map entry unknown; a copy of the entry is then another unknown field.
+    // Where the libraries disagree, our APIs must still agree with each other. A number that a closed enum lacks makes
+    // the whole map entry unknown; a copy of the entry is then another unknown field.
     let wild = Taste { foreign: true, wide: true, zeros: true, ..more };
     agree_among_us(name, Taste { nameless: true, ..wild }, &[&owned, &dynamic]);
     agree_among_us(name, wild, &[&owned, &copy, &dynamic]);
 }
 
-/// Each of ours to each of ours.
+/// From each of our APIs to each other.
 fn agree_among_us(name: &str, taste: Taste, ways: &[&dyn Way]) {
     cases(&Reflect::new(name).0, taste, |bytes| {
         for way in ways {
@@ -146,7 +146,7 @@ fn edition_required() {
 #[test]
 fn edition_alone() {
     let copy = copy!(mixed, SinkReader, SinkWriter, copy_Sink);
-    // To the others every field has presence, so that zeros are nothing to talk about.
+    // For the other libraries every field has presence here, so zeros cannot be compared.
     let taste = Taste { zeros: false, ..Taste::TAME };
     let name = "sink.mixed.Sink";
     all_of_edition::<ours::mixed::Sink, theirs::sink::mixed::Sink>(name, Copy::new(copy), taste);

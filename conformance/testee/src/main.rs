@@ -1,5 +1,5 @@
-//! The program that Google's `conformance_test_runner` asks: one request in, one response out, until
-//! the runner closes the pipe.
+//! The program under test of Google's `conformance_test_runner`: it answers each request with one response, until the
+//! runner closes the pipe.
 //!
 //! ```text
 //!   runner ── u32 LE length, ConformanceRequest ──▶ stdin   testee
@@ -8,8 +8,8 @@
 //!                                  one line per category into the tally file
 //! ```
 //!
-//! `testee API_KIND TALLY`: the API kind decides which of our codes does the work (see [`api`]); requests
-//! and responses themselves are always generated owned messages.
+//! `testee API_KIND TALLY`: the API kind decides which code converts (see [`api`]). Requests and responses are always
+//! generated owned messages.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -25,7 +25,7 @@ use schema::conformance::{
 use std::io::{self, Read, Write as _};
 use tally::Tally;
 
-/// No request comes near; what claims more is not a runner.
+/// Largest request, far above the runner's.
 const FRAME_BYTES_MAX: usize = 64 << 20;
 
 fn main() -> io::Result<()> {
@@ -49,7 +49,7 @@ fn main() -> io::Result<()> {
     tally.append_to(path)
 }
 
-/// The next request; none when the runner is done.
+/// The next request; `None` when the runner has closed the pipe.
 fn read_frame(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     if input.read(&mut length[..1])? == 0 {
@@ -72,7 +72,7 @@ fn answer(kind: ApiKind, frame: &[u8], tally: &mut Tally) -> Answer {
     };
     let name = request.message_type.as_str();
     if name == "conformance.FailureSet" {
-        // What the runner should expect to fail: nothing.
+        // The list of expected failures is empty.
         return Answer::ProtobufPayload(FailureSet::default().encode_to_vec());
     }
     let text = WireFormat::TEXT_FORMAT;
@@ -104,7 +104,7 @@ fn answer(kind: ApiKind, frame: &[u8], tally: &mut Tally) -> Answer {
         },
         (Err(Failure::Parse(why)), _) => Answer::ParseError(why),
         (Err(Failure::Serialize(why)), _) => Answer::SerializeError(why),
-        // The runner aborts when it is told of an error here.
+        // The runner aborts if this response is an error.
         (Err(Failure::UnknownMessage), _) => tally.forget(name, category),
     }
 }

@@ -1,5 +1,4 @@
-//! How many requests of each category were answered, and how many skipped: the runner says only how
-//! many there were in all.
+//! Counts answered and skipped requests by category, because the runner only reports totals.
 
 use crate::schema::conformance::ConformanceResponseResult as Answer;
 use std::collections::BTreeMap;
@@ -19,18 +18,18 @@ struct Count {
 }
 
 impl Tally {
-    /// Counts a request that is answered.
+    /// Counts a request that is answered with a result.
     pub fn answer(&mut self, message: &str, format: &'static str) {
         self.counts.entry((syntax(message), format)).or_default().answered += 1;
     }
 
-    /// Counts a request that is not, and says so to the runner.
+    /// Counts a request that is skipped, and returns the answer for it.
     pub fn skip(&mut self, message: &str, format: &'static str) -> Answer {
         self.counts.entry((syntax(message), format)).or_default().skipped += 1;
         Answer::Skipped(format!("{format} is not offered"))
     }
 
-    /// Counts an answer as skipped after all.
+    /// Counts a request as skipped that was counted as answered before.
     pub fn forget(&mut self, message: &str, format: &'static str) -> Answer {
         self.counts.entry((syntax(message), format)).or_default().answered -= 1;
         self.skip(message, format)
@@ -50,7 +49,7 @@ impl Tally {
     }
 }
 
-/// The column of the summary a message belongs to.
+/// The column of the summary that a message belongs to.
 fn syntax(message: &str) -> &'static str {
     match message.rsplit_once('.').map(|(package, _)| package) {
         Some("protobuf_test_messages.proto2") => "proto2",

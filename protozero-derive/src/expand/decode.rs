@@ -1,5 +1,5 @@
-//! Reading: one `match` on the field number. Every arm answers whether the field was understood;
-//! what was not (an unknown number, or a known one with a foreign wire type) is kept verbatim.
+//! Decoding: one `match` on the field number. Each arm returns whether it could read the field. A field with an unknown
+//! number, or with another wire type than its kind has, is kept verbatim.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -75,7 +75,7 @@ fn function(shape: Shape, kind: Kind) -> &'static str {
     }
 }
 
-/// A closed enumeration gives up the elements it does not know one by one.
+/// Each unknown element of a closed enumeration becomes an unknown field.
 fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> TokenStream {
     let unknown = match unknown {
         Some(unknown) => quote!(__pb::Some(&mut self.#unknown)),
@@ -88,8 +88,8 @@ fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> To
 
 pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let mut arms = each_variant(oneof, |ident, marker, number, span| {
-        // The same member again: a message is merged into the old one; any other is replaced.
-        // The closure finds out which it is.
+        // If the same member occurs again, a message is merged into the old value; any other value is replaced.
+        // The closure tells whether it is the same member.
         quote_spanned! {span=>
             #number => __pb::merge_variant::<#marker, Self>(
                 slot,

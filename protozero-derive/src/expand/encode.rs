@@ -1,4 +1,4 @@
-//! Writing, back to front: what is unknown, then the fields from the last declared to the first.
+//! Encoding, back to front: unknown fields, then the fields from the last declared to the first.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};

@@ -1,4 +1,4 @@
-//! Getters of fields with a default of their own.
+//! Getters of fields with an explicit default.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};

@@ -1,5 +1,5 @@
-//! The impls themselves. Every field is one call into `::protozero::rt::owned` in each direction,
-//! generic over a marker of its kind: the work is compiled once a kind there, not once a field here.
+//! The implementations. Every field is one call of `::protozero::rt::owned` in each direction. The called functions are
+//! generic over a marker type of the kind, so the compiler handles them once per kind instead of once per field.
 
 mod decode;
 mod encode;
@@ -16,7 +16,7 @@ use crate::model::{self, Held, What, types::span_of};
 
 pub(crate) use enumeration::enumeration;
 
-/// The marker of a kind, as a type: it carries the Rust type where the kind alone does not.
+/// The marker type of a kind. It has a type parameter where the kind alone does not determine the Rust type.
 fn marker(held: &Held) -> TokenStream {
     let ty = &held.ty;
     let span = span_of(ty);
@@ -36,7 +36,7 @@ fn marker(held: &Held) -> TokenStream {
     }
 }
 
-/// The lifetime of the input, and the generics of an `impl` that knows it.
+/// The lifetime of the input, and the generics of an `impl` with that lifetime.
 fn input_lifetime(generics: &Generics, view: Option<&Lifetime>) -> (Lifetime, Generics) {
     let mut generics = generics.clone();
     if let Some(lifetime) = view {
@@ -47,7 +47,7 @@ fn input_lifetime(generics: &Generics, view: Option<&Lifetime>) -> (Lifetime, Ge
     (lifetime, generics)
 }
 
-/// The impls behind `Message` or `MessageView`, and the marker itself.
+/// The implementations that `Message` or `MessageView` needs, and the marker trait itself.
 pub(crate) fn message(message: &model::Message) -> TokenStream {
     let ident = &message.ident;
     let (impl_generics, type_generics, where_clause) = message.generics.split_for_impl();
@@ -117,7 +117,7 @@ fn extendable(message: &model::Message) -> TokenStream {
     }
 }
 
-/// The impls behind a oneof.
+/// The implementations for a oneof.
 pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let ident = &oneof.ident;
     let (impl_generics, type_generics, where_clause) = oneof.generics.split_for_impl();
@@ -154,7 +154,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     }
 }
 
-/// What `arm` makes of the name, marker, number and place of each variant.
+/// The results of `arm` for name, marker, number and span of each variant.
 fn each_variant(
     oneof: &model::Oneof,
     arm: impl Fn(&syn::Ident, TokenStream, TokenStream, Span) -> TokenStream,
@@ -167,14 +167,14 @@ fn each_variant(
     arms.collect()
 }
 
-/// Numbers in order, for lists that are compared in one pass.
+/// Sorted numbers, for comparison in one pass.
 fn ascending(numbers: impl Iterator<Item = u32>) -> impl Iterator<Item = impl ToTokens> {
     let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
     numbers.into_iter().map(literal)
 }
 
-/// Field numbers without a type suffix: patterns and arguments both take them.
+/// Field numbers without a type suffix, which work in patterns and in arguments.
 fn literal(number: u32) -> impl ToTokens {
     proc_macro2::Literal::u32_unsuffixed(number)
 }

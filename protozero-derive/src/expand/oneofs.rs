@@ -1,5 +1,5 @@
-//! That a struct lists the numbers its oneofs have, asserted when it compiles: a macro sees either
-//! the struct or the enum.
+//! Compile-time assertions that a struct lists all numbers of its oneofs. A macro sees either the struct or the enum,
+//! so it cannot check this itself.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,8 +8,8 @@ use syn::GenericParam;
 use super::ascending;
 use crate::model::{self, What, types::span_of};
 
-/// The constant of `Encode` that holds the checks, and the item that evaluates it at once. With
-/// type parameters there is no such item: `evaluation` does it once they are known.
+/// The associated constant of `Encode` with the checks, and an item that evaluates it. With type parameters there is no
+/// such item; `evaluation` evaluates the constant when they are known.
 pub(super) fn checks(message: &model::Message) -> (TokenStream, TokenStream) {
     let calls: TokenStream = message
         .members
@@ -40,8 +40,7 @@ pub(super) fn checks(message: &model::Message) -> (TokenStream, TokenStream) {
     (constant, item)
 }
 
-/// The statement that evaluates the checks of a struct with type parameters wherever one is read or
-/// written.
+/// The statement that evaluates the checks of a struct with type parameters where it is encoded or decoded.
 pub(super) fn evaluation(message: &model::Message) -> TokenStream {
     let oneof = |member: &model::Member| matches!(member.what, What::Oneof { .. });
     if only_lifetimes(message) || !message.members.iter().any(oneof) {

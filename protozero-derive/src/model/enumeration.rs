@@ -30,7 +30,7 @@ pub(crate) struct Variant {
     pub(crate) ident: Ident,
     /// Its name in the schema.
     pub(crate) name: String,
-    /// Its number was seen to be one.
+    /// Its number is a literal that was checked.
     pub(crate) known: bool,
 }
 
@@ -75,7 +75,7 @@ impl Parse for Item {
 
 const NO_NUMBER: &str = "a value is a number of 32 bits";
 
-/// What is written as a number; any other expression is for the compiler to evaluate.
+/// The value of a literal number. Other expressions are left to the compiler.
 fn literal(number: &Expr) -> Option<i128> {
     let (sign, number) = match number {
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => (-1, &**expr),
@@ -192,7 +192,7 @@ fn open(fields: &Fields, values: Option<Vec<(Ident, i32)>>, owner: &Ident) -> sy
     diag.finish(Values::Open(literals.collect()))
 }
 
-/// `DarkBlue` to `DARK_BLUE`, as schemas write values.
+/// `DarkBlue` to `DARK_BLUE`, the usual form of values in schemas.
 fn screaming(name: &str) -> String {
     let mut out = String::new();
     let mut lower = false;

@@ -1,4 +1,4 @@
-//! One field of a struct: its presence and element type, read off flags and type.
+//! One field of a struct: its presence and element type, from flags and type.
 
 use syn::Type;
 
@@ -8,7 +8,7 @@ use crate::attrs::Flags;
 use crate::diag::Diagnostics;
 use crate::kind::Kind;
 
-/// A field that is no map.
+/// A field that is not a map.
 pub(super) fn single(
     kind: Kind,
     number: u32,

@@ -1,5 +1,5 @@
-//! A struct or enum that makes sense: numbers are unique, types fit their kinds, presence is
-//! decided. What gets here expands without further questions.
+//! A checked struct or enum: numbers are unique, types fit their kinds, presence is decided. Expansion needs no more
+//! checks.
 
 mod enumeration;
 mod field;
@@ -17,7 +17,7 @@ use crate::kind::Kind;
 pub(crate) use enumeration::{Enumeration, Values, Variant};
 pub(crate) use oneof::Oneof;
 
-/// How often a field may stand in a message, and when it is written.
+/// How often a field may occur in a message, and when it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// `T`: written unless it is the default.
@@ -26,24 +26,24 @@ pub(crate) enum Shape {
     Required,
     /// `Option<T>`: written when present.
     Optional,
-    /// `Vec<T>`: one field an element.
+    /// `Vec<T>`: one field for each element.
     Repeated,
-    /// `Vec<T>`: one field for all.
+    /// `Vec<T>`: one field for all elements.
     Packed,
 }
 
-/// What holds one value: a kind and the Rust type for it.
+/// A kind and the Rust type of its value.
 #[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) kind: Kind,
     pub(crate) ty: Type,
     /// Text that is not UTF-8 is an error.
     pub(crate) checked: bool,
-    /// It borrows from the input.
+    /// The value borrows from the input.
     pub(crate) borrows: bool,
 }
 
-/// One struct field and what becomes of it.
+/// One field of the struct, and its role.
 pub(crate) struct Member {
     pub(crate) ident: Ident,
     pub(crate) vis: Visibility,
@@ -58,7 +58,7 @@ pub(crate) enum What {
     Unknown { extensions: bool },
 }
 
-/// The input of `#[derive(Message)]` and, with a lifetime to borrow for, `#[derive(MessageView)]`.
+/// The input of `#[derive(Message)]` or, with a lifetime, `#[derive(MessageView)]`.
 pub(crate) struct Message {
     pub(crate) ident: Ident,
     pub(crate) generics: Generics,
@@ -67,7 +67,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// What a struct says; `view` if it borrows.
+    /// Reads a struct; `view` if it borrows.
     pub(crate) fn new(input: DeriveInput, view: bool) -> syn::Result<Self> {
         let name = if view { "MessageView" } else { "Message" };
         let lifetime = if view { Some(view_lifetime(&input)?) } else { None };
@@ -132,7 +132,7 @@ impl Message {
         diag.finish(Message { ident, generics, lifetime, members })
     }
 
-    /// The field that keeps what is unknown.
+    /// The field for unknown fields.
     pub(crate) fn unknown(&self) -> Option<&Member> {
         self.members.iter().find(|member| matches!(member.what, What::Unknown { .. }))
     }
@@ -152,7 +152,7 @@ fn view_lifetime(input: &DeriveInput) -> syn::Result<Lifetime> {
     }
 }
 
-/// Field numbers seen so far and who has them.
+/// Field numbers seen so far, and the names of their fields.
 #[derive(Default)]
 struct Numbers(BTreeMap<u32, Ident>);
 

@@ -15,7 +15,7 @@ pub(crate) struct Variant {
     pub(crate) number: u32,
 }
 
-/// The input of `#[derive(Oneof)]`; one with a lifetime borrows and belongs to a view.
+/// The input of `#[derive(Oneof)]`. An enum with a lifetime borrows and belongs to a view.
 pub(crate) struct Oneof {
     pub(crate) ident: Ident,
     pub(crate) generics: Generics,

@@ -1,4 +1,4 @@
-//! Reading types: what a macro can see of `Option<Box<T>>` without knowing any name.
+//! Reads types such as `Option<Box<T>>` as they are written; a macro cannot resolve names.
 
 use proc_macro2::Span;
 use syn::{GenericArgument, PathArguments, Type};
@@ -7,7 +7,7 @@ use crate::attrs::Flags;
 use crate::diag::Diagnostics;
 use crate::kind::Kind;
 
-/// `T` of `Wrapper<T>`, whatever path leads to `Wrapper`.
+/// `T` of `Wrapper<T>`, for any path before `Wrapper`.
 pub(super) fn argument<'t>(ty: &'t Type, wrapper: &str) -> Option<&'t Type> {
     arguments(ty, wrapper)?.into_iter().next()
 }
@@ -26,7 +26,7 @@ pub(super) fn arguments<'t>(ty: &'t Type, wrapper: &str) -> Option<Vec<&'t Type>
 fn last_segment(ty: &Type) -> Option<&syn::PathSegment> {
     match ty {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
-        // Types that came through a macro_rules fragment are wrapped in an invisible group.
+        // Types from a macro_rules fragment are wrapped in an invisible group.
         Type::Group(group) => last_segment(&group.elem),
         Type::Paren(paren) => last_segment(&paren.elem),
         _ => None,
@@ -38,7 +38,7 @@ fn simple_name(ty: &Type) -> Option<String> {
     segment.arguments.is_none().then(|| segment.ident.to_string())
 }
 
-/// Does a value of this type borrow from the input, in a view?
+/// Whether a value of this type borrows from the input, in a view.
 pub(crate) fn borrows(ty: &Type) -> bool {
     is_reference(ty) || arguments(ty, "Cow").is_some()
 }
@@ -52,14 +52,14 @@ fn is_reference(ty: &Type) -> bool {
     }
 }
 
-/// A span for tokens that belong to `ty`: type errors point at what the user wrote, names mean what
-/// they mean where the macro is called.
+/// A span for generated tokens that belong to `ty`: type errors point at the user's type, and names are resolved at the
+/// call site of the macro.
 pub(crate) fn span_of(ty: &Type) -> Span {
     Span::call_site().located_at(syn::spanned::Spanned::span(ty))
 }
 
-/// Catches the primitive of another kind here, where the message can name both; whatever else
-/// does not fit is found by the trait bounds of the expansion.
+/// Reports a primitive type of another kind here, because the message can name both. Trait bounds of the expansion
+/// catch all other wrong types.
 pub(super) fn check(kind: Kind, inner: &Type, view: bool, diag: &mut Diagnostics) {
     if is_reference(inner) {
         match kind {
@@ -100,7 +100,7 @@ pub(super) fn check(kind: Kind, inner: &Type, view: bool, diag: &mut Diagnostics
     }
 }
 
-/// `boxed` and `Box` belong together.
+/// Checks that `boxed` and `Box` occur together.
 pub(super) fn check_boxed(kind: Kind, flags: &Flags, inner: &Type, diag: &mut Diagnostics) {
     let is_box = argument(inner, "Box").is_some();
     match flags.boxed {

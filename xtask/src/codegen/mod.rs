@@ -1,7 +1,7 @@
-//! `cargo xtask codegen [--check | --time]`: `protos/perfetto/**/*.proto` to `protos/src/gen/**/*.rs`.
+//! `cargo xtask codegen [--check | --time]`: generates `protos/src/gen/**/*.rs` from `protos/perfetto/**/*.proto`.
 //!
-//! Generated files are committed, so that nobody needs a generator to build; in exchange they must
-//! always be what the generator would write now, and nothing else may lie among them.
+//! Generated files are committed, so that a build needs no generator. They must always equal the generator's output, and
+//! their folder must contain no other files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +12,14 @@ use protozero_codegen::{ApiKinds, Config, Source, descriptor_set, generate};
 
 const COMMAND: &str = "cargo xtask codegen";
 
-/// The whole schema as a descriptor set, beside the code.
+/// The whole schema as a descriptor set, in the folder of the code.
 const SET: &str = "schema.binpb";
 
-/// Path below a folder to contents.
+/// Contents of files by their path below a folder.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Areas of the schema, each a feature of `protos`; what is in none is always there. The longest
-/// prefix decides.
+/// Areas of the schema: a path prefix and a feature of `protos`. The longest prefix decides. Files without an area are
+/// always compiled.
 const AREAS: &[(&str, &str)] = &[
     ("perfetto/config/android/", "configs"),
     ("perfetto/config/chrome/", "configs"),
@@ -68,10 +68,10 @@ const AREAS: &[(&str, &str)] = &[
     ("perfetto/trace/linux/", "system"),
 ];
 
-/// Runs the command with the arguments behind its name.
+/// Runs the command with the arguments after its name.
 ///
 /// # Errors
-/// One line (or one per file, with `--check`) that says what is wrong.
+/// One line that says what is wrong, or one per file with `--check`.
 pub fn run(args: &[String]) -> Result<(), String> {
     let root = root();
     let check = match args {
@@ -85,8 +85,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     if check { compare(&wanted, &present) } else { write(&root, &wanted, &present) }
 }
 
-/// Prints how many seconds, and seconds of CPU, the generator takes from texts to texts: the best of
-/// five.
+/// Prints the wall time and the CPU time of the generator in seconds, without files: the best of five runs.
 fn time(root: &Path) -> Result<(), String> {
     let config = config(root)?;
     let mut best = (f64::INFINITY, f64::INFINITY);
@@ -100,13 +99,13 @@ fn time(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The repository's folder.
+/// The root of the repository.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// What the generated folder should hold.
+/// The files that the generated folder must contain.
 fn wanted(root: &Path) -> Result<Files, String> {
     let config = config(root)?;
     let files = generate(&config).map_err(|e| format!("protos/{e}"))?;
@@ -116,7 +115,7 @@ fn wanted(root: &Path) -> Result<Files, String> {
     Ok(wanted)
 }
 
-/// The repository's schema and how it is generated.
+/// The schema of the repository and the options of the generator.
 fn config(root: &Path) -> Result<Config, String> {
     let sources = read_all(&root.join("protos/perfetto"), &["proto"])?.into_iter().map(|file| {
         let path = format!("perfetto/{}", file.0);
@@ -138,7 +137,7 @@ fn config(root: &Path) -> Result<Config, String> {
     })
 }
 
-/// All files with one of these extensions below `folder`; a folder that is not there is empty.
+/// All files with one of these extensions below `folder`. A missing folder counts as empty.
 fn read_all(folder: &Path, extensions: &[&str]) -> Result<Files, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];

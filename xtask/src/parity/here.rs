@@ -1,4 +1,4 @@
-//! The tests of this repository, by name and module, from the sources: nothing has to be built.
+//! Finds the tests of this repository, by name and module, in the sources. Nothing has to be built.
 
 use super::Suite;
 use crate::ctx::{Ctx, read};
@@ -6,16 +6,16 @@ use crate::source::code_only;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Of `#[test]`, what makes a token here.
+/// The part of `#[test]` that is one token here.
 const TEST: &str = "[test]";
 
 /// A `#[test] fn`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Test {
     pub name: String,
-    /// From the root, with slashes.
+    /// Path from the root, with slashes.
     pub file: String,
-    /// Folders, file and inline modules.
+    /// Names of folders, file and inline modules.
     pub modules: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn tests(ctx: &Ctx, suites: &[Suite]) -> Result<Vec<Test>, String> {
 
 fn walk(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<(), String> {
     let full = root.join(folder);
-    // A part of the tree that does not exist yet has no tests.
+    // A folder that does not exist has no tests.
     if !full.exists() {
         return Ok(());
     }
@@ -54,12 +54,12 @@ fn walk(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<(), 
     Ok(())
 }
 
-/// The tests of one file, those inside macro calls included.
+/// The tests of one file, including those inside macro calls.
 pub fn tests_in(file: &str, text: &str) -> Vec<Test> {
     let code = code_only(text);
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     let outer: Vec<String> = stem.split('/').map(str::to_owned).collect();
-    // Inline modules that are open, with the depth of their braces.
+    // Open inline modules, with the depth of their braces.
     let mut inner: Vec<(String, usize)> = Vec::new();
     let (mut depth, mut is_test) = (0_usize, false);
     let mut words = tokens(&code).peekable();
@@ -90,7 +90,7 @@ pub fn tests_in(file: &str, text: &str) -> Vec<Test> {
     found
 }
 
-/// Words, braces, and the attribute that matters here.
+/// Words, braces and `[test]`, in order.
 fn tokens(code: &str) -> impl Iterator<Item = &str> {
     let mut rest = code;
     std::iter::from_fn(move || {

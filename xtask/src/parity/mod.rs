@@ -1,15 +1,16 @@
-//! Are all tests of the C++ sources here? `xtask/parity/*.txt` lists their names, a suite a file.
+//! Checks that all tests of the C++ sources have a counterpart here. `xtask/parity/*.txt` lists their names, one suite per
+//! file.
 //!
 //! ```text
 //! # what it is, and the upstream file
-//! in tracing-core/service/src/buffer      folders where its tests live here, one a line
-//! as v1                           optional: a module or the first word of the function says so, too
+//! in tracing-core/service/src/buffer      folders of its tests here, one per line
+//! as v1                           optional: a module or the first word of the function has this name
 //!
 //! ReadWrite_EmptyBuffer           found as `#[test] fn read_write_empty_buffer`
 //! ```
 //!
-//! A test that has no counterpart is a row of [`EXCUSES`] in `docs/differences.md`: suite, names, why. Only
-//! names are compared, and without their underscores: whether a test pins the same thing is for readers.
+//! A test without a counterpart has a row in the section [`EXCUSES`] of `docs/differences.md`: suite, names, reason. Only
+//! names are compared, without underscores. Whether two tests check the same thing is for reviewers.
 
 mod here;
 #[cfg(test)]
@@ -22,10 +23,10 @@ use std::collections::BTreeMap;
 
 const LISTS: &str = "xtask/parity";
 const DOCUMENT: &str = "docs/differences.md";
-/// The section of [`DOCUMENT`] with the table of reasons.
+/// The section of [`DOCUMENT`] with the table of missing tests and reasons.
 const EXCUSES: &str = "## Upstream tests without a counterpart";
 
-/// A list.
+/// One list of tests.
 struct Suite {
     name: String,
     folders: Vec<String>,
@@ -36,13 +37,13 @@ struct Suite {
 /// Reasons by suite and test.
 type Excuses = BTreeMap<(String, String), String>;
 
-/// How a suite stands.
+/// The result for a suite.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Standing {
     here: usize,
     excused: usize,
     missing: Vec<String>,
-    /// Excused, although it is here.
+    /// Tests with a reason although they have a counterpart.
     stale: Vec<String>,
 }
 
@@ -133,7 +134,7 @@ fn excuses(document: &str) -> Result<Excuses, String> {
     Ok(excuses)
 }
 
-/// What is excused and in no list.
+/// Tests with a reason that are in no list.
 fn unknown(suites: &[Suite], excuses: &Excuses) -> Vec<String> {
     let listed = |suite: &str, name: &str| {
         suites.iter().any(|s| s.name == suite && s.tests.iter().any(|t| t == name))
@@ -176,7 +177,7 @@ fn is_counterpart(suite: &Suite, name: &str, test: &Test) -> bool {
         && suite.folders.iter().any(|folder| test.file.starts_with(folder.as_str()))
 }
 
-/// Where words begin is a matter of taste (`SMB`, `End2End`): not compared.
+/// A name without underscores, in lower case: how names are split into words (`SMB`, `End2End`) is not compared.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect()
 }

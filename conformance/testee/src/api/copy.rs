@@ -1,11 +1,11 @@
-//! Each field as the generated reader yields it, written by the generated writer.
+//! Each field from the generated reader, written by the generated writer.
 
 use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
 use protozero::{DecodeError, HeapSink, Scope, Writer as _};
 
 pub fn convert(name: &str, input: &Input<'_>, _: &Output) -> Result<Vec<u8>, Failure> {
-    /// Of a module, a reader and what stands beside it.
+    /// The copy function of a module, for a message.
     macro_rules! copy {
         ($module:ident, $reader:ident, $writer:ident, $copy:ident) => {
             |bytes, scope| {

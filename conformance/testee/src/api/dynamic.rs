@@ -1,20 +1,20 @@
-//! Messages known from descriptors alone, binary and text.
+//! Dynamic messages from descriptors, binary and text.
 
 use super::{Failure, Input, Output};
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
 use protozero::text::PrintOptions;
 use std::sync::OnceLock;
 
-/// A set of descriptors, made a pool when it is first asked for.
+/// A descriptor set that becomes a pool at its first use.
 pub struct Set {
     bytes: &'static [u8],
     pool: OnceLock<Result<Pool, String>>,
 }
 
-/// Of the official compiler.
+/// From the official compiler.
 pub static OFFICIAL: Set = Set::new(include_bytes!(concat!(env!("OUT_DIR"), "/official.bin")));
 
-/// Of our own.
+/// From our parser.
 pub static OURS: Set = Set::new(include_bytes!(concat!(env!("OUT_DIR"), "/ours.bin")));
 
 impl Set {

@@ -1,37 +1,37 @@
-//! Four ways through our code from what a request holds to what it asks for.
+//! The API kinds that can convert the payload of a request into the requested format.
 
 mod copy;
 mod dynamic;
 mod owned;
 
-/// What a request holds.
+/// The payload of a request.
 pub enum Input<'a> {
     Binary(&'a [u8]),
     Text(&'a str),
 }
 
-/// What it asks for.
+/// The requested format.
 #[derive(Clone, Copy)]
 pub enum Output {
     Binary,
     Text { print_unknown: bool },
 }
 
-/// Why there is no answer.
+/// Why a conversion failed.
 pub enum Failure {
     Parse(String),
     Serialize(String),
     UnknownMessage,
 }
 
-/// Which code does the work.
+/// The code that converts.
 #[derive(Clone, Copy)]
 pub enum ApiKind {
     /// Generated owned messages.
     Owned,
     /// Dynamic messages, over descriptors of the official compiler.
     Dynamic,
-    /// The same over descriptors of our own.
+    /// The same over descriptors from our parser.
     Compiled,
     /// Generated readers and writers.
     Copy,
@@ -49,7 +49,7 @@ impl ApiKind {
         }
     }
 
-    /// Whether this API kind offers the formats at all.
+    /// Whether this API kind supports both formats.
     pub fn takes(self, input: &Input<'_>, output: &Output) -> bool {
         let is_binary = matches!((input, output), (Input::Binary(_), Output::Binary));
         is_binary || !matches!(self, Self::Copy)
@@ -58,7 +58,7 @@ impl ApiKind {
     /// Reads `input` as message `name` and writes it as `output`.
     ///
     /// # Errors
-    /// [`Failure`]: what the runner will be told.
+    /// [`Failure`], which is reported to the runner.
     pub fn convert(
         self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Generated structs: `M::decode`, then `M::encode_to_vec`; text by way of their own descriptors.
+//! Generated structs: `M::decode`, then `M::encode_to_vec`; text through their static descriptors.
 
 use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
@@ -18,7 +18,7 @@ pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>
         _ => return Err(Failure::UnknownMessage),
     };
     static POOL: OnceLock<Pool> = OnceLock::new();
-    // What generated code knows of itself.
+    // The static descriptors of the generated code.
     let pool = POOL.get_or_init(|| {
         Pool::from_generated(&[
             proto2::TestAllTypesProto2::DESCRIPTOR,
