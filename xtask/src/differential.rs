@@ -5,8 +5,8 @@
 use crate::Outcome;
 use crate::ctx::Ctx;
 
-/// Messages per check. With three message types of proto2 and proto3 and four of edition 2023, six checks of values, two
-/// of text and one or two of bytes, that is about 40,000.
+/// Messages per check. With three message types of proto2 and proto3 and four of edition 2023, six checks of values,
+/// two of text and one or two of bytes, that is about 40,000.
 const CASES: &str = "600";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {

@@ -1,7 +1,7 @@
 //! `cargo xtask codegen [--check | --time]`: generates `protos/src/gen/**/*.rs` from `protos/perfetto/**/*.proto`.
 //!
-//! Generated files are committed, so that a build needs no generator. They must always equal the generator's output, and
-//! their folder must contain no other files.
+//! Generated files are committed, so that a build needs no generator. They must always equal the generator's output,
+//! and their folder must contain no other files.
 
 use std::collections::BTreeMap;
 use std::fs;

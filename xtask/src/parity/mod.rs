@@ -1,5 +1,5 @@
-//! Checks that all tests of the C++ sources have a counterpart here. `xtask/parity/*.txt` lists their names, one suite per
-//! file.
+//! Checks that all tests of the C++ sources have a counterpart here. `xtask/parity/*.txt` lists their names, one suite
+//! per file.
 //!
 //! ```text
 //! # what it is, and the upstream file
@@ -9,8 +9,8 @@
 //! ReadWrite_EmptyBuffer           found as `#[test] fn read_write_empty_buffer`
 //! ```
 //!
-//! A test without a counterpart has a row in the section [`EXCUSES`] of `docs/differences.md`: suite, names, reason. Only
-//! names are compared, without underscores. Whether two tests check the same thing is for reviewers.
+//! A test without a counterpart has a row in the section [`EXCUSES`] of `docs/differences.md`: suite, names, reason.
+//! Only names are compared, without underscores. Whether two tests check the same thing is for reviewers.
 
 mod here;
 #[cfg(test)]
