@@ -23,7 +23,7 @@ use crate::schema;
 /// Longest config that is read, bytes. The service takes less, but a device file has no end.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
-/// What the command line says about the config.
+/// The parts of the command line that make the config.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConfigRequest {
     /// Where the config comes from.
@@ -169,7 +169,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
         && bytes.iter().any(|byte| b":{#".contains(byte))
 }
 
-/// Adds what the command line says, and the fields that are always sent.
+/// Adds the settings of the command line, and the fields that are always sent.
 #[allow(deprecated, reason = "older services still read them")]
 fn complete(config: &mut TraceConfig, request: &ConfigRequest) -> Result<(), Failure> {
     if !config.activate_triggers.is_empty() {

@@ -177,9 +177,13 @@ impl InterruptQueue {
     }
 }
 
-/// Whether this process ignores signal `number` (`SigIgn` of `proc(5)`).
+/// Whether this process ignores signal `number`.
 fn is_ignored(number: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), number)
+}
+
+/// Whether a process with this `status` ignores signal `number` (`SigIgn` of `proc(5)`).
+fn ignores(status: &str, number: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)

@@ -35,8 +35,8 @@ impl LossScanner {
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
     /// First byte of the tag of that.
     const DROPPED_TAG: u8 = 0xd0;
-    /// Packets are missing, for a reason that is not told. A service of today sets it in the first packet of
-    /// every sequence, where nothing need be missing.
+    /// Packets are missing, without a reason. Current services set it in the first packet of every sequence,
+    /// even if nothing is missing.
     const PRESENT: u64 = 1;
     /// Number of `Trace.packet`, also in unpacked packets.
     const PACKET: u32 = 1;
@@ -74,7 +74,7 @@ impl LossScanner {
     pub fn scan_packet(&mut self, packet: &[u8]) {
         // The service appends the same fields to each packet of a sequence, and the packets of a sequence come
         // together. So a packet with the suffix of the last one is of its sequence, and follows no gap unless
-        // the producer's own fields say so.
+        // its own fields tell of one.
         if !self.suffix.is_empty()
             && let Some(own) = packet.strip_suffix(&self.suffix[..])
             && !own.contains(&Self::DROPPED_TAG)

@@ -64,7 +64,7 @@ fn gaps() {
     assert!(!check(b"\x50\x03\x0a\x03\xd0\x02\x01"), "inside of another field");
 }
 
-/// The short way gives what the long one gives.
+/// The fast path has the results of the slow one.
 #[test]
 fn packets_that_end_alike() {
     let mut scanner = LossScanner::default();
@@ -78,7 +78,7 @@ fn packets_that_end_alike() {
     }
     assert_eq!(found(b"\x08\x03\x18\x00\x50\x02\xf8\x04\x07\xd0\x02\x01"), 1);
     assert_eq!(found(b"\x08\x04\x18\x00\x50\x02\xf8\x04\x07"), 1);
-    // The producer's own word, and a byte that only looks like one.
+    // The producer's own field, and a byte that only looks like it.
     assert_eq!(found(b"\xd0\x02\x80\x02\x18\x00\x50\x02\xf8\x04\x07"), 2);
     assert_eq!(found(b"\x0a\x02\xd0\x02\x18\x00\x50\x02\xf8\x04\x07"), 2);
     assert_eq!(found(b"\x08\x05\x18\x00\x50\x03\xf8\x04\x07\xd0\x02\x01"), 2);

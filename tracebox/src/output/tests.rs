@@ -141,3 +141,20 @@ fn one_recording_per_file() {
     let names: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
     assert_eq!(names.len(), 1, "nothing is left of the refused ones: {names:?}");
 }
+
+/// A file may have any lengths: the packets of such a one are not unpacked.
+#[test]
+fn a_compressed_packet_that_is_too_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let count = |len: u64, head: &[u8]| {
+        std::fs::write(&path, head).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let end = head.len() as u64 - 2 + len;
+        file.set_len(end).unwrap();
+        file_packets::count_packets(&file, end)
+    };
+    // Broken, so there is none inside.
+    assert_eq!(count(1 << 10, b"\x0a\x80\x08\x92\x03"), Some(0));
+    assert_eq!(count((1 << 28) + 1, b"\x0a\x81\x80\x80\x80\x01\x92\x03"), Some(1));
+}

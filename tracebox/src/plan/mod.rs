@@ -11,7 +11,7 @@ use crate::recorder::request::{Background, Program, RecordRequest};
 pub enum Plan {
     /// Print the version.
     Version,
-    /// Say that there are no guardrails.
+    /// Print that there are no guardrails.
     ResetGuardrails,
     /// Print what the service knows.
     Query(QueryFormat),

@@ -47,14 +47,14 @@ pub fn record(
     }
 }
 
-/// What a descriptor is told, as one byte: the number, not a digit (`perfetto_cmd.cc`).
+/// The byte that is written to the descriptor: the number, not a digit (`perfetto_cmd.cc`).
 mod status {
     pub(super) const STARTED: u8 = 0;
     pub(super) const FAILED: u8 = 1;
     pub(super) const NOT_ALL: u8 = 2;
 }
 
-/// Who waits until data sources have started.
+/// The listener that waits until data sources have started.
 enum StartListener {
     /// The first of the two processes of `-D`.
     Parent,
@@ -66,7 +66,7 @@ enum StartListener {
 pub struct Foreground {
     signals: SignalCounter,
     start_listener: Option<StartListener>,
-    /// The line that says that recording has begun.
+    /// The line to print when recording begins.
     greeting: Option<String>,
 }
 
@@ -135,8 +135,7 @@ impl Control for Foreground {
     }
 }
 
-/// The line that says that recording has begun. For a service that runs already it is upstream's
-/// (`perfetto_cmd.cc`).
+/// The line to print when recording begins. For a running service it is upstream's (`perfetto_cmd.cc`).
 fn greeting(config: &TraceConfig, host: &ServiceHost) -> String {
     let longest = longest_ms(config).map(|ms| ms.div_ceil(1000));
     let mut line = match (host, longest) {

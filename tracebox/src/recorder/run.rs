@@ -69,7 +69,7 @@ impl Recorder<'_> {
 
         let mut session = TracingSession::begin(&mut consumer, self.config, output, options)?;
         if !matches!(host, ServiceHost::Running) {
-            // It costs nothing, and nothing is announced that is refused.
+            // It costs little in this process, and a refused session is not announced.
             session.accepted()?;
         }
         control.session_begun()?;
@@ -185,7 +185,7 @@ fn detach(consumer: &mut Consumer, key: &str) -> Result<(), Failure> {
         console::say(&format!("Session detached: --attach={key} takes it over"));
         return Ok(());
     };
-    // If the service has refused the session, its reason says more than the refused detach.
+    // If the service has refused the session, its reason is more useful than the refused detach.
     match (consumer.wait(Some(Duration::ZERO)), error) {
         (Err(refused), _) => Err(session_failure(refused)),
         (Ok(_), ConsumerError::Rejected(_)) => Err(Failure::new(format_args!(

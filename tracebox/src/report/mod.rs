@@ -55,7 +55,7 @@ pub struct Outcome {
     pub written: Option<Written>,
     /// Packets that follow a gap in their sequence, if the trace was scanned.
     pub gaps: Option<u64>,
-    /// The counters of the service, if it told them.
+    /// The counters of the service, if it has sent them.
     pub stats: Option<TraceStats>,
     /// A producer did not answer the flush before the end.
     pub flush_failed: bool,

@@ -1,4 +1,4 @@
-//! Where traces go that do not go into a file of ours.
+//! Traces into pipes, and into files of the service.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,4 +1,4 @@
-//! What the trace of `tracebox record` says of the command.
+//! The command and its processes in the trace of `tracebox record`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -100,8 +100,8 @@ fn a_command_that_a_signal_ends() {
     assert_eq!(attribute(&world.packets("trace"), "tracebox.command.signal"), Some(code));
 }
 
-/// A grandchild of the command. It is held until the trace has it, since nothing says how long a look into
-/// `/proc` takes on a busy machine.
+/// A grandchild of the command. It lives until the trace has it: a machine may be so busy that a look into `/proc`
+/// takes long.
 #[test]
 fn the_whole_process_tree() {
     const MARK: &str = "word-of-the-grandchild";

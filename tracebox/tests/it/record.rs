@@ -49,11 +49,11 @@ fn stdio_belongs_to_the_command() {
     let world = World::new();
     let ran = run(&world, "-o trace", "echo out; echo err >&2");
     assert_eq!(ran.text(), "out\n");
-    // Other threads of ours may be in the middle of a line.
+    // Other threads of the recorder may be in the middle of a line.
     assert!(ran.stderr.contains("err\n"), "{ran:?}");
 }
 
-/// The trace and what the command writes are two things.
+/// The command's stdout does not get into the trace.
 #[test]
 fn a_trace_to_stdout() {
     let world = World::new();
@@ -130,7 +130,7 @@ fn a_config_that_ends_first() {
 #[test]
 fn signals_reach_the_command() {
     let world = World::new();
-    // Whether Ctrl-C reaches it through a terminal depends on who runs the tests.
+    // SIGTERM: Ctrl-C may reach the command through the terminal of the tests as well.
     let script = "trap 'exit 9' TERM; echo ready; while :; do :; done";
     let mut tracebox = world.spawn(record(&world, "-o trace", script));
     let mut line = [0; 6];
@@ -149,7 +149,7 @@ fn what_a_killed_one_leaves_the_next_removes() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut pid).unwrap();
     tracebox.signal(Signal::KILL);
     tracebox.child.wait().unwrap();
-    // The command does not go with it.
+    // The command lives on.
     let command = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(command, Signal::KILL).unwrap();
     assert_eq!(leftovers(&world).len(), 1);

@@ -27,7 +27,7 @@ impl DataSource for Flood {
     fn stop(&mut self, _instance: &Instance, _done: Ack) {}
 }
 
-/// Writes two packets, the second of which says that something is missing before it.
+/// Writes two packets; the second has a flag that packets before it are missing.
 struct Gap;
 
 impl DataSource for Gap {
@@ -42,7 +42,7 @@ impl DataSource for Gap {
     fn stop(&mut self, _instance: &Instance, _done: Ack) {}
 }
 
-/// Never says that it has flushed.
+/// Never acknowledges a flush.
 struct Mute(Vec<Ack>);
 
 impl DataSource for Mute {
@@ -93,7 +93,7 @@ fn overwritten_and_discarded() {
     }
 }
 
-/// No counter knows of it, so the trace is looked through, whoever wrote it and however.
+/// No counter has this loss, so the trace is scanned, whether the service or the consumer writes it.
 #[test]
 fn said_by_the_trace_alone() {
     let world = World::new();

@@ -145,7 +145,7 @@ fn the_rest_of_proc() {
             (Psi::PSI_RESOURCE_MEMORY_FULL, 2000),
         ]
     );
-    // io is missing, which is said once.
+    // io is missing, which is logged once.
     assert_eq!(world.log().len(), 1);
     tick(&mut probe);
     assert_eq!(world.log().len(), 0);
@@ -241,7 +241,7 @@ fn files_are_read_anew_at_each_tick_whatever_their_length() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the files say, packets are well-formed (or they would not decode).
+    /// Any content of the files gives well-formed packets: others would not decode.
     #[test]
     fn hostile_files(
         words in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! The command that is recorded, and its say in the recording: its end ends the session.
+//! The command that is recorded. Its end ends the session.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, stderr};
@@ -117,8 +117,8 @@ impl Child {
         let text = |word: &OsString| word.to_string_lossy().into_owned();
         let cmdline: Vec<String> = self.command.iter().map(text).collect();
         let mut image = Image::read(pid).unwrap_or_default();
-        // In the middle of `exec` the kernel has still our name, and no arguments; so has it of a command
-        // that has ended already.
+        // In the middle of `exec` the kernel still has the name of this program, and no arguments. It has none of
+        // a command that has ended, either.
         image.name = comm_of(cmdline.first().map_or("", String::as_str)).to_owned();
         if image.cmdline.is_empty() {
             image.cmdline.clone_from(&cmdline);

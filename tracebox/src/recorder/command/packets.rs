@@ -29,7 +29,7 @@ const INCREMENTAL_STATE_CLEARED: u32 = 1;
 pub(super) struct CommandSlice {
     /// Uuid of its track.
     pub track: u64,
-    /// Its words.
+    /// The program and its arguments.
     pub cmdline: Vec<String>,
     /// When it was started, boot clock.
     pub start_ns: u64,
@@ -118,7 +118,7 @@ fn write_end(writer: &mut TraceWriter, track: u64, at_ns: u64, status: Option<Ex
     event.debug_annotations().name(name).int_value(value.into());
 }
 
-/// Writes what a reader must know of a process to show its slices.
+/// Writes the descriptors that a reader needs to show the slices of a process.
 pub(super) fn describe(writer: &mut TraceWriter, process: &Process, at_ns: u64) {
     let Process { pid, parent, track, start_ns, image } = process;
     let mut packet = writer.new_packet();

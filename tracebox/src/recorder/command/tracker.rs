@@ -38,14 +38,14 @@ pub(super) enum Message {
     Stop(Ack),
     /// The command runs.
     CommandStarted(StartedCommand),
-    /// The command has ended. All that is known is written and committed before `done` is dropped.
+    /// The command has ended. Its packets are committed before `done` is dropped.
     CommandEnded { status: ExitStatus, done: Sender<()> },
 }
 
 /// The command, right after it was started.
 pub(super) struct StartedCommand {
     pub pid: i32,
-    /// Its words.
+    /// The program and its arguments.
     pub cmdline: Vec<String>,
     pub image: Image,
     /// Just before it was started, boot clock.
@@ -171,7 +171,7 @@ impl Worker {
     /// Brings the tree up to date.
     fn follow_processes(&mut self) {
         let Some((root, _)) = self.command else {
-            // Nothing is ours yet.
+            // The command does not run, so no process belongs to it.
             return;
         };
         let Some(connector) = &mut self.connector else {
@@ -182,7 +182,7 @@ impl Worker {
                 Ok(event) => event,
                 Err(NoEvent::Yet) => return,
                 Err(NoEvent::Lost) => {
-                    // What lives is found again; what came and went is lost.
+                    // Processes that run are found in `/proc`; those that have ended are missing.
                     if !std::mem::replace(&mut self.has_lost_events, true) {
                         console::say(
                             "Short processes of the command may be missing in the trace: \
@@ -236,7 +236,7 @@ impl Worker {
             }
             Message::Stop(ack) => {
                 self.write_events();
-                // It commits what the writer holds, before the service hears that we are done.
+                // The writer commits what it holds before the service gets the ack.
                 self.writer = None;
                 drop(ack);
             }
@@ -263,7 +263,7 @@ impl Worker {
     }
 
     fn end_command(&mut self, status: ExitStatus) {
-        // The kernel has told of its end, and of all that ended before, when somebody has waited for it.
+        // The command was waited for. So the events of its end, and of all that happened before, are there.
         self.follow_processes();
         let Some((pid, slice)) = self.command.take() else { return };
         let now_ns = clock::boot_ns();

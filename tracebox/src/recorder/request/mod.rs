@@ -18,7 +18,7 @@ use crate::report::{BUFFER_SETTING_CONFIG, BUFFER_SETTING_OPTION};
 pub struct RecordRequest {
     /// The config, and what the command line adds to it.
     pub config: ConfigRequest,
-    /// Where the trace goes, unless the config says it.
+    /// Where the trace goes, unless the config has `output_path`.
     pub out: Option<OsString>,
     /// An existing file is an error.
     pub no_clobber: bool,

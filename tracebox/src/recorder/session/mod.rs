@@ -44,7 +44,7 @@ pub trait Control {
         let _ = names;
     }
 
-    /// Whether it is worth a notice when a producer goes away that came after the session began.
+    /// Whether a producer that came after the session began is missed when it goes away.
     fn watches_later_producers(&self) -> bool {
         true
     }
@@ -109,7 +109,7 @@ pub struct TracingSession<'c> {
     /// When the service counts as stuck.
     deadline: Option<Instant>,
     stopping: bool,
-    /// How long producers have for the flush before the end; zero: as the config says.
+    /// Timeout of the flush before the end; zero: that of the config.
     flush_timeout: Duration,
     flush_failed: bool,
     waits_for_triggers: bool,
@@ -288,11 +288,11 @@ impl<'c> TracingSession<'c> {
         Ok(stop)
     }
 
-    /// Says which data sources have stopped because their producers went away.
+    /// Prints which data sources have stopped because their producers went away.
     fn watch_sources(&mut self, event: &ObservableEvents) {
         let Some(sources) = &mut self.sources else { return };
         let changes = &event.instance_state_changes;
-        // After our own stop nothing is lost when a producer goes away.
+        // After `stop` nothing is lost when a producer goes away.
         if changes.is_empty() || self.stopping {
             return;
         }

@@ -1,4 +1,4 @@
-//! Snapshots of a session that goes on: `CLONE_SNAPSHOT` triggers.
+//! Snapshots of a running session: `CLONE_SNAPSHOT` triggers.
 //!
 //! ```text
 //!  session's consumer            worker                        service
@@ -7,8 +7,8 @@
 //!       │            │ FILE.0 ◀── ReadBuffers ──────────────────── │
 //! ```
 //!
-//! A connection has one session, so each clone is read over one of its own. They are taken one after
-//! the other, on a thread, because the first connection has a session to watch meanwhile.
+//! A connection has one session, so each clone is read over a connection of its own. A thread takes the
+//! snapshots, one after the other, because the first connection waits for events of its session.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -30,14 +30,14 @@ use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
 use crate::output::Output;
 use crate::report::{Outcome, SnapshotResults};
 
-/// Snapshots that may wait for the one being taken. A producer can fire triggers faster than they can
-/// be written.
+/// Most snapshots that wait for the one being taken. A producer can fire triggers faster than snapshots are
+/// written.
 const QUEUE_MAX: usize = 64;
 
 /// Makes a connection for one snapshot.
 pub type Connect = Box<dyn Fn() -> Result<Consumer, Failure> + Send>;
 
-/// Does `config` ask for snapshots? A service from before there were any stops at the first trigger
+/// Whether `config` asks for snapshots. A service that is too old for them stops at the first trigger
 /// instead, if the config allows that.
 #[must_use]
 pub fn wanted(config: &TraceConfig) -> bool {
@@ -59,17 +59,17 @@ pub struct Snapshots {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// No more of it.
+    /// No further snapshot is taken.
     abandoned: AtomicBool,
-    /// Interrupts the one being taken.
+    /// Interrupts the snapshot being taken.
     current: Mutex<Option<ConnectionWaker>>,
 }
 
 impl Snapshots {
-    /// Snapshots into `out` with a number behind it. `done` is woken after the last one.
+    /// Starts the thread. Snapshots go into `out` with a number appended. `done` is woken after the last one.
     ///
     /// # Errors
-    /// When `out` is no file, or there is no thread.
+    /// When `out` is stdout, or the system has no thread left.
     pub fn new(
         connect: Connect,
         out: &OsStr,
@@ -100,7 +100,7 @@ impl Snapshots {
             for hit in inbox {
                 worker.take(&hit);
             }
-            // Before waking: whoever wakes finds it.
+            // Before the waker, so that the woken thread finds the results.
             let _ = sender.send(worker.results);
             done.wake();
         };
@@ -109,7 +109,7 @@ impl Snapshots {
         Ok(Self { hits: Some(hits), results, left_out: 0, shared, thread })
     }
 
-    /// Takes one, soon.
+    /// Queues a snapshot.
     pub fn take(&mut self, hit: ObservableEventsCloneTriggerHit) {
         let Some(hits) = &self.hits else { return };
         if let Err(TrySendError::Full(hit)) = hits.try_send(hit) {
@@ -119,7 +119,7 @@ impl Snapshots {
         }
     }
 
-    /// No more will come. What came of all of them is there when the waker is woken.
+    /// Ends the queue. The results are there when the waker is woken.
     pub fn close(&mut self) {
         self.hits = None;
     }
@@ -202,7 +202,7 @@ impl Worker {
         cloned.map_err(|failure| output.abandoned(failure))
     }
 
-    /// The next file. Where nothing may be replaced, the next that is not there.
+    /// Opens the next file. With `no_clobber` it is the next that does not exist.
     fn open(&mut self) -> Result<Output, Failure> {
         loop {
             let path = numbered(&self.out, self.next);
@@ -220,7 +220,7 @@ fn numbered(path: &Path, number: u32) -> OsString {
     path
 }
 
-/// The clone that `hit` asks for, and what its trace is to say about it.
+/// The clone that `hit` asks for. The service writes the fields about the trigger into the clone.
 fn request(hit: &ObservableEventsCloneTriggerHit) -> CloneSessionRequest {
     let session = hit.tracing_session_id.unwrap_or(0).cast_unsigned();
     CloneSessionRequest {

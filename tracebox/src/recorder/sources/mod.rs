@@ -63,8 +63,7 @@ impl SourceWatch {
         self.wanted.difference(&self.seen).cloned().collect()
     }
 
-    /// Handles `changes` that the service told `elapsed` after the session began; `state` is that of the
-    /// service now. Returns the data sources that stopped because their producer went away.
+    /// Handles `changes` that came `elapsed` after the session began. `state` is the state of the service now. Returns the data sources that stopped because their producer went away.
     pub fn handle_changes(
         &mut self,
         changes: &[InstanceChange],

@@ -18,7 +18,7 @@ const MCAST_LISTEN: u32 = 1;
 /// `NLMSG_DONE`.
 const NLMSG_DONE: u16 = 3;
 
-/// Bytes of events that the kernel keeps for us. A build starts thousands of processes in a second.
+/// Bytes of events that the kernel queues. A build starts thousands of processes in a second.
 const RECEIVE_BYTES: usize = 4 << 20;
 
 /// Longest datagram: one event.
@@ -52,7 +52,7 @@ pub(super) struct KernelEvent {
 /// Why there is no event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoEvent {
-    /// None so far.
+    /// There is none so far.
     Yet,
     /// Some were lost: they came faster than they were read.
     Lost,
@@ -82,7 +82,7 @@ impl Connector {
             match connector.next() {
                 Ok(KernelEvent { kind: Kind::Subscribed(0), .. }) => return Some(connector),
                 Ok(KernelEvent { kind: Kind::Subscribed(_), .. }) | Err(_) => return None,
-                // Of other processes.
+                // Events of other processes.
                 Ok(_) => {}
             }
         }

@@ -32,11 +32,11 @@ impl Polling {
         self.pause
     }
 
-    /// Tells `tree` what has changed. `root` is the command; its end is told by whoever waits for it.
+    /// Brings `tree` up to date. `root` is the command: its end is reported by the thread that waits for it.
     pub(super) fn look(&mut self, tree: &mut ProcessTree, root: i32, now_ns: u64) {
         let begun = Instant::now();
         let known: Vec<i32> = tree.processes().map(|process| process.pid).collect();
-        // First what is new: a child of a process that has just ended may still be in its list.
+        // First the new ones: a process that is about to end still has its list of children.
         let mut parents = known.clone();
         while !parents.is_empty() {
             let children = self.lists.children(&parents);

@@ -1,10 +1,10 @@
-//! The processes of a command: which there are, and what each of them runs.
+//! The processes of a command, and the program that each of them runs.
 //!
 //! ```text
 //!   began ──▶ executed* ──▶ ended
 //! ```
 //!
-//! It is told what happens, from whatever source, and queues an [`Event`] for each change.
+//! The process connector or polling reports what happens; the tree queues an [`Event`] for each change.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;

@@ -33,6 +33,16 @@ fn life_of_a_process() {
 }
 
 #[test]
+fn events_that_nothing_takes_are_bounded() {
+    let mut tree = ProcessTree::new(7);
+    tree.began(10, 1, 100, image("a"));
+    for number in 0..EVENTS_MAX {
+        tree.executed(10, 110, image(&number.to_string()));
+    }
+    assert_eq!(events(&mut tree).len(), EVENTS_MAX);
+}
+
+#[test]
 fn a_number_that_comes_again() {
     let mut tree = ProcessTree::new(7);
     tree.began(10, 1, 100, image("a"));
