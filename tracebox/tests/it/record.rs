@@ -88,7 +88,8 @@ fn no_progress_on_the_terminal_of_the_command() {
 #[test]
 fn a_hangup_leaves_nothing_behind() {
     let world = World::new();
-    let mut tracebox = world.spawn(record(&world, "-o trace", "echo ready; exec sleep 3600"));
+    let mut tracebox =
+        world.spawn(record(&world, "-o trace", "echo ready; exec sleep 3600 >/dev/null 2>&1"));
     let mut line = [0; 6];
     tracebox.child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     tracebox.signal(Signal::HUP);
