@@ -63,7 +63,8 @@ impl SourceWatch {
         self.wanted.difference(&self.seen).cloned().collect()
     }
 
-    /// Handles `changes` that came `elapsed` after the session began. `state` is the state of the service now. Returns the data sources that stopped because their producer went away.
+    /// Handles `changes` that came `elapsed` after the session began. `state` is the state of the service now.
+    /// Returns the data sources that stopped because their producer went away.
     pub fn handle_changes(
         &mut self,
         changes: &[InstanceChange],
