@@ -86,11 +86,11 @@ impl Ring for Buffer {
         patches: &[Patch],
         more: bool,
     ) -> Option<()> {
-        self.cursor = Cursor::Idle;
         let memory = &mut self.common.memory;
         let slot = self.index.find(producer, writer)?;
         let off = self.index.sequence(slot)?.chunks.get(id)?;
         let mut chunk = memory.record_at(off)?;
+        self.cursor = Cursor::Idle;
         let payload = memory.payload_mut(off, &chunk)?;
         for patch in patches {
             let start = usize::try_from(patch.offset).ok()?;

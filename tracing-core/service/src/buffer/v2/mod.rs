@@ -92,11 +92,11 @@ impl Ring for Buffer {
         patches: &[Patch],
         more: bool,
     ) -> Option<()> {
-        self.scan = None;
         let memory = &mut self.common.memory;
         let slot = self.sequences.find(producer, writer)?;
         let off = self.sequences.slot(slot)?.chunks.get(id)?;
         let mut record = memory.chunk(off)?;
+        self.scan = None;
         // A patch may change the length of a fragment.
         record.changed = true;
         memory.put_record(off, record);
