@@ -11,7 +11,7 @@ impl Service {
     /// Runs all steps, and those that follow from them.
     pub(super) fn run_steps(&mut self) {
         loop {
-            // The steps of the last one come before those that wait, in the order in which it said them.
+            // The steps that the last one added come before those that wait, in their order.
             self.steps.extend(self.turn.take_steps().rev());
             let Some(step) = self.steps.pop() else { return };
             self.run_step(step);
