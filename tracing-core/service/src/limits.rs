@@ -95,6 +95,8 @@ pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
 /// About what a socket holds: while the consumer reads that, the service makes the next replies, which are still in
 /// the cache when they are sent.
 pub const READ_WINDOW_BYTES: usize = 256 * 1024;
+/// Steps of the service that memory is kept for between events.
+pub const STEPS_KEPT_MAX: usize = 256;
 /// Memory of sent replies and written file pieces that is recycled for the next ones, bytes: as much as is in flight
 /// at a time.
 pub const POOL_BYTES_MAX: usize = 2 * 1024 * 1024;

@@ -90,6 +90,12 @@ impl Service {
         }
     }
 
+    /// How many steps there is memory for.
+    #[must_use]
+    pub fn steps_capacity(&self) -> usize {
+        self.steps.capacity().saturating_add(self.turn.steps_capacity())
+    }
+
     /// Fixes the random number of triggers from now on.
     pub fn set_draw(&mut self, draw: f64) {
         self.turn.random.fixed_draw = Some(draw);

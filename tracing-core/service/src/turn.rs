@@ -54,6 +54,16 @@ impl Turn {
         self.steps.drain(..)
     }
 
+    /// Frees the memory of steps, but for so many of them.
+    pub(crate) fn shrink_steps(&mut self, kept: usize) {
+        self.steps.shrink_to(kept);
+    }
+
+    /// How many steps there is memory for.
+    pub(crate) fn steps_capacity(&self) -> usize {
+        self.steps.capacity()
+    }
+
     /// A number for something that an answer or a timer will name.
     pub(crate) fn next_token(&mut self) -> u64 {
         self.last_token = self.last_token.saturating_add(1);

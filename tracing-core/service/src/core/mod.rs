@@ -45,7 +45,7 @@ pub struct Service {
     pub(crate) commits: CommitState,
     priority: Priority,
     /// Steps that are still to be done, the next one last.
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 impl Service {

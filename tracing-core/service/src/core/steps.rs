@@ -1,6 +1,7 @@
 //! The steps: what follows from an event inside the service.
 
 use super::Service;
+use crate::limits;
 use crate::session::read::PassContext;
 use crate::session::{enable, flush, pending_clone, start, stop, write};
 use crate::step::Step;
@@ -13,9 +14,12 @@ impl Service {
         loop {
             // The steps that the last one added come before those that wait, in their order.
             self.steps.extend(self.turn.take_steps().rev());
-            let Some(step) = self.steps.pop() else { return };
+            let Some(step) = self.steps.pop() else { break };
             self.run_step(step);
         }
+        // One event of a peer can lead to thousands of steps.
+        self.steps.shrink_to(limits::STEPS_KEPT_MAX);
+        self.turn.shrink_steps(limits::STEPS_KEPT_MAX);
     }
 
     fn run_step(&mut self, step: Step) {
