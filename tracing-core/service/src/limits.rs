@@ -177,34 +177,34 @@ pub const SEQUENCE_HOLES_MAX: usize = 16;
 
 // ---------------------------------------------------------------- implementation: trace filters
 
-/// Words of a filter's bytecode. A program for all of the schema has some ten thousand.
+/// Words of a filter's bytecode. A program for the whole schema has about ten thousand.
 pub const FILTER_WORDS_MAX: usize = 256 * 1024;
-/// Messages of a filter's bytecode, at most a kilobyte each once compiled. The schema has about 1100.
+/// Messages of a filter's bytecode; each takes at most a kilobyte when it is compiled. The schema has about 1100.
 pub const FILTER_MESSAGES_MAX: usize = 16 * 1024;
 /// Words of the overlay of a filter's bytecode, three for each field.
 pub const FILTER_OVERLAY_WORDS_MAX: usize = 3 * 4096;
-/// Messages within messages that a filter looks into; a deeper packet comes out empty. Readers of
-/// protobuf give up at 100.
+/// Nesting of messages that a filter reads; a packet that is nested deeper comes out empty. Readers of
+/// protobuf stop at 100.
 pub const FILTER_DEPTH_MAX: usize = 1000;
 /// Rules for strings in one filter.
 pub const STRING_RULES_MAX: usize = 1024;
-/// Matches of one repeated-search rule in one string. What is behind them is redacted as a whole.
+/// Matches of one repeated-search rule in one string. The rest of the string behind them is redacted.
 pub const STRING_MATCHES_MAX: usize = 1024;
 /// Sum of the compiled sizes of the expressions of one filter, bytes. A normal one has some KiB.
 pub const FILTER_REGEX_BYTES_PER_SESSION_MAX: usize = 4 * 1024 * 1024;
-/// Automata of the expressions of one filter, which make them faster, bytes. Those that come later go without.
+/// Automata of one filter, which make its expressions faster, bytes. Expressions beyond that have no automaton.
 pub const FILTER_AUTOMATA_BYTES_PER_SESSION_MAX: usize = 2 * 1024 * 1024;
-/// One of them, bytes. An expression that needs more goes without.
+/// The largest automaton of one expression, bytes. An expression that needs more has none.
 pub const REGEX_AUTOMATON_BYTES_MAX: usize = 64 * 1024;
-/// What searching for one expression may need, bytes. A filter has it once, for all of them.
+/// Memory of a search, bytes. A filter has it once for all its expressions.
 pub const REGEX_SEARCH_BYTES_MAX: usize = 1024 * 1024;
-/// Steps of the rules for the strings of one packet, of a nanosecond or two each: bytes of the string for each rule
-/// tried; with an expression that has no automaton, times eight times its states and more with groups. A packet
-/// that needs more comes out empty. The packets of the service in one pass share as much.
+/// Steps of the rules for the strings of one packet, one or two nanoseconds each. A rule takes a step for each byte of
+/// the string; without an automaton, eight steps or more for each state of its expression and each byte. A packet
+/// that takes more comes out empty. The packets of the service in one pass share the steps of one packet.
 pub const FILTER_STEPS_PER_PACKET_MAX: u64 = 64 * 1024 * 1024;
-/// The same after which reading makes a break until the next turn: some 50 ms.
+/// Steps after which reading pauses until the next turn: about 50 ms.
 pub const FILTER_STEPS_PER_TURN: u64 = 32 * 1024 * 1024;
-/// Steps that count as much as reading a byte does against what is read in one turn.
+/// Steps that count like one read byte, against the limit of bytes in one turn.
 pub const FILTER_STEPS_PER_BYTE: u64 = FILTER_STEPS_PER_TURN / READ_WINDOW_BYTES as u64;
 
 // ---------------------------------------------------------------- protocol: packets of the service
